@@ -1,0 +1,1 @@
+"""The adaptation methods that come with the harness, one file each."""

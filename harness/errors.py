@@ -1,0 +1,87 @@
+"""The errors that a user can cause or must know of; the command line prints their message and exits 2.
+
+Anything else that is raised is a bug in the harness or in a plugin and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class HarnessError(Exception):
+    """Base of the errors whose message is fit to be shown to a user as it is."""
+
+
+class DataError(HarnessError):
+    """Data are missing, truncated or not in the format that a scenario expects.
+
+    Args:
+        message: What is wrong and what would be right.
+        file: The file or the Hub data set that holds the data.
+        row: The row's number, from 1, counted as an editor or a spreadsheet would.
+    """
+
+    def __init__(self, message: str, *, file: str | Path | None = None, row: int | None = None) -> None:
+        where = "" if file is None else f"{file}, row {row}: " if row is not None else f"{file}: "
+        super().__init__(where + message)
+
+
+class ModelError(HarnessError):
+    """A model cannot be loaded, cannot answer what it is asked, or gave an unusable answer."""
+
+
+class PluginError(HarnessError):
+    """A plugin is missing, broken, registered twice, or given parameters that it does not have."""
+
+
+class MetricError(HarnessError):
+    """A metric lacks what its definition needs, for example log-probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake in a file that a user wrote.
+
+    Attributes:
+        file: The file it stands in, as the user named it.
+        line: Its line, from 1; None when the file could not be read at all.
+        path: The path to the key, for example ``runs[2].scenario.subject``; empty for the whole file.
+        message: What is wrong.
+        hint: What would be right; may be empty.
+    """
+
+    file: str
+    line: int | None
+    path: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        key = f" {self.path}:" if self.path else ""
+        hint = f" {self.hint}" if self.hint else ""
+        return f"{place}:{key} {self.message}{hint}"
+
+
+class SpecError(HarnessError):
+    """A sweep or scenario file has mistakes; all of them are reported at once."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``Did you mean 'x'?`` for the nearest known name, else the known names, else ''."""
+    names = sorted(known)
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if near:
+        return f"Did you mean {folded[near[0]]!r}?"
+    if not names:
+        return ""
+    shown = ", ".join(names[:20])
+    return f"Known: {shown}{', …' if len(names) > 20 else ''}."

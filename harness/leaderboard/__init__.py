@@ -1,0 +1,1 @@
+"""From result folders to tables that compare models."""

@@ -1,0 +1,1 @@
+"""The model backends that come with the harness, one file each."""

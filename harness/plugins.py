@@ -1,0 +1,220 @@
+"""How a plugin says what it is: decorators that attach a description and change nothing else.
+
+A decorated object works as before; the registry finds descriptions by looking through a module's members, so importing
+a plugin has no side effect and a name means nothing until a registry has looked at it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.contracts import Split
+
+ATTRIBUTE = "__harness_plugin__"
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+class Kind(StrEnum):
+    """The kinds of plugins."""
+
+    SCENARIO = "scenario"
+    ADAPTER = "adapter"
+    METRIC = "metric"
+    PERTURBATION = "perturbation"
+    BACKEND = "backend"
+
+
+@dataclass(frozen=True, slots=True)
+class HubSource:
+    """A data set on the Hugging Face Hub.
+
+    Attributes:
+        path: ``owner/name``.
+        revision: The commit that is read; a branch or tag is refused, since it may move.
+        config: The data set's configuration, where it has several. May hold ``{{ parameter }}``.
+        splits: The Hub's split for each of ours.
+    """
+
+    path: str
+    revision: str
+    splits: Mapping[str, str]
+    config: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a scenario's data come from: the local data folder first, then the Hub, and never silently anything else.
+
+    Attributes:
+        files: For each split one or more files in the official distribution's layout, relative to the data folder;
+            the first that exists is read, and may be compressed. May hold ``{{ parameter }}``.
+        hub: The same data on the Hub.
+        sample: Files that ship with the plugin instead; what they yield is marked as sample data.
+        url: Where a person finds the data.
+        licence: The data's licence, as its authors state it.
+    """
+
+    files: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    hub: HubSource | None = None
+    sample: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    licence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioDetails:
+    """What the harness knows of a scenario before it reads any data.
+
+    Attributes:
+        title: Its name for people.
+        taxonomy: HELM's: ``task``, ``what``, ``who``, ``when``, ``language``.
+        data: Where the data come from.
+        adapter: The default adapter, ``{"method": …, settings}``; or a function of the scenario's parameters.
+        metrics: Default metrics and sets of metrics, by name.
+        main_metric: The metric that stands for the scenario on a leaderboard.
+        eval_split: The split that is evaluated.
+        file: The YAML file that defines it, where one does.
+    """
+
+    title: str
+    taxonomy: Mapping[str, str]
+    data: Source
+    adapter: Mapping[str, Any] | Callable[..., Mapping[str, Any]]
+    metrics: tuple[str, ...]
+    main_metric: str
+    eval_split: Split = Split.TEST
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDetails:
+    """What the harness knows of a metric: its category, and which way is better (None: neither)."""
+
+    category: str
+    higher_is_better: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A named, documented thing that the harness can use.
+
+    Attributes:
+        kind: What sort of thing it is.
+        name: The name that specs use, unique within its kind.
+        target: The function or class that does the work; None for a set, which only stands for its members.
+        doc: Its docstring: one sentence first.
+        source: The paper, equation or page that defines it.
+        origin: Where it was defined, for messages: ``module.qualname (file:line)``.
+        details: What is particular to the kind.
+        members: For a set of metrics or perturbations, the names it stands for.
+    """
+
+    kind: Kind
+    name: str
+    target: Callable[..., Any] | None
+    doc: str
+    source: str
+    origin: str
+    details: ScenarioDetails | MetricDetails | None = None
+    members: tuple[str, ...] = field(default=())
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the docstring, on one line."""
+        return " ".join(self.doc.split("\n\n")[0].split())
+
+
+def _origin(target: Callable[..., Any]) -> str:
+    code = target.__init__.__code__ if inspect.isclass(target) and "__init__" in vars(target) else None
+    code = code or getattr(target, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    return f"{target.__module__}.{target.__qualname__}{place}"
+
+
+def _attach(kind: Kind, name: str, source: str, details: ScenarioDetails | MetricDetails | None) -> Callable[[T], T]:
+    def decorate(target: T) -> T:
+        plugin = Plugin(kind, name, target, inspect.getdoc(target) or "", source, _origin(target), details)
+        setattr(target, ATTRIBUTE, plugin)
+        return target
+
+    return decorate
+
+
+def scenario(
+    name: str,
+    *,
+    title: str,
+    source: str,
+    data: Source,
+    adapter: Mapping[str, Any] | Callable[..., Mapping[str, Any]],
+    metrics: Sequence[str],
+    main_metric: str,
+    taxonomy: Mapping[str, str],
+    eval_split: Split = Split.TEST,
+) -> Callable[[T], T]:
+    """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
+
+    Args:
+        name: The name that specs use.
+        title: The name for people.
+        source: The paper that introduced the data set.
+        data: Where the data come from.
+        adapter: The default adapter, or a function of the scenario's parameters that returns it.
+        metrics: Default metrics and sets of metrics.
+        main_metric: The metric that stands for the scenario on a leaderboard.
+        eval_split: The split that is evaluated.
+        taxonomy: ``task``, ``what``, ``who``, ``when``, ``language``.
+    """
+    details = ScenarioDetails(title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split)
+    return _attach(Kind.SCENARIO, name, source, details)
+
+
+def adapter(name: str, *, source: str) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Adapter` as an adaptation method."""
+    return _attach(Kind.ADAPTER, name, source, None)
+
+
+def metric(name: str, *, category: str, higher_is_better: bool | None = True, source: str = "") -> Callable[[T], T]:
+    """Register a metric: a function of one example, or a subclass of :class:`harness.RunMetric`.
+
+    A function ``f(example, *, parameters…)`` returns the example's score, a mapping of scores by name, or None where
+    the score is undefined; the harness averages over instances. Its docstring defines it and, unless ``source`` is
+    given, names the paper in parentheses.
+    """
+    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better))
+
+
+def perturbation(name: str, *, source: str) -> Callable[[T], T]:
+    """Register ``f(instance, rng: random.Random, *, parameters…) -> Instance`` as a perturbation.
+
+    The generator is seeded by run, perturbation and instance, so the result depends on nothing else.
+    """
+    return _attach(Kind.PERTURBATION, name, source, None)
+
+
+def backend(name: str, *, source: str) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``."""
+    return _attach(Kind.BACKEND, name, source, None)
+
+
+def _members(kind: Kind, name: str, members: Sequence[str], doc: str, source: str) -> Plugin:
+    caller = sys._getframe(2)
+    origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    return Plugin(kind, name, None, doc, source, origin, members=tuple(members))
+
+
+def metric_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
+    """Name several metrics at once; assign the result to a module's variable to register it."""
+    return _members(Kind.METRIC, name, members, doc, source)
+
+
+def perturbation_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
+    """Name several perturbations at once; assign the result to a module's variable to register it."""
+    return _members(Kind.PERTURBATION, name, members, doc, source)

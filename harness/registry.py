@@ -1,0 +1,320 @@
+"""Finding plugins: entry points, files and folders, all through one door.
+
+The built-in scenarios, adapters, metrics and backends are found through the entry-point group ``harness.plugins`` like
+anybody else's. An entry point names a module or a package; a package is searched with its submodules and with the
+scenario files (``*.yaml``) that lie in it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import HarnessError, PluginError, did_you_mean
+from harness.plugins import ATTRIBUTE, Kind, Plugin
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+GROUP = "harness.plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A plugin that could not be used: what it is, and why."""
+
+    plugin: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.plugin}: {self.reason}"
+
+
+class Registry:
+    """The plugins that this process knows, by kind and name.
+
+    Attributes:
+        problems: What was found but cannot be used; the rest works all the same.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._plugins: dict[tuple[Kind, str], Plugin] = {}
+        self._refused: dict[tuple[Kind, str], str] = {}
+        self._paths: set[Path] = set()
+
+    def add(self, plugin: Plugin) -> None:
+        """Register a plugin; a name that is taken is refused and can no longer be used at all."""
+        key = (plugin.kind, plugin.name)
+        if key not in self._plugins:
+            self._plugins[key] = plugin
+        elif self._plugins[key].origin != plugin.origin:
+            first = self._plugins[key].origin
+            reason = f"registered twice, in {first} and in {plugin.origin}. Rename one of them."
+            self._refused[key] = reason
+            self.problems.append(Problem(f"{plugin.kind} {plugin.name!r}", reason))
+
+    def load_entry_points(self) -> None:
+        """Register what the installed packages offer, the harness's own among them."""
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+            with self._reporting(f"entry point {entry.name!r} ({entry.value})"):
+                self._scan(importlib.import_module(entry.value.split(":")[0]))
+
+    def load_path(self, path: Path) -> None:
+        """Register what a Python file, a scenario's YAML file, or a folder of such files defines.
+
+        Raises:
+            PluginError: There is no such file or folder, or it is neither.
+        """
+        path = path.resolve()
+        if path in self._paths:
+            return
+        self._paths.add(path)
+        if path.is_dir():
+            for child in sorted(path.iterdir()):
+                if child.suffix in {".py", ".yaml", ".yml"} and not child.name.startswith((".", "_")):
+                    self.load_path(child)
+        elif not path.exists():
+            raise PluginError(f"plugin {path} does not exist.")
+        elif path.suffix == ".py":
+            with self._reporting(f"plugin {path}"):
+                self._scan(_import_file(path))
+        elif path.suffix in {".yaml", ".yml"}:
+            with self._reporting(f"scenario file {path}"):
+                self._add_scenario_file(path)
+        else:
+            raise PluginError(f"plugin {path} is neither a Python file, a scenario's YAML file, nor a folder.")
+
+    def names(self, kind: Kind) -> list[str]:
+        """Return the names of a kind, sorted."""
+        return sorted(name for known, name in self._plugins if known is kind)
+
+    def get(self, kind: Kind, name: str) -> Plugin:
+        """Return a plugin by name.
+
+        Raises:
+            PluginError: There is none, or the name is registered twice.
+        """
+        key = (kind, name)
+        if key in self._refused:
+            raise PluginError(f"{kind} {name!r} is {self._refused[key]}")
+        if key not in self._plugins:
+            hint = did_you_mean(name, self.names(kind))
+            raise PluginError(f"there is no {kind} named {name!r}. {hint}".rstrip())
+        return self._plugins[key]
+
+    def expand(self, kind: Kind, name: str) -> list[str]:
+        """Return the names that a set stands for, all the way down; a name that is no set stands for itself."""
+        plugin = self.get(kind, name)
+        if plugin.target is not None:
+            return [name]
+        names: dict[str, None] = {}
+        for member in plugin.members:
+            names.update(dict.fromkeys(self.expand(kind, member)))
+        return list(names)
+
+    def _scan(self, module: ModuleType) -> None:
+        for plugin in _plugins_of(module):
+            self.add(plugin)
+        for folder in getattr(module, "__path__", ()):
+            for file in sorted(Path(folder).glob("*.yaml")):
+                with self._reporting(f"scenario file {file}"):
+                    self._add_scenario_file(file)
+            for found in pkgutil.iter_modules([folder], f"{module.__name__}."):
+                with self._reporting(f"module {found.name!r}"):
+                    self._scan(importlib.import_module(found.name))
+
+    def _add_scenario_file(self, path: Path) -> None:
+        from harness.scenario_file import load_scenario_file
+
+        self.add(load_scenario_file(path))
+
+    def _reporting(self, what: str) -> _Reporting:
+        return _Reporting(self.problems, what)
+
+
+class _Reporting:
+    """Turns whatever a plugin raises while it is loaded into a problem with its name."""
+
+    def __init__(self, problems: list[Problem], what: str) -> None:
+        self.problems, self.what = problems, what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        if not isinstance(error, Exception | SystemExit):
+            return False
+        reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+        self.problems.append(Problem(self.what, reason))
+        return True
+
+
+def _plugins_of(module: ModuleType) -> Iterator[Plugin]:
+    for value in vars(module).values():
+        plugin = value if isinstance(value, Plugin) else vars(value).get(ATTRIBUTE) if _has_dict(value) else None
+        if isinstance(plugin, Plugin) and (
+            plugin.target is None or getattr(plugin.target, "__module__", None) == module.__name__
+        ):
+            yield plugin
+
+
+def _has_dict(value: object) -> bool:
+    return inspect.isfunction(value) or inspect.isclass(value)
+
+
+def _import_file(path: Path) -> ModuleType:
+    name = f"harness_plugin_{path.stem}_{abs(hash(path)):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path} cannot be imported.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def default_registry(plugins: Iterable[Path] = ()) -> Registry:
+    """Return a registry with the installed plugins and those at the given paths."""
+    registry = Registry()
+    registry.load_entry_points()
+    for path in plugins:
+        registry.load_path(path)
+    return registry
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Parameters
+
+
+@cache
+def parameters_of(plugin: Plugin) -> type[BaseModel]:
+    """Return the pydantic model of a plugin's parameters; unknown names are forbidden.
+
+    It is the target's ``Params`` where there is one, else made from the signature's keyword-only parameters.
+
+    Raises:
+        PluginError: A parameter has no type.
+    """
+    from pydantic import ConfigDict, create_model
+
+    target = plugin.target
+    declared = getattr(target, "Params", None)
+    if declared is not None:
+        return typing.cast("type[BaseModel]", declared)
+    fields: dict[str, Any] = {}
+    if target is not None:
+        function = target.__init__ if inspect.isclass(target) else target
+        hints = typing.get_type_hints(function, include_extras=True)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                continue
+            if name not in hints:
+                raise PluginError(f"{plugin.kind} {plugin.name!r}: parameter {name!r} has no type ({plugin.origin}).")
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[name] = (hints[name], default)
+    config = ConfigDict(extra="forbid", frozen=True)
+    return create_model(f"{plugin.name}_parameters", __config__=config, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterMistake:
+    """What is wrong with one parameter: the path to it, the message, and what would be right."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = ".".join(map(str, self.path))
+        return f"{where}: {self.message}{' ' + self.hint if self.hint else ''}"
+
+
+def check_parameters(
+    model: type[BaseModel], arguments: Mapping[str, Any]
+) -> tuple[BaseModel | None, list[ParameterMistake]]:
+    """Check arguments against a parameter model; return the parsed model, or None and every mistake."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(dict(arguments)), []
+    except ValidationError as error:
+        return None, [_parameter_mistake(model, details) for details in error.errors()]
+
+
+def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any]) -> ParameterMistake:
+    path = tuple(details["loc"])
+    if details["type"] == "extra_forbidden":
+        hint = did_you_mean(str(path[-1]), model.model_fields) or "It takes no parameters."
+        return ParameterMistake(path, "is not a parameter.", hint)
+    if details["type"] == "missing":
+        annotation = model.model_fields[str(path[0])].annotation if path else None
+        choices = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
+        hint = f"One of: {', '.join(map(str, choices[:20]))}{', …' if len(choices) > 20 else ''}." if choices else ""
+        return ParameterMistake(path, "is required.", hint)
+    if details["type"] == "literal_error":
+        field = model.model_fields.get(str(path[0]))
+        choices = typing.get_args(field.annotation) if field else ()
+        return ParameterMistake(
+            path,
+            f"{details['input']!r} is not one of the choices.",
+            did_you_mean(str(details["input"]), map(str, choices)),
+        )
+    return ParameterMistake(path, f"{details['msg']}, not {_shown(details['input'])}.")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return a plugin ready for use: a function with its parameters bound, or an object of its class.
+
+    Raises:
+        PluginError: An argument is unknown, missing or of the wrong type.
+    """
+    target = plugin.target
+    if target is None:
+        raise PluginError(f"{plugin.kind} {plugin.name!r} is a set of {', '.join(plugin.members)}.")
+    params, mistakes = check_parameters(parameters_of(plugin), arguments)
+    if params is None:
+        raise PluginError("\n".join(f"{plugin.kind} {plugin.name!r}: {mistake}" for mistake in mistakes))
+    if hasattr(target, "Params") and inspect.isclass(target):
+        return target(*positional, params)
+    keywords = {name: getattr(params, name) for name in type(params).model_fields}
+    if inspect.isclass(target):
+        return target(*positional, **keywords)
+    return partial(target, *positional, **keywords)
+
+
+def describe_parameters(plugin: Plugin) -> Sequence[tuple[str, str, str]]:
+    """Return ``(name, type, default)`` of each parameter, as text for people."""
+    rows = []
+    for name, field in parameters_of(plugin).model_fields.items():
+        shown = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
+        rows.append((name, _type_name(field.annotation), shown))
+    return rows
+
+
+def _type_name(annotation: Any) -> str:
+    if typing.get_origin(annotation) is typing.Literal:
+        return " | ".join(map(repr, typing.get_args(annotation)))
+    if inspect.isclass(annotation) and not typing.get_args(annotation):
+        return annotation.__name__
+    return str(annotation).replace("typing.", "")

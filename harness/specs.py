@@ -1,0 +1,98 @@
+"""What a sweep becomes: fully resolved, immutable run specs, and the name under which each is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_serializer, model_validator
+
+from harness.contracts import Split
+
+
+class Component(BaseModel):
+    """A plugin by name, with its arguments.
+
+    Written ``{"name": "mmlu", "subject": "anatomy"}``: the arguments stand beside the name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """Name of the plugin; of a model, ``backend:identifier``; of an adapter, the method."""
+
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Every argument, the defaults included."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_flat(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"name": value}
+        if isinstance(value, dict) and "arguments" not in value:
+            return {"name": value.get("name"), "arguments": {k: v for k, v in value.items() if k != "name"}}
+        return value
+
+    @model_serializer
+    def _flat(self) -> dict[str, Any]:
+        return {"name": self.name, **self.arguments}
+
+    @property
+    def label(self) -> str:
+        """HELM's shorthand: ``name:key=value,…``."""
+        arguments = ",".join(f"{key}={value}" for key, value in self.arguments.items())
+        return f"{self.name}:{arguments}" if arguments else self.name
+
+
+class RunSpec(BaseModel):
+    """One run: a scenario, an adapter, perturbations, metrics and a model, with every default written out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suite: str
+    """The folder of results that the run belongs to; no part of the run's identity."""
+
+    scenario: Component
+    """What is asked."""
+
+    adapter: Component
+    """How it is asked: the method's name and every one of its settings."""
+
+    perturbations: tuple[Component, ...] = ()
+    """Changed copies of each instance that are asked as well; their names are unique within a run."""
+
+    metrics: tuple[Component, ...]
+    """What is measured; sets are resolved to their members."""
+
+    main_metric: str
+    """The metric that stands for the scenario on a leaderboard."""
+
+    model: Component
+    """The model, ``backend:identifier``, and the arguments that were given for it."""
+
+    eval_split: Split
+    """The split that is evaluated."""
+
+    max_eval_instances: int | None = Field(default=None, ge=1)
+    """Most evaluation instances, drawn by the seed and their ids; None for all. Perturbed copies come on top."""
+
+    seed: int = 0
+    """Everything random in the run derives from it."""
+
+    @property
+    def digest(self) -> str:
+        """Eight hexadecimal digits that differ between different specs; the suite is left out."""
+        body = self.model_dump(mode="json", exclude={"suite"})
+        canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:8]
+
+    @property
+    def name(self) -> str:
+        """A readable name that ends in the digest; equal specs share it and different specs never do."""
+        backend, _, identifier = self.model.name.partition(":")
+        model = f"{backend}-{identifier.rstrip('/').rpartition('/')[2]}"
+        parts = [self.scenario.label, self.adapter.name, model, *(p.name for p in self.perturbations)]
+        readable = ",".join(re.sub(r"[^A-Za-z0-9.=+_-]+", "-", part).strip("-.")[:60] for part in parts)
+        return f"{readable[:150]}-{self.digest}"

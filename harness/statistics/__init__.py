@@ -1,0 +1,1 @@
+"""Statistics over examples: means, standard errors and intervals."""

@@ -1,0 +1,1 @@
+"""The metrics that come with the harness, one file for each family."""

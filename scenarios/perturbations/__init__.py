@@ -1,0 +1,1 @@
+"""Perturbations: each makes an instance out of an instance."""

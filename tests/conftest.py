@@ -1,0 +1,27 @@
+"""Fixtures that more than one folder of tests uses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real data sets in their official formats, where the machine has one."""
+    return _folder("HARNESS_DATA_DIR", "real data sets")
+
+
+@pytest.fixture(scope="session")
+def models_dir() -> Path:
+    """The folder of small real checkpoints, where the machine has one."""
+    return _folder("HARNESS_MODELS_DIR", "real checkpoints")
+
+
+def _folder(variable: str, what: str) -> Path:
+    value = os.environ.get(variable)
+    if not value or not Path(value).is_dir():
+        pytest.skip(f"{variable} names no folder of {what}")
+    return Path(value)
