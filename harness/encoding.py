@@ -1,0 +1,161 @@
+"""Requests, responses and examples as JSON values, for the response cache and for examples.jsonl.gz.
+
+Fields at their default are left out, so that a line holds what happened and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from harness.contracts import (
+    Completion,
+    Example,
+    GenerateRequest,
+    Instance,
+    Message,
+    Origin,
+    Prompt,
+    Reference,
+    Request,
+    Response,
+    ScoreRequest,
+    SequenceRequest,
+    Split,
+)
+
+Json = dict[str, Any]
+
+
+def encode_request(request: Request) -> Json:
+    """Return a request as JSON values; its origin is left out, since it is no part of the question."""
+    if isinstance(request, GenerateRequest):
+        rest = _changed(request, "prompt", "origin")
+        return {"ask": "generate", "prompt": _encode_prompt(request.prompt), **rest}
+    if isinstance(request, ScoreRequest):
+        return {"ask": "score", "context": _encode_prompt(request.context), "continuation": request.continuation}
+    return {"ask": "sequence", "segments": list(request.segments), "order": list(request.order)}
+
+
+def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Request:
+    """Return the request that :func:`encode_request` made JSON of."""
+    match value["ask"]:
+        case "generate":
+            rest = {key: item for key, item in value.items() if key not in {"ask", "prompt", "stop"}}
+            stop = tuple(value.get("stop", ()))
+            return GenerateRequest(prompt=_decode_prompt(value["prompt"]), stop=stop, origin=origin, **rest)
+        case "score":
+            return ScoreRequest(_decode_prompt(value["context"]), value["continuation"], origin)
+        case _:
+            return SequenceRequest(tuple(value["segments"]), tuple(value["order"]), origin)
+
+
+def encode_response(response: Response) -> Json:
+    """Return a response as JSON values; whether it came from the cache is left out."""
+    value = _changed(response, "completions", "cached")
+    if response.completions:
+        value["completions"] = [_changed(completion) for completion in response.completions]
+    return value
+
+
+def decode_response(value: Mapping[str, Any], *, cached: bool = False) -> Response:
+    """Return the response that :func:`encode_response` made JSON of."""
+    rest = dict(value)
+    completions = tuple(_decode_completion(item) for item in rest.pop("completions", ()))
+    if (logprobs := rest.get("logprobs")) is not None:
+        rest["logprobs"] = tuple(logprobs)
+    if segments := rest.get("segment_tokens"):
+        rest["segment_tokens"] = tuple(segments)
+    return Response(completions=completions, cached=cached, **rest)
+
+
+def encode_example(example: Example) -> Json:
+    """Return an example as JSON values, complete enough to compute every metric again."""
+    instance = example.instance
+    value: Json = {"id": instance.id, "split": str(instance.split)}
+    if instance.perturbation is not None:
+        value["perturbation"] = instance.perturbation
+    value["input"] = instance.input
+    if instance.references:
+        value["references"] = [_changed(reference) for reference in instance.references]
+    if instance.meta:
+        value["meta"] = dict(instance.meta)
+    value["requests"] = [_encode_asked(request) for request in example.requests]
+    value["responses"] = [encode_response(response) for response in example.responses]
+    value.update(_changed(example, "instance", "requests", "responses"))
+    return value
+
+
+def decode_example(value: Mapping[str, Any]) -> Example:
+    """Return the example that :func:`encode_example` made JSON of."""
+    perturbation, trial = value.get("perturbation"), value.get("trial", 0)
+    instance = Instance(
+        id=value["id"],
+        input=value["input"],
+        references=tuple(Reference(**reference) for reference in value.get("references", ())),
+        split=Split(value["split"]),
+        perturbation=perturbation,
+        meta=value.get("meta", {}),
+    )
+    scores = value.get("choice_scores")
+    return Example(
+        instance=instance,
+        requests=tuple(_decode_asked(asked, instance.id, perturbation, trial) for asked in value["requests"]),
+        responses=tuple(decode_response(response) for response in value["responses"]),
+        prediction=value.get("prediction", ""),
+        predictions=tuple(value.get("predictions", ())),
+        choice=value.get("choice"),
+        choice_scores=None if scores is None else tuple(scores),
+        probability=value.get("probability"),
+        labels=tuple(value.get("labels", ())),
+        trial=trial,
+        train_instances=tuple(value.get("train_instances", ())),
+        dropped_examples=value.get("dropped_examples", 0),
+        truncated=value.get("truncated", False),
+    )
+
+
+def _encode_asked(request: Request) -> Json:
+    value = encode_request(request)
+    if request.origin is not None:
+        if request.origin.reference is not None:
+            value["reference"] = request.origin.reference
+        if request.origin.role != "original":
+            value["role"] = request.origin.role
+    return value
+
+
+def _decode_asked(value: Mapping[str, Any], instance: str, perturbation: str | None, trial: int) -> Request:
+    question = dict(value)
+    reference, role = question.pop("reference", None), question.pop("role", "original")
+    return decode_request(question, Origin(instance, perturbation, trial, reference, role))
+
+
+def _decode_completion(value: Mapping[str, Any]) -> Completion:
+    return Completion(**{**value, "top_logprobs": tuple(value.get("top_logprobs", ()))})
+
+
+def _encode_prompt(prompt: Prompt) -> str | list[Json]:
+    if isinstance(prompt, str):
+        return prompt
+    return [{"role": message.role, "content": message.content} for message in prompt]
+
+
+def _decode_prompt(value: str | list[Any]) -> Prompt:
+    return value if isinstance(value, str) else tuple(Message(**message) for message in value)
+
+
+_DEFAULTS: dict[type, tuple[tuple[str, Any], ...]] = {}
+
+
+def _changed(item: Any, *without: str) -> Json:
+    """Return the fields of a dataclass object that are not at their default, tuples as they are."""
+    kind = type(item)
+    if kind not in _DEFAULTS:
+        _DEFAULTS[kind] = tuple((field.name, field.default) for field in fields(kind))
+    return {
+        name: value
+        for name, default in _DEFAULTS[kind]
+        if name not in without and (value := getattr(item, name)) != default
+    }
