@@ -1,4 +1,4 @@
-"""A run on disk: ``results/<suite>/<run>/run.json`` and ``examples.jsonl.gz``, written whole and then moved into place."""
+"""A run on disk: ``results/<suite>/<run>/`` with ``run.json`` and ``examples.jsonl.gz``, each written whole, then moved."""
 
 from __future__ import annotations
 
@@ -171,7 +171,8 @@ def read_examples(directory: Path) -> Iterator[tuple[Example, dict[str, float], 
     number = 0
     try:
         with gzip.open(file, "rb") as lines:
-            for number, line in enumerate(lines, start=1):
+            for line in lines:
+                number += 1
                 value = json.loads(line)
                 yield decode_example(value), value.get("scores", {}), value.get("error")
     except FileNotFoundError:

@@ -1,0 +1,112 @@
+"""``harness list`` and ``harness show``: what there is, and what it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.cli import options
+from harness.errors import did_you_mean
+from harness.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
+from harness.registry import Registry, default_registry, describe_parameters
+
+_PLURALS = {f"{kind}s": kind for kind in Kind}
+
+
+class _Kinds(click.ParamType[Kind]):
+    """A kind of plugin, singular or plural."""
+
+    name = "kind"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Kind:
+        known = {**_PLURALS, **{str(kind): kind for kind in Kind}}
+        if value not in known:
+            self.fail(f"{value!r} is no kind of plugin. {did_you_mean(value, _PLURALS)}", param, ctx)
+        return known[value]
+
+
+@click.command("list")
+@click.argument("kind", type=_Kinds(), required=False)
+@options.plugins
+def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
+    """List what there is of KIND: scenarios, adapters, metrics, perturbations, backends; all without it."""
+    registry = default_registry(plugins)
+    kinds = [kind] if kind else list(Kind)
+    for each in kinds:
+        names = registry.names(each)
+        if kind is None:
+            click.echo(f"{each}s")
+        width = max((len(name) for name in names), default=0)
+        for name in names:
+            click.echo(f"{'  ' if kind is None else ''}{name:<{width}}  {_line(registry.get(each, name))}")
+    _report(registry)
+
+
+@click.command("show")
+@click.argument("kind", type=_Kinds())
+@click.argument("name")
+@options.plugins
+def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
+    """Show the definition, source, parameters and defaults of the KIND called NAME."""
+    registry = default_registry(plugins)
+    plugin = registry.get(kind, name)
+    click.echo(f"{plugin.name} ({plugin.kind})\n\n{plugin.doc}\n")
+    rows = [("Source", plugin.source or "in the definition"), ("Defined in", plugin.origin), *_details(plugin)]
+    for label, text in rows:
+        click.echo(f"{label + ':':<14}{text}")
+    if plugin.members:
+        click.echo(f"{'Stands for:':<14}{', '.join(plugin.members)}")
+    parameters = describe_parameters(plugin)
+    if parameters:
+        click.echo("\nParameters")
+        for parameter, kind_, default in parameters:
+            click.echo(f"  {parameter}: {kind_}" + (" (required)" if default == "required" else f" = {default}"))
+    _report(registry)
+
+
+def _line(plugin: Plugin) -> str:
+    if plugin.members:
+        return f"= {', '.join(plugin.members)}"
+    if isinstance(plugin.details, ScenarioDetails):
+        return f"{plugin.details.title}. {plugin.summary}"
+    if isinstance(plugin.details, MetricDetails):
+        return f"[{plugin.details.category}] {plugin.summary}"
+    return plugin.summary
+
+
+def _details(plugin: Plugin) -> list[tuple[str, str]]:
+    details = plugin.details
+    if isinstance(details, MetricDetails):
+        better = {True: "higher", False: "lower", None: "neither way"}[details.higher_is_better]
+        return [("Category", details.category), ("Better", better)]
+    if not isinstance(details, ScenarioDetails):
+        return []
+    adapter = details.adapter
+    shown = "depends on the parameters" if callable(adapter) else _settings(adapter)
+    hub = details.data.hub
+    rows = [
+        ("Title", details.title),
+        ("Taxonomy", "; ".join(f"{key}: {value}" for key, value in details.taxonomy.items())),
+        ("Evaluates", f"split {details.eval_split}"),
+        ("Adapter", shown),
+        ("Metrics", ", ".join(details.metrics)),
+        ("Main metric", details.main_metric),
+        ("Files", "; ".join(f"{split}: {files}" for split, files in details.data.files.items())),
+        ("Hub", f"{hub.path} at {hub.revision}" if hub else ""),
+        ("Sample", ", ".join(details.data.sample.values())),
+        ("Found at", details.data.url),
+        ("Licence", details.data.licence),
+    ]
+    return [(label, text) for label, text in rows if text]
+
+
+def _settings(adapter: object) -> str:
+    if not isinstance(adapter, dict):
+        return str(adapter)
+    return ", ".join(f"{key}={value!r}" if key != "method" else str(value) for key, value in adapter.items())
+
+
+def _report(registry: Registry) -> None:
+    for problem in registry.problems:
+        click.echo(f"Not usable: {problem}", err=True)

@@ -1,0 +1,231 @@
+"""One run: scenario → instances → perturbed copies → requests → responses → examples → stats, as a stream."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from harness.client import Client, Usage
+from harness.contracts import Adapted, Adapter, Example, Instance, Response, Split, Stat, Tokenization
+from harness.data import Data, open_data
+from harness.errors import DataError, PluginError
+from harness.plugins import Kind, ScenarioDetails
+from harness.registry import Registry, build
+from harness.results import ExampleWriter
+from harness.scoring import Scorer
+from harness.seeds import derive_rng, derive_seed
+from harness.specs import RunSpec
+
+# Requests in flight: enough that a backend can sort them by length, few enough that memory does not grow with the run.
+WINDOW = 4096
+
+Perturb = Callable[..., Instance]
+
+
+class Watcher(Protocol):
+    """What wants to know how a run is getting on."""
+
+    def planned(self, examples: int) -> None:
+        """Called once, with the number of examples to come: instances, perturbed copies, all trials."""
+
+    def advanced(self, examples: float) -> None:
+        """Called as answers come in, with how many examples' worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run whose data are read and whose parts are built, but of which nothing is asked yet.
+
+    Attributes:
+        spec: The run's spec.
+        adapter: The adapter, built.
+        data: The scenario's data, for their provenance.
+        train: All train instances.
+    """
+
+    spec: RunSpec
+    adapter: Adapter
+    data: Data
+    train: Sequence[Instance]
+    _instances: Callable[[], Iterator[Instance]]
+    _perturbations: Sequence[tuple[str, Perturb]] = ()
+    _chosen: Sequence[Instance] | None = None
+    count: int = 0
+
+    @property
+    def examples(self) -> int:
+        """How many instances are put to the model: originals, perturbed copies, all trials."""
+        return self.count * (1 + len(self._perturbations)) * self.adapter.train_trials
+
+    def instances(self) -> Iterator[Instance]:
+        """Yield the evaluation instances, each followed by its perturbed copies."""
+        originals = self._evaluated() if self._chosen is None else iter(self._chosen)
+        for instance in originals:
+            yield instance
+            for name, perturb in self._perturbations:
+                rng = derive_rng(self.spec.seed, f"perturbation/{name}/{instance.id}")
+                yield perturb(instance, rng).replace(id=instance.id, perturbation=name)
+
+    def adapted(self, tokenization: Tokenization) -> Iterator[Adapted]:
+        """Yield the requests of every instance and trial.
+
+        Raises:
+            HarnessError: The settings do not fit the data or the model.
+        """
+        for trial in range(self.adapter.train_trials):
+            yield from self.adapter.adapt(
+                self.instances(), self.train, tokenization, trial=trial, seed=self.spec.seed
+            )
+
+    def _evaluated(self) -> Iterator[Instance]:
+        return (instance for instance in self._instances() if instance.split == self.spec.eval_split)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run: its statistics, what it took, and what failed in it."""
+
+    stats: Sequence[Stat] = ()
+    usage: Usage = field(default_factory=Usage)
+    examples: int = 0
+    truncated: int = 0
+    failed: int = 0
+    first_error: str = ""
+
+
+def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluation:
+    """Read a run's data and build its parts.
+
+    Raises:
+        HarnessError: A plugin or its parameters, or the data, are not as they should be.
+    """
+    scenario = registry.get(Kind.SCENARIO, spec.scenario.name)
+    details = scenario.details
+    if not isinstance(details, ScenarioDetails):
+        raise PluginError(f"scenario {scenario.name!r} has no details ({scenario.origin}).")
+    adapter: Adapter = build(registry.get(Kind.ADAPTER, spec.adapter.name), arguments=spec.adapter.arguments)
+    perturbations = [
+        (part.name, build(registry.get(Kind.PERTURBATION, part.name), arguments=part.arguments))
+        for part in spec.perturbations
+    ]
+    data = open_data(details, spec.scenario.arguments, name=scenario.name, data_dir=data_dir)
+    instances = build(scenario, data, arguments=spec.scenario.arguments)
+    train, chosen, count = _survey(instances(), spec)
+    if count == 0:
+        raise DataError(f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}.")
+    return Evaluation(spec, adapter, data, train, instances, perturbations, chosen, count)
+
+
+def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance], list[Instance] | None, int]:
+    """Return the train instances, the chosen evaluation instances (None: all of them), and how many are evaluated.
+
+    Of more than ``max_eval_instances`` those with the smallest hash of seed and id are chosen: the same ones whatever
+    the order of the file, and mostly the same ones when the data grow.
+    """
+    train: list[Instance] = []
+    limit, count = spec.max_eval_instances, 0
+    heap: list[tuple[int, int, Instance]] = []
+    for instance in instances:
+        if instance.split == Split.TRAIN:
+            train.append(instance)
+        if instance.split != spec.eval_split:
+            continue
+        count += 1
+        if limit is not None:
+            entry = (-derive_seed(spec.seed, f"eval-instances/{instance.id}"), -count, instance)
+            if len(heap) < limit:
+                heapq.heappush(heap, entry)
+            else:
+                heapq.heappushpop(heap, entry)
+    if limit is None:
+        return train, None, count
+    chosen = [instance for _, _, instance in sorted(heap, key=lambda entry: -entry[1])]
+    return train, chosen, len(chosen)
+
+
+def evaluate(
+    evaluation: Evaluation, registry: Registry, client: Client, directory: Path, watcher: Watcher
+) -> Outcome:
+    """Ask a model everything, score the answers, and write the examples into the run's folder.
+
+    Raises:
+        HarnessError: The run cannot go on; what was answered so far is in the response cache.
+    """
+    outcome = Outcome()
+    scorer = build_scorer(evaluation.spec, registry)
+    watcher.planned(evaluation.examples)
+    with ExampleWriter(directory) as writer:
+        for window in _windows(evaluation.adapted(client.model)):
+            requests = [request for adapted in window for request in adapted.requests]
+            share = len(window) / max(1, len(requests))
+            responses = client.ask(requests, lambda answered, share=share: watcher.advanced(answered * share))
+            start = 0
+            for adapted in window:
+                end = start + len(adapted.requests)
+                _conclude(evaluation.adapter, adapted, responses[start:end], scorer, writer, outcome)
+                start = end
+        outcome.stats = scorer.stats()
+    return outcome
+
+
+def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
+    """Return the scorer of a run's metrics."""
+    metrics = [(part, registry.get(Kind.METRIC, part.name)) for part in spec.metrics]
+    return Scorer(metrics)
+
+
+def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:
+    window: list[Adapted] = []
+    size = 0
+    for item in adapted:
+        window.append(item)
+        size += len(item.requests)
+        if size >= WINDOW:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _conclude(
+    adapter: Adapter,
+    adapted: Adapted,
+    responses: Sequence[Response],
+    scorer: Scorer,
+    writer: ExampleWriter,
+    outcome: Outcome,
+) -> None:
+    """Predict, score and write one example, and count it."""
+    outcome.examples += 1
+    outcome.truncated += adapted.truncated or bool(adapted.dropped_examples)
+    for response in responses:
+        outcome.usage.add(response)
+    example = Example(
+        instance=adapted.instance,
+        requests=adapted.requests,
+        responses=tuple(responses),
+        labels=adapted.labels,
+        trial=adapted.trial,
+        train_instances=adapted.train_instances,
+        dropped_examples=adapted.dropped_examples,
+        truncated=adapted.truncated or any(response.truncated for response in responses),
+    )
+    error = next((response.error for response in responses if response.error is not None), None)
+    if error is not None:
+        outcome.failed += 1
+        outcome.first_error = outcome.first_error or error
+        writer.write(example, {}, error)
+        return
+    prediction = adapter.predict(adapted, responses)
+    example = replace(
+        example,
+        prediction=prediction.text,
+        predictions=prediction.texts,
+        choice=prediction.choice,
+        choice_scores=prediction.choice_scores,
+        probability=prediction.probability,
+    )
+    writer.write(example, scorer.add(example))

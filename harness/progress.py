@@ -1,0 +1,147 @@
+"""Views of a running sweep: bars on a terminal, plain lines elsewhere. They watch; they never drive."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from harness.results import RunRecord
+from harness.specs import RunSpec
+
+_LINE_SECONDS = 30.0
+
+
+class _RateColumn(ProgressColumn):
+    """Examples a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None or task.fields.get("sweep") else f"{speed:,.1f}/s", style="progress.data.speed")
+
+
+class Bars:
+    """A bar for the sweep and one for the run that is going on, with rate and time left."""
+
+    def __init__(self, console: Console, runs: int) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            _RateColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._sweep = self._progress.add_task("sweep", total=runs, sweep=True)
+        self._run = self._progress.add_task("", total=None, visible=False)
+        self._done = 0.0
+
+    def __enter__(self) -> Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def started(self, spec: RunSpec) -> None:
+        """Show the run's bar."""
+        label = escape(f"{spec.scenario.label} · {spec.model.name}"[:70])
+        self._done = 0.0
+        self._progress.reset(self._run, total=None, description=label, visible=True)
+
+    def planned(self, examples: int) -> None:
+        """Give the run's bar its length."""
+        self._progress.update(self._run, total=examples)
+
+    def advanced(self, examples: float) -> None:
+        """Move the run's bar."""
+        self._done += examples
+        if self._done >= self._whole() + 1:
+            self._progress.update(self._run, completed=round(self._done))
+
+    def skipped(self, record: RunRecord) -> None:
+        """Count a run that was finished before."""
+        self._progress.advance(self._sweep)
+        self._console.print(Text.assemble(("✓ ", "dim"), (f"{_label(record)}: finished before", "dim")))
+
+    def finished(self, record: RunRecord) -> None:
+        """Print the run's outcome above the bars."""
+        self._progress.update(self._run, visible=False)
+        self._progress.advance(self._sweep)
+        mark = ("✓ ", "green") if record.status == "ok" else ("✗ ", "bold red")
+        self._console.print(Text.assemble(mark, _summary(record)))
+
+    def _whole(self) -> float:
+        return self._progress.tasks[self._progress.task_ids.index(self._run)].completed
+
+
+class Lines:
+    """One line when a run starts, every half minute, and when it ends."""
+
+    def __init__(self, console: Console, runs: int) -> None:
+        self._console, self._runs, self._index = console, runs, 0
+        self._label, self._total, self._done, self._said = "", 0, 0.0, 0.0
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        return None
+
+    def started(self, spec: RunSpec) -> None:
+        """Say which run starts."""
+        self._label, self._done, self._said = f"{spec.scenario.label} with {spec.model.name}", 0.0, time.monotonic()
+        self._say(f"[{self._index + 1}/{self._runs}] {self._label}")
+
+    def planned(self, examples: int) -> None:
+        """Remember the run's length."""
+        self._total = examples
+
+    def advanced(self, examples: float) -> None:
+        """Say how far the run is, twice a minute."""
+        self._done += examples
+        if time.monotonic() - self._said > _LINE_SECONDS:
+            self._said = time.monotonic()
+            self._say(f"[{self._index + 1}/{self._runs}] {self._label}: {self._done:.0f} of {self._total} examples")
+
+    def skipped(self, record: RunRecord) -> None:
+        """Say that a run was finished before."""
+        self._index += 1
+        self._say(f"[{self._index}/{self._runs}] {_label(record)}: finished before")
+
+    def finished(self, record: RunRecord) -> None:
+        """Say how a run ended."""
+        self._index += 1
+        self._say(f"[{self._index}/{self._runs}] {'ok' if record.status == 'ok' else 'FAILED'} {_summary(record)}")
+
+    def _say(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+
+def watch(console: Console, runs: int) -> Bars | Lines:
+    """Return the view that fits the console."""
+    return Bars(console, runs) if console.is_terminal else Lines(console, runs)
+
+
+def _label(record: RunRecord) -> str:
+    return f"{record.spec.scenario.label} with {record.spec.model.name}"
+
+
+def _summary(record: RunRecord) -> str:
+    if record.error is not None:
+        return f"{_label(record)}: {record.error}"
+    took = f"{record.efficiency.get('wall_seconds', 0):.1f} s"
+    for stat in record.stats:
+        if stat.metric == record.spec.main_metric and stat.perturbation is None:
+            half = "" if stat.ci95 is None else f" ± {(stat.ci95[1] - stat.ci95[0]) / 2:.3f}"
+            return f"{_label(record)}: {stat.metric} {stat.mean:.3f}{half} (n={stat.count}, {took})"
+    return f"{_label(record)}: done in {took}"

@@ -1,0 +1,192 @@
+"""Many runs: each model is loaded once, finished runs are skipped, and a failing run never takes the others down."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.cache import FILE_NAME, ResponseCache
+from harness.client import Client
+from harness.contracts import Model
+from harness.errors import HarnessError, ModelError
+from harness.pipeline import Outcome, Watcher, evaluate, prepare
+from harness.plugins import Kind
+from harness.provenance import environment, now
+from harness.registry import Registry, build
+from harness.results import RunRecord, read_run, run_directory, write_run
+from harness.specs import Component, RunSpec
+
+
+class SweepWatcher(Watcher, Protocol):
+    """What wants to know how a sweep is getting on."""
+
+    def started(self, spec: RunSpec) -> None:
+        """Called when a run begins."""
+
+    def skipped(self, record: RunRecord) -> None:
+        """Called instead of started and finished for a run that was finished before."""
+
+    def finished(self, record: RunRecord) -> None:
+        """Called when a run has ended, well or badly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are, and what is done again.
+
+    Attributes:
+        results_dir: The folder of results; the response cache lies in it as well.
+        data_dir: The local data folder; None without one.
+        force: Run again what is finished. Answers still come from the response cache.
+    """
+
+    results_dir: Path
+    data_dir: Path | None = None
+    force: bool = False
+
+
+def run_sweep(
+    runs: Sequence[RunSpec], registry: Registry, settings: Settings, watcher: SweepWatcher
+) -> Iterator[RunRecord]:
+    """Run a sweep model by model, and yield each run's record as it is finished or found finished.
+
+    Raises:
+        HarnessError: The response cache cannot be opened. What goes wrong in a run is in its record.
+    """
+    cache = ResponseCache(settings.results_dir / FILE_NAME)
+    try:
+        for model in dict.fromkeys(spec.model.model_dump_json() for spec in runs):
+            specs = [spec for spec in runs if spec.model.model_dump_json() == model]
+            yield from _run_model(specs, registry, settings, cache, watcher)
+    finally:
+        cache.close()
+
+
+def load_model(model: Component, registry: Registry) -> Model:
+    """Return a model by its name and arguments, without loading its weights.
+
+    Raises:
+        HarnessError: There is no such backend or model.
+    """
+    backend, separator, identifier = model.name.partition(":")
+    if not separator or not identifier:
+        raise ModelError(f"model {model.name!r} has no backend. Name it as backend:identifier, for example hf:gpt2.")
+    loaded: Model = build(registry.get(Kind.BACKEND, backend), identifier, arguments=model.arguments)
+    return loaded
+
+
+def _run_model(
+    specs: Sequence[RunSpec], registry: Registry, settings: Settings, cache: ResponseCache, watcher: SweepWatcher
+) -> Iterator[RunRecord]:
+    component = specs[0].model
+    client: Client | None = None
+    failure: BaseException | None = None
+    try:
+        model = load_model(component, registry)
+        client = Client(model, component.name.partition(":")[0], cache)
+    except Exception as error:
+        failure = error
+    try:
+        for spec in specs:
+            done = None if settings.force or client is None else _finished(spec, settings, client)
+            if done is not None:
+                watcher.skipped(done)
+                yield done
+                continue
+            watcher.started(spec)
+            record = _run(spec, registry, settings, client, failure, watcher)
+            write_run(record)
+            watcher.finished(record)
+            yield record
+    finally:
+        if client is not None:
+            client.model.close()
+
+
+def _finished(spec: RunSpec, settings: Settings, client: Client) -> RunRecord | None:
+    """Return the record of an equal run that ended well with the same model and the same data, if there is one."""
+    try:
+        record = read_run(run_directory(settings.results_dir, spec))
+    except HarnessError:
+        return None
+    model = record.provenance.get("model", {}).get("fingerprint")
+    same = record.status == "ok" and record.spec == spec and model == dict(client.fingerprint)
+    return record if same and _same_data(record.provenance.get("data", {})) else None
+
+
+def _run(
+    spec: RunSpec,
+    registry: Registry,
+    settings: Settings,
+    client: Client | None,
+    failure: BaseException | None,
+    watcher: Watcher,
+) -> RunRecord:
+    """Run one spec and return its record, whatever happens short of an interrupt."""
+    directory = run_directory(settings.results_dir, spec)
+    started, clock = now(), time.perf_counter()
+    outcome, data, error, trace = Outcome(), dict[str, Any](), failure, None
+    if client is not None:
+        try:
+            evaluation = prepare(spec, registry, settings.data_dir)
+            outcome = evaluate(evaluation, registry, client, directory, watcher)
+            data = evaluation.data.provenance()
+        except Exception as raised:
+            error = raised
+    message = None if error is None else _message(error)
+    if error is not None and not isinstance(error, HarnessError):
+        trace = "".join(traceback.format_exception(error))
+    elif outcome.failed:
+        message = f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
+    provenance = {
+        "model": _model_provenance(spec, client),
+        "data": data,
+        "seed": spec.seed,
+        **environment(),
+        **({"traceback": trace} if trace else {}),
+    }
+    return RunRecord(
+        directory=directory,
+        name=spec.name,
+        suite=spec.suite,
+        status="ok" if message is None else "failed",
+        error=message,
+        spec=spec,
+        stats=outcome.stats,
+        efficiency=_efficiency(outcome, time.perf_counter() - clock),
+        provenance=provenance,
+        started=started,
+        finished=now(),
+    )
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, HarnessError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (a bug in the harness or in a plugin; the traceback is in run.json)"
+
+
+def _model_provenance(spec: RunSpec, client: Client | None) -> Mapping[str, Any]:
+    if client is None:
+        return {"name": spec.model.name}
+    description = dict(client.model.description())
+    return {"name": spec.model.name, "fingerprint": dict(client.fingerprint), **description}
+
+
+def _efficiency(outcome: Outcome, seconds: float) -> Mapping[str, Any]:
+    usage = outcome.usage
+    return {
+        "examples": outcome.examples,
+        "queries": usage.queries,
+        "cached_queries": usage.cached,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "model_seconds": round(usage.model_seconds, 6),
+        "wall_seconds": round(seconds, 3),
+        "truncated_examples": outcome.truncated,
+        "failed_examples": outcome.failed,
+    }
