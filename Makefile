@@ -1,0 +1,51 @@
+# Needs Python >= 3.11, git and make; everything else goes into $(VENV).
+#   make quickstart   install, train two tiny models, run the quickstart sweep, show its leaderboard
+#   make test         install for development, then everything that has to pass
+# PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
+
+VENV ?= .venv
+PIP_ARGS ?=
+PYTEST_ARGS ?= -n 2
+
+# The newest interpreter that runs and can make virtual environments; a version manager's stub may be on the path
+# without the version behind it, so each candidate is tried.
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3 python; do \
+	if $$python -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo $$python; break; fi; done)
+
+BIN := $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
+
+.PHONY: quickstart test lint types tests clean
+
+quickstart: $(VENV)/.installed
+	$(BIN)/harness quickstart
+
+test: lint types tests
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy --strict
+
+tests: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer with venv was found; name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[hf]'
+	@touch $@
+
+# The development install holds the plain one, so it answers for both.
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[dev]'
+	@touch $(VENV)/.installed $@
