@@ -246,22 +246,25 @@ class ParameterMistake:
 
 
 def check_parameters(
-    model: type[BaseModel], arguments: Mapping[str, Any]
+    model: type[BaseModel], arguments: Mapping[str, Any], *, noun: str = "parameter"
 ) -> tuple[BaseModel | None, list[ParameterMistake]]:
-    """Check arguments against a parameter model; return the parsed model, or None and every mistake."""
+    """Check arguments against a parameter model; return the parsed model, or None and every mistake.
+
+    The noun is what messages call an argument.
+    """
     from pydantic import ValidationError
 
     try:
         return model.model_validate(dict(arguments)), []
     except ValidationError as error:
-        return None, [_parameter_mistake(model, details) for details in error.errors()]
+        return None, [_parameter_mistake(model, details, noun) for details in error.errors()]
 
 
-def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any]) -> ParameterMistake:
+def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterMistake:
     path = tuple(details["loc"])
     if details["type"] == "extra_forbidden":
-        hint = did_you_mean(str(path[-1]), model.model_fields) or "It takes no parameters."
-        return ParameterMistake(path, "is not a parameter.", hint)
+        hint = did_you_mean(str(path[-1]), model.model_fields) or f"It takes no {noun}s."
+        return ParameterMistake(path, f"is not a {noun}.", hint)
     if details["type"] == "missing":
         annotation = model.model_fields[str(path[0])].annotation if path else None
         choices = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
