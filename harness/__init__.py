@@ -35,6 +35,7 @@ from harness.plugins import (
     scenario,
 )
 from harness.seeds import derive_rng, derive_seed
+from harness.statistics import InstanceTable, bootstrap_estimate, mean_estimate, ratio_estimate, transformed
 
 __all__ = [
     "Adapted",
@@ -47,6 +48,7 @@ __all__ = [
     "HarnessError",
     "HubSource",
     "Instance",
+    "InstanceTable",
     "Message",
     "MetricError",
     "Model",
@@ -66,11 +68,15 @@ __all__ = [
     "Tokenization",
     "adapter",
     "backend",
+    "bootstrap_estimate",
     "derive_rng",
     "derive_seed",
+    "mean_estimate",
     "metric",
     "metric_set",
     "perturbation",
     "perturbation_set",
+    "ratio_estimate",
     "scenario",
+    "transformed",
 ]

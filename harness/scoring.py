@@ -1,0 +1,203 @@
+"""Examples become scores of one instance, and scores become the stats of a run; nothing is asked of a model."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.contracts import Estimate, Example, RunMetric, Split, Stat
+from harness.errors import HarnessError, MetricError, PluginError
+from harness.plugins import MetricDetails, Plugin
+from harness.registry import build
+from harness.specs import Component
+from harness.statistics import InstanceTable
+
+
+class Scorer:
+    """Scores the examples of one run as they stream by, and keeps numbers only.
+
+    Stats are about groups, which are the pairs of split and perturbation. An instance that comes several times in a
+    group, once for each train trial, counts once, with the mean of its scores. A score that is None, NaN or infinite is
+    undefined: it enters no mean and is counted in the stat's ``missing``. A name that has no defined score in a group
+    has no stat there.
+
+    Args:
+        metrics: Each metric's component of the run spec with its plugin, sets already resolved.
+
+    Raises:
+        PluginError: A metric cannot be built from its arguments, or is no metric.
+    """
+
+    def __init__(self, metrics: Sequence[tuple[Component, Plugin]]) -> None:
+        self._metrics = [_Metric(position, *metric) for position, metric in enumerate(metrics)]
+        self._groups: dict[tuple[Split, str | None], _Group] = {}
+        self._owners: dict[str, _Metric] = {}
+
+    def add(self, example: Example) -> dict[str, float]:
+        """Take one example into account and return its scores by stat name; undefined ones are left out.
+
+        Raises:
+            HarnessError: A metric refuses the example; a MetricError is given the metric's and the instance's names.
+            PluginError: A metric failed, returned no number, or gave a name that another metric gives.
+        """
+        key = (example.instance.split, example.instance.perturbation)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(self._metrics)
+        row = group.table.row(example.instance.id)
+        scores: dict[str, float] = {}
+        for metric in self._metrics:
+            if metric.score is None:
+                self._call(metric, example, group.run_metrics[metric.position].add)
+                continue
+            result = self._call(metric, example, metric.score)
+            if result is None:
+                group.undefined[metric.position] += 1
+                continue
+            for name, value in result.items() if isinstance(result, Mapping) else ((metric.plugin.name, result),):
+                number = _number(metric, name, value, example)
+                if self._owners.get(name) is not metric:
+                    self._claim(name, metric)
+                if number is None:
+                    group.missing[name] += 1
+                    continue
+                group.table.add(row, name, number)
+                scores[name] = number
+        return scores
+
+    def stats(self) -> list[Stat]:
+        """Return the stats of all examples so far: by metric, name, split and perturbation, the originals first.
+
+        Raises:
+            PluginError: A run metric failed, gave no finite number, or gave a name that another metric gives.
+        """
+        names: dict[int, list[str]] = {metric.position: [] for metric in self._metrics}
+        for name, owner in list(self._owners.items()):
+            names[owner.position].append(name)
+        groups = sorted(self._groups.items(), key=_group_order)
+        stats: list[Stat] = []
+        for metric in self._metrics:
+            if metric.score is not None:
+                stats += [
+                    metric.stat(name, key, group.table.mean_estimate(name), group.missing_of(metric, name))
+                    for name in sorted(names[metric.position])
+                    for key, group in groups
+                    if name in group.table
+                ]
+                continue
+            found = [(name, key, one) for key, group in groups for name, one in self._estimates(metric, key, group)]
+            found.sort(key=lambda entry: entry[0])
+            stats += [metric.stat(name, key, estimate, 0) for name, key, estimate in found]
+        return stats
+
+    def _estimates(
+        self, metric: _Metric, key: tuple[Split, str | None], group: _Group
+    ) -> Iterator[tuple[str, Estimate]]:
+        try:
+            estimates = dict(group.run_metrics[metric.position].estimates())
+        except HarnessError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{metric} failed to summarise {_named(key)}: {_reason(error)}") from error
+        for name, estimate in estimates.items():
+            self._claim(name, metric)
+            if not math.isfinite(estimate.value):
+                raise PluginError(f"{metric} gives {estimate.value} as {name!r} of {_named(key)}, not a finite number.")
+            yield name, estimate
+
+    def _claim(self, name: str, metric: _Metric) -> None:
+        owner = self._owners.setdefault(name, metric)
+        if owner is not metric:
+            raise PluginError(f"{owner} and {metric} both give a stat named {name!r}. Leave one of them out.")
+
+    @staticmethod
+    def _call(metric: _Metric, example: Example, function: Callable[[Example], Any]) -> Any:
+        try:
+            return function(example)
+        except MetricError as error:
+            raise MetricError(f"metric {metric.plugin.name!r}, instance {example.instance.id!r}: {error}") from error
+        except HarnessError:
+            raise
+        except Exception as error:
+            instance = example.instance.id
+            raise PluginError(f"{metric} failed on instance {instance!r}: {_reason(error)}") from error
+
+
+class _Metric:
+    """A metric ready for use; ``score`` is None for one that summarises a group."""
+
+    def __init__(self, position: int, component: Component, plugin: Plugin) -> None:
+        if not isinstance(plugin.details, MetricDetails):
+            raise PluginError(f"{plugin.kind} {plugin.name!r} is no metric that can be computed.")
+        self.position, self.component, self.plugin, self.details = position, component, plugin, plugin.details
+        built = self.build()
+        if not isinstance(built, RunMetric) and (inspect.isclass(plugin.target) or not callable(built)):
+            raise PluginError(f"{self} is neither a function of an example nor a RunMetric.")
+        self.score: Callable[[Example], Any] | None = None if isinstance(built, RunMetric) else built
+
+    def __str__(self) -> str:
+        return f"metric {self.component.label!r} ({self.plugin.origin})"
+
+    def build(self) -> Any:
+        return build(self.plugin, arguments=self.component.arguments)
+
+    def stat(self, name: str, key: tuple[Split, str | None], estimate: Estimate, missing: int) -> Stat:
+        split, perturbation = key
+        interval = None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+        return Stat(
+            metric=name,
+            category=self.details.category,
+            split=str(split),
+            perturbation=perturbation,
+            count=estimate.count,
+            mean=estimate.value,
+            stderr=estimate.stderr,
+            ci95=interval,
+            min=estimate.min,
+            max=estimate.max,
+            higher_is_better=self.details.higher_is_better,
+            missing=missing,
+        )
+
+
+class _Group:
+    """What is known of the examples that share split and perturbation."""
+
+    def __init__(self, metrics: Sequence[_Metric]) -> None:
+        self.table = InstanceTable()
+        self.missing: Counter[str] = Counter()
+        self.undefined = [0] * len(metrics)
+        self.run_metrics: dict[int, RunMetric] = {
+            metric.position: metric.build() for metric in metrics if metric.score is None
+        }
+
+    def missing_of(self, metric: _Metric, name: str) -> int:
+        return self.missing[name] + self.undefined[metric.position]
+
+
+def _number(metric: _Metric, name: str, value: object, example: Example) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        what = f"{type(value).__name__} as {name!r} of instance {example.instance.id!r}"
+        raise PluginError(f"{metric} returned {what}, not a number.") from error
+    return number if math.isfinite(number) else None
+
+
+def _group_order(entry: tuple[tuple[Split, str | None], _Group]) -> tuple[int, str]:
+    (split, perturbation), _ = entry
+    return list(Split).index(split), perturbation or ""
+
+
+def _named(key: tuple[Split, str | None]) -> str:
+    split, perturbation = key
+    return f"split {split}" if perturbation is None else f"split {split}, perturbation {perturbation}"
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,61 @@
+"""Numbers by instance and name, held as columns of machine floats, not as objects."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+from harness.contracts import Estimate
+from harness.statistics.estimates import mean_estimate
+
+
+class InstanceTable:
+    """Adds up what is measured of each instance, under as many names as wanted.
+
+    An instance that is measured several times, once for each train trial, keeps its sum and how often it was measured:
+    it is one cluster. A hundred thousand instances take about 12 MB for their ids and 1.2 MB for each name.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._sums: dict[str, array[float]] = {}
+        self._counts: dict[str, array[int]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        """Whether anything was added under the name."""
+        return name in self._sums
+
+    def row(self, instance: str) -> int:
+        """Return the number of an instance's row, a new one for an instance that was not seen before."""
+        return self._rows.setdefault(instance, len(self._rows))
+
+    def add(self, row: int, name: str, value: float) -> None:
+        """Add a number to a row (see :meth:`row`) under a name."""
+        if name not in self._sums:
+            self._sums[name], self._counts[name] = array("d"), array("I")
+        sums, counts = self._sums[name], self._counts[name]
+        gap = row + 1 - len(sums)
+        if gap > 0:
+            sums.frombytes(bytes(gap * sums.itemsize))
+            counts.frombytes(bytes(gap * counts.itemsize))
+        sums[row] += value
+        counts[row] += 1
+
+    def sums(self, name: str) -> list[float]:
+        """Return the sums over trials of the instances that have a number under the name, in order of their rows."""
+        return [total for total, count in self._measured(name) if count]
+
+    def means(self, name: str) -> list[float]:
+        """Return the means over trials of the instances that have a number under the name, in order of their rows."""
+        return [total / count for total, count in self._measured(name) if count]
+
+    def mean_estimate(self, name: str) -> Estimate:
+        """Return the mean over instances of their means over trials (see :func:`harness.statistics.mean_estimate`).
+
+        Raises:
+            ValueError: Nothing was added under the name.
+        """
+        return mean_estimate(self.means(name))
+
+    def _measured(self, name: str) -> Iterator[tuple[float, int]]:
+        return zip(self._sums.get(name, ()), self._counts.get(name, ()), strict=True)
