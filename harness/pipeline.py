@@ -14,7 +14,7 @@ from harness.data import Data, open_data
 from harness.errors import DataError, PluginError
 from harness.plugins import Kind, ScenarioDetails
 from harness.registry import Registry, build
-from harness.results import ExampleWriter
+from harness.results import ExampleWriter, RunRecord, read_examples
 from harness.scoring import Scorer
 from harness.seeds import derive_rng, derive_seed
 from harness.specs import RunSpec
@@ -76,9 +76,7 @@ class Evaluation:
             HarnessError: The settings do not fit the data or the model.
         """
         for trial in range(self.adapter.train_trials):
-            yield from self.adapter.adapt(
-                self.instances(), self.train, tokenization, trial=trial, seed=self.spec.seed
-            )
+            yield from self.adapter.adapt(self.instances(), self.train, tokenization, trial=trial, seed=self.spec.seed)
 
     def _evaluated(self) -> Iterator[Instance]:
         return (instance for instance in self._instances() if instance.split == self.spec.eval_split)
@@ -146,9 +144,7 @@ def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance
     return train, chosen, len(chosen)
 
 
-def evaluate(
-    evaluation: Evaluation, registry: Registry, client: Client, directory: Path, watcher: Watcher
-) -> Outcome:
+def evaluate(evaluation: Evaluation, registry: Registry, client: Client, directory: Path, watcher: Watcher) -> Outcome:
     """Ask a model everything, score the answers, and write the examples into the run's folder.
 
     Raises:
@@ -229,3 +225,16 @@ def _conclude(
         probability=prediction.probability,
     )
     writer.write(example, scorer.add(example))
+
+
+def rescore(record: RunRecord, registry: Registry) -> Sequence[Stat]:
+    """Compute a run's statistics again from its examples, and write the scores beside them.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+    scorer = build_scorer(record.spec, registry)
+    with ExampleWriter(record.directory) as writer:
+        for example, _, error in read_examples(record.directory):
+            writer.write(example, {} if error is not None else scorer.add(example), error)
+    return scorer.stats()

@@ -38,7 +38,9 @@ plugins = click.option(
 
 suite = click.option("--suite", help="Name of the suite; the sweep's own without it.")
 
-models = click.option("-m", "--model", "models", multiple=True, help="Use these models, backend:identifier. Repeatable.")
+models = click.option(
+    "-m", "--model", "models", multiple=True, help="Use these models, backend:identifier. Repeatable."
+)
 
 entries = click.option(
     "-r",
@@ -48,9 +50,7 @@ entries = click.option(
     help="A run by its entry, for example mmlu:subject=anatomy, instead of a sweep file. Repeatable.",
 )
 
-limit = click.option(
-    "--max-eval-instances", type=click.IntRange(min=1), help="Most evaluation instances of each run."
-)
+limit = click.option("--max-eval-instances", type=click.IntRange(min=1), help="Most evaluation instances of each run.")
 
 
 def sweep_source(function: F) -> F:

@@ -1,0 +1,87 @@
+"""``harness validate``, ``harness preview`` and ``harness schema``: a sweep before it runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from harness.cli import options
+from harness.contracts import GenerateRequest
+
+
+@click.command("validate")
+@options.sweep_source
+def validate_command(
+    sweep: str | None,
+    entries: tuple[str, ...],
+    models: tuple[str, ...],
+    plugins: tuple[Path, ...],
+    suite: str | None,
+    max_eval_instances: int | None,
+) -> None:
+    """Check SWEEP without reading data or loading models; report every mistake with its line."""
+    from harness.cli.sources import read_sweep
+
+    found, _ = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    counted = len({spec.model.name for spec in found.runs})
+    click.echo(f"Valid: suite {found.suite!r}, {len(found.runs)} runs with {counted} models.")
+
+
+@click.command("schema")
+@options.plugins
+def schema_command(plugins: tuple[Path, ...]) -> None:
+    """Print the JSON Schema of sweep files, with the names of everything that is installed."""
+    from harness.registry import default_registry
+    from harness.sweep import json_schema
+
+    click.echo(json.dumps(json_schema(default_registry(plugins)), indent=2))
+
+
+@click.command("preview")
+@options.sweep_source
+@options.data_dir
+@click.option("-n", "--instances", type=click.IntRange(min=1), default=2, show_default=True, help="Of each run.")
+def preview_command(
+    sweep: str | None,
+    entries: tuple[str, ...],
+    models: tuple[str, ...],
+    plugins: tuple[Path, ...],
+    suite: str | None,
+    max_eval_instances: int | None,
+    data_dir: Path | None,
+    instances: int,
+) -> None:
+    """Show the exact prompts of the first instances of SWEEP's runs, with token counts and few-shot examples."""
+    from harness.cli.sources import read_sweep
+    from harness.pipeline import prepare
+    from harness.preview import first_prompts, question, readable
+    from harness.runner import load_model
+
+    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    for spec in found.runs:
+        evaluation, model = prepare(spec, registry, data_dir), load_model(spec.model, registry)
+        click.secho(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}", bold=True)
+        for adapted in first_prompts(evaluation, model, instances):
+            notes = [f"few-shot examples: {', '.join(adapted.train_instances) or 'none'}"]
+            if adapted.dropped_examples:
+                notes.append(f"{adapted.dropped_examples} dropped to fit the window of {model.window}")
+            if adapted.truncated:
+                notes.append(f"input cut to fit the window of {model.window}")
+            click.secho(f"\n{adapted.instance.id} ({'; '.join(notes)})", fg="cyan")
+            shown = None
+            for request in adapted.requests:
+                prompt, scored = question(request)
+                if prompt != shown and prompt:
+                    click.secho(f"--- prompt, {model.count_tokens(prompt)} tokens", dim=True)
+                    click.echo(readable(prompt))
+                shown = prompt
+                if scored:
+                    click.secho(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
+                    click.echo(scored)
+                elif isinstance(request, GenerateRequest):
+                    click.secho(f"--- at most {request.max_tokens} tokens, stop at {list(request.stop)}", dim=True)
+            answers = [reference.text for reference in adapted.instance.correct]
+            click.secho(f"--- correct: {' | '.join(answers) or 'no reference'}", dim=True)
+        click.echo()

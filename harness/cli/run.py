@@ -1,0 +1,123 @@
+"""``harness run``: launch a sweep."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from harness.cli import options
+from harness.cli.sources import read_sweep
+from harness.errors import HarnessError
+from harness.progress import watch
+from harness.registry import Registry
+from harness.results import RunRecord
+from harness.runner import Settings, run_sweep
+from harness.specs import RunSpec
+
+
+@click.command("run")
+@options.sweep_source
+@options.data_dir
+@options.results_dir
+@click.option("--dry-run", is_flag=True, help="Ask nothing; say what would run, with requests and tokens.")
+@click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
+def run_command(
+    sweep: str | None,
+    entries: tuple[str, ...],
+    models: tuple[str, ...],
+    plugins: tuple[Path, ...],
+    suite: str | None,
+    max_eval_instances: int | None,
+    data_dir: Path | None,
+    results_dir: Path,
+    dry_run: bool,
+    force: bool,
+) -> None:
+    """Run SWEEP, a YAML file or the name of one that comes with the harness.
+
+    The same command again skips what is finished and continues what was interrupted. Exit code 1 says that a run
+    failed, 2 that nothing was run because of a mistake.
+    """
+    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    if dry_run:
+        _show_plan(found.runs, registry, data_dir)
+        return
+    records = execute(found.runs, registry, Settings(results_dir, data_dir, force))
+    if any(record.status != "ok" for record in records):
+        sys.exit(1)
+
+
+def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> list[RunRecord]:
+    """Run specs with progress on the terminal, and close with what to do next.
+
+    Raises:
+        KeyboardInterrupt: The user stopped it; how to go on was said.
+    """
+    console = Console(stderr=True)
+    records: list[RunRecord] = []
+    try:
+        with watch(console, len(runs)) as watcher:
+            records.extend(run_sweep(runs, registry, settings, watcher))
+    except KeyboardInterrupt:
+        again = shlex.join(["harness", *sys.argv[1:]])
+        left = len(runs) - len(records)
+        console.print(
+            f"\nStopped; {len(records)} of {len(runs)} runs are finished, {left} left. Every answer so far is kept. "
+            f"To go on, run the same command again:\n  {again}",
+            markup=False,
+            soft_wrap=True,
+        )
+        raise
+    failed = [record for record in records if record.status != "ok"]
+    suites = " ".join(dict.fromkeys(record.suite for record in records))
+    for record in failed:
+        console.print(f"FAILED {record.directory}: {record.error}", markup=False, soft_wrap=True)
+    console.print(
+        f"{len(records) - len(failed)} of {len(records)} runs ok, in {settings.results_dir}. "
+        f"Compare: harness leaderboard {suites}",
+        markup=False,
+        soft_wrap=True,
+    )
+    return records
+
+
+def _show_plan(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> None:
+    from rich.table import Table
+
+    from harness.pipeline import prepare
+    from harness.preview import plan
+    from harness.runner import load_model
+
+    table = Table("Run", "Model", "Examples", "Requests", "Prompt tokens", "Most generated", "Shortened")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    problems: list[str] = []
+    total = [0, 0, 0, 0, 0]
+    for spec in runs:
+        try:
+            planned = plan(prepare(spec, registry, data_dir), load_model(spec.model, registry))
+        except HarnessError as error:
+            problems.append(f"{spec.scenario.label} with {spec.model.name}: {error}")
+            continue
+        numbers = [
+            planned.instances,
+            planned.requests,
+            planned.prompt_tokens,
+            planned.max_completion_tokens,
+            planned.truncated,
+        ]
+        total = [before + number for before, number in zip(total, numbers, strict=True)]
+        table.add_row(spec.scenario.label, spec.model.name, *(f"{number:,}" for number in numbers))
+    table.add_section()
+    table.add_row(f"{len(runs)} runs", "", *(f"{number:,}" for number in total))
+    console = Console()
+    console.print(table)
+    for problem in problems:
+        console.print(f"Would fail: {problem}", markup=False, soft_wrap=True)
+    if problems:
+        sys.exit(2)

@@ -1,0 +1,39 @@
+"""From what was said on the command line to run specs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from harness.registry import Registry
+from harness.sweep import Sweep, find_sweep, load_sweep, sweep_from_entries
+
+
+def read_sweep(
+    sweep: str | None,
+    entries: Sequence[str],
+    models: Sequence[str],
+    plugins: Sequence[Path],
+    suite: str | None,
+    max_eval_instances: int | None,
+) -> tuple[Sweep, Registry]:
+    """Return the sweep that a command names: a file, a shipped one by name, or run entries with models.
+
+    Raises:
+        click.UsageError: Neither or both were given.
+        SpecError: The sweep has mistakes.
+    """
+    if (sweep is None) == (not entries):
+        raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
+    if sweep is None:
+        found = sweep_from_entries(entries, models, plugins=plugins, suite=suite, max_eval_instances=max_eval_instances)
+    else:
+        found = load_sweep(
+            find_sweep(sweep), plugins=plugins, models=models, suite=suite, max_eval_instances=max_eval_instances
+        )
+    for problem in found[1].problems:
+        sys.stderr.write(f"Not usable: {problem}\n")
+    return found
