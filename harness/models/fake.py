@@ -1,0 +1,213 @@
+"""A language model made of hashes: exact, seeded log-probabilities that cost microseconds and need no weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import (
+    Completion,
+    GenerateRequest,
+    Model,
+    ModelError,
+    Prompt,
+    Request,
+    Response,
+    ScoreRequest,
+    SequenceRequest,
+    backend,
+    derive_rng,
+)
+from harness.models.hash_language import END, TextState, tokenize
+from harness.models.stop_sequences import cut_at_stop
+from harness.models.windows import spans
+
+
+@backend("fake", source="This harness: a stand-in for a real model in tests and rehearsals.")
+class FakeModel(Model):
+    """Answers everything with exact log-probabilities hashed from a seed; for tests and for rehearsing a sweep.
+
+    The identifier is the seed: ``fake:0``.
+
+    Args:
+        identifier: The seed, any text.
+        window: Most tokens of prompt and completion together; None for no limit.
+        chat: Whether conversations are taken.
+        delay: Seconds that each request takes.
+        fail_every: One request in so many, always the same ones, is answered with an error; 0 for none.
+        log: A file to which the digest of every request is appended, one a line, before it is answered.
+
+    Attributes:
+        asked: How many requests it was asked.
+    """
+
+    answers = frozenset({"generate", "score"})
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        window: int | None = None,
+        chat: bool = False,
+        delay: float = 0.0,
+        fail_every: int = 0,
+        log: str | None = None,
+    ) -> None:
+        if window is not None and window < 2:
+            raise ModelError(f"fake:{identifier}: window is {window}; it must hold at least 2 tokens.")
+        self.asked = 0
+        self._seed = identifier
+        self._window = window
+        self._chat = chat
+        self._delay = delay
+        self._fail_every = fail_every
+        self._log = Path(log) if log else None
+
+    @property
+    def window(self) -> int | None:
+        return self._window
+
+    @property
+    def chat(self) -> bool:
+        return self._chat
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {
+            "backend": "fake",
+            "version": 1,
+            "seed": self._seed,
+            "window": self._window,
+            "chat": self._chat,
+            "fail_every": self._fail_every,
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        return {"architecture": "hash", "parameters": 0}
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return len(tokenize(_text_of(prompt)))
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return "".join(tokenize(text)[: max(0, tokens)])
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        for index, request in enumerate(requests):
+            self.asked += 1
+            digest = request_digest(request) if self._log is not None or self._fail_every else ""
+            if self._log is not None:
+                with self._log.open("a", encoding="ascii") as file:
+                    file.write(f"{digest}\n")
+            if self._delay:
+                time.sleep(self._delay)
+            if self._fail_every and int(digest, 16) % self._fail_every == 0:
+                yield index, Response(error=f"fake:{self._seed} fails one request in {self._fail_every} on purpose.")
+            else:
+                yield index, self._respond(request)
+
+    def _respond(self, request: Request) -> Response:
+        if isinstance(request, SequenceRequest):
+            return self._score_sequence(request)
+        prompt = request.prompt if isinstance(request, GenerateRequest) else request.context
+        if not isinstance(prompt, str) and not self._chat:
+            return Response(error=f"fake:{self._seed} takes no conversations; give it chat: true.")
+        return self._generate(request) if isinstance(request, GenerateRequest) else self._score(request)
+
+    def _generate(self, request: GenerateRequest) -> Response:
+        tokens = tokenize(_text_of(request.prompt))
+        room = len(tokens) if self._window is None else max(0, self._window - request.max_tokens)
+        kept = tokens[len(tokens) - room :] if room < len(tokens) else tokens
+        completions = tuple(self._complete("".join(kept), request, number) for number in range(request.completions))
+        return Response(
+            completions=completions,
+            prompt_tokens=len(kept),
+            completion_tokens=sum(completion.tokens or 0 for completion in completions),
+            seconds=self._delay,
+            truncated=len(kept) < len(tokens),
+        )
+
+    def _complete(self, prompt: str, request: GenerateRequest, number: int) -> Completion:
+        rng = derive_rng(request.seed, f"{self._seed}/{number}/{prompt}") if request.temperature > 0 else None
+        state = TextState(self._seed, prompt)
+        text, logprob, stopped = "", 0.0, False
+        top: list[Mapping[str, float]] = []
+        for _ in range(request.max_tokens):
+            distribution = state.next()
+            token = distribution.draw(rng, request.temperature) if rng else distribution.first()
+            logprob += math.log(distribution.probability(token))
+            if request.top_logprobs:
+                likeliest = distribution.likeliest(request.top_logprobs)
+                top.append({token: math.log(share) for token, share in likeliest})
+            state.read(token)
+            text, stopped = cut_at_stop(text + token, request.stop)
+            stopped = stopped or token == END
+            if stopped:
+                break
+        return Completion(text, logprob, state.count, "stop" if stopped else "length", tuple(top))
+
+    def _score(self, request: ScoreRequest) -> Response:
+        context, continuation = _text_of(request.context), request.continuation
+        kept = context.rstrip()
+        whole = tokenize(context + continuation)
+        before = tokenize(kept)
+        after = whole[len(before) :]
+        if not after:
+            return Response(error="there is nothing to score: the continuation is empty.")
+        found, truncated = spans([END, *whole[: len(before)]], after, self._window)
+        logprobs: list[float] = []
+        greedy = True
+        for span in found:
+            state = TextState(self._seed, "".join(span.tokens[: -span.scored]))
+            for token in span.tokens[-span.scored :]:
+                distribution = state.next()
+                logprobs.append(math.log(distribution.probability(token)))
+                greedy = greedy and distribution.first() == token
+                state.read(token)
+        return Response(
+            logprobs=tuple(logprobs),
+            greedy=greedy,
+            prompt_tokens=len(before),
+            completion_tokens=len(after),
+            seconds=self._delay,
+            truncated=truncated,
+        )
+
+    def _score_sequence(self, request: SequenceRequest) -> Response:
+        segments = [tokenize(request.segments[index]) for index in request.order]
+        count = sum(map(len, segments))
+        if self._window is not None and count > self._window:
+            return Response(error=f"the sequence has {count} tokens, more than the window of {self._window}.")
+        state = TextState(self._seed, "")
+        logprobs = []
+        for segment in segments:
+            for token in segment:
+                logprobs.append(math.log(state.next().probability(token)))
+                state.read(token)
+        return Response(
+            logprobs=tuple(logprobs),
+            segment_tokens=tuple(map(len, segments)),
+            prompt_tokens=0,
+            completion_tokens=count,
+            seconds=self._delay,
+        )
+
+
+def request_digest(request: Request) -> str:
+    """Return 16 hexadecimal digits of what is asked; where the request comes from does not matter."""
+    fields = {name: getattr(request, name) for name in request.__dataclass_fields__ if name != "origin"}
+    return hashlib.sha256(json.dumps(fields, default=_plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    return [value.role, value.content]
+
+
+def _text_of(prompt: Prompt) -> str:
+    if isinstance(prompt, str):
+        return prompt
+    turns = (f"<{message.role}>\n{message.content}\n" for message in prompt)
+    return "".join(turns) + "<assistant>\n"

@@ -1,0 +1,231 @@
+"""Predictions that were made elsewhere: one JSON object a line, looked up by where each request comes from."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from harness import (
+    Completion,
+    GenerateRequest,
+    Model,
+    ModelError,
+    Origin,
+    Request,
+    Response,
+    ScoreRequest,
+    backend,
+)
+
+KEYS = ("id", "perturbation", "trial", "text", "completions", "logprob", "choice_logprobs", "calibration_logprobs")
+
+
+@backend("replay", source="This harness; the format is described in the class's documentation.")
+class ReplayModel(Model):
+    """Predictions from a JSON-lines file, for models that ran elsewhere: ``replay:predictions.jsonl``.
+
+    Each line is an object with these keys; the file may be gzipped (``.gz``).
+
+    - ``id``: the instance's id.
+    - ``perturbation``: the name of the perturbation that the prediction is about; absent for the original.
+    - ``trial``: the train trial, from 0; absent where the prediction stands for every trial.
+    - ``text``: what the model said, without the stop string. It is taken as it is; for multiple choice by letter it
+      is the letter.
+    - ``completions``: several texts instead of one, each a string or ``{"text": …, "logprob": …}``.
+    - ``logprob``: natural log-probability of ``text``; for language modelling, that of the instance's input.
+    - ``choice_logprobs``: natural log-likelihood of each reference, in the references' order.
+    - ``calibration_logprobs``: the same without the question, for multiple choice calibrated.
+
+    A file holds sums, not tokens: a score comes back as if the continuation were one token.
+    """
+
+    answers = frozenset({"generate", "score"})
+    cacheable = False
+
+    def __init__(self, identifier: str) -> None:
+        self._path = Path(identifier).expanduser()
+        if not self._path.is_file():
+            raise ModelError(
+                f"replay:{identifier}: there is no such file. It holds one prediction a line, "
+                'for example {"id": "test-0", "text": "Yes"}.'
+            )
+        self._predictions: dict[tuple[str | None, int | None], dict[str, _Prediction | str]] | None = None
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        with self._path.open("rb") as file:
+            return {"backend": "replay", "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+    def description(self) -> Mapping[str, Any]:
+        return {"file": str(self._path)}
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        if self._predictions is None:
+            self._predictions = _read(self._path)
+        for index, request in enumerate(requests):
+            yield index, self._respond(request, self._predictions)
+
+    def _respond(
+        self, request: Request, known: Mapping[tuple[str | None, int | None], Mapping[str, _Prediction | str]]
+    ) -> Response:
+        origin = request.origin
+        if origin is None:
+            return Response(error="a replayed prediction is found by its instance, and this request names none.")
+        found = known.get((origin.perturbation, origin.trial), {}).get(origin.instance)
+        if found is None:
+            found = known.get((origin.perturbation, None), {}).get(origin.instance)
+        if found is None:
+            return self._missing(origin, "prediction")
+        prediction = _Prediction(texts=(found,)) if isinstance(found, str) else found
+        if isinstance(request, GenerateRequest):
+            return self._completions(prediction, request, origin)
+        if isinstance(request, ScoreRequest):
+            return self._score(prediction, origin)
+        return Response(error="replayed predictions hold no log-probabilities of sequences in another order.")
+
+    def _completions(self, prediction: _Prediction, request: GenerateRequest, origin: Origin) -> Response:
+        if not prediction.texts:
+            return self._missing(origin, "text")
+        if len(prediction.texts) < request.completions:
+            have = len(prediction.texts)
+            return self._missing(origin, f"{request.completions} completions (it has {have})")
+        logprobs = prediction.logprobs or (None,) * len(prediction.texts)
+        pairs = zip(prediction.texts[: request.completions], logprobs, strict=False)
+        return Response(completions=tuple(Completion(text, logprob) for text, logprob in pairs))
+
+    def _score(self, prediction: _Prediction, origin: Origin) -> Response:
+        if origin.role not in {"original", "calibration"}:
+            return Response(error=f"replayed predictions hold no log-probabilities for {origin.role!r} questions.")
+        calibration = origin.role == "calibration"
+        key = "calibration_logprobs" if calibration else "choice_logprobs"
+        totals: Sequence[float | None] = prediction.calibration if calibration else prediction.choices
+        index = origin.reference
+        if index is None:
+            key, totals, index = "logprob", prediction.logprobs, 0
+        total = totals[index] if index < len(totals) else None
+        if total is None:
+            return self._missing(origin, key if origin.reference is None else f"{key}[{index}]")
+        return Response(logprobs=(total,))
+
+    def _missing(self, origin: Origin, what: str) -> Response:
+        perturbed = f", perturbation {origin.perturbation!r}" if origin.perturbation else ""
+        where = f"id {origin.instance!r}{perturbed}, trial {origin.trial}"
+        return Response(error=f"{self._path} has no {what} for {where}.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Prediction:
+    texts: tuple[str, ...] = ()
+    logprobs: tuple[float | None, ...] = ()
+    choices: tuple[float, ...] = ()
+    calibration: tuple[float, ...] = ()
+
+
+def _read(path: Path) -> dict[tuple[str | None, int | None], dict[str, _Prediction | str]]:
+    found: dict[tuple[str | None, int | None], dict[str, _Prediction | str]] = {}
+    try:
+        with _open(path) as file:
+            for number, line in enumerate(file, start=1):
+                if line.isspace():
+                    continue
+                try:
+                    identifier, group, prediction = _parse(line)
+                except ValueError as error:
+                    raise ModelError(f"{path}:{number}: {error}") from None
+                predictions = found.setdefault(group, {})
+                if identifier in predictions:
+                    raise ModelError(
+                        f"{path}:{number}: id {identifier!r} appears twice. Each instance has one line; "
+                        "give perturbed copies a 'perturbation' and repeated trials a 'trial'."
+                    )
+                predictions[identifier] = prediction
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path} cannot be read as UTF-8 text: {error}") from None
+    return found
+
+
+def _open(path: Path) -> TextIO:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
+
+
+def _parse(line: str) -> tuple[str, tuple[str | None, int | None], _Prediction | str]:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg} at column {error.colno}. Each line is one object.") from None
+    if not isinstance(value, dict):
+        raise ValueError(f'must be an object like {{"id": …, "text": …}}, not {_shown(value)}.')
+    for key in value:
+        if key not in KEYS:
+            raise ValueError(f"{key!r} is not a key of a prediction. Known: {', '.join(KEYS)}.")
+    identifier, perturbation, trial = value.get("id"), value.get("perturbation"), value.get("trial")
+    if not isinstance(identifier, str):
+        raise ValueError(f"'id' must be the instance's id, a string, not {_shown(identifier)}.")
+    if not (perturbation is None or isinstance(perturbation, str)):
+        raise ValueError(f"'perturbation' must be a perturbation's name, not {_shown(perturbation)}.")
+    if not (trial is None or type(trial) is int):
+        raise ValueError(f"'trial' must be a whole number, not {_shown(trial)}.")
+    text = value.get("text")
+    if isinstance(text, str) and not value.keys() - {"id", "perturbation", "trial", "text"}:
+        return identifier, (perturbation, trial), text
+    return identifier, (perturbation, trial), _prediction(value)
+
+
+def _prediction(value: Mapping[str, Any]) -> _Prediction:
+    if "text" in value and "completions" in value:
+        raise ValueError("has both 'text' and 'completions'; the first completion is the text.")
+    if not value.keys() & {"text", "completions", "logprob", "choice_logprobs"}:
+        raise ValueError("has no 'text'; what the model said, or 'completions' or 'choice_logprobs', is required.")
+    texts: tuple[str, ...] = ()
+    logprobs: tuple[float | None, ...] = ()
+    if "completions" in value:
+        if not isinstance(value["completions"], list) or not value["completions"]:
+            raise ValueError("'completions' must be a list with at least one text.")
+        pairs = [_completion(item) for item in value["completions"]]
+        texts, logprobs = tuple(text for text, _ in pairs), tuple(logprob for _, logprob in pairs)
+        if "logprob" in value:
+            raise ValueError("has 'completions' and 'logprob'; write the 'logprob' into each completion.")
+    else:
+        if "text" in value:
+            if not isinstance(value["text"], str):
+                raise ValueError(f"'text' must be a string, not {_shown(value['text'])}.")
+            texts = (value["text"],)
+        if value.get("logprob") is not None:
+            logprobs = (_logprob(value["logprob"], "logprob"),)
+    return _Prediction(texts, logprobs, _logprobs(value, "choice_logprobs"), _logprobs(value, "calibration_logprobs"))
+
+
+def _completion(item: Any) -> tuple[str, float | None]:
+    if isinstance(item, str):
+        return item, None
+    if not isinstance(item, dict) or not isinstance(item.get("text"), str) or item.keys() - {"text", "logprob"}:
+        raise ValueError(f'a completion must be a string or {{"text": …, "logprob": …}}, not {_shown(item)}.')
+    logprob = item.get("logprob")
+    return item["text"], None if logprob is None else _logprob(logprob, "logprob")
+
+
+def _logprobs(value: Mapping[str, Any], key: str) -> tuple[float, ...]:
+    found = value.get(key)
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise ValueError(f"{key!r} must be a list with one number for each reference, not {_shown(found)}.")
+    return tuple(_logprob(item, key) for item in found)
+
+
+def _logprob(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value > 0:
+        raise ValueError(f"{key!r} must be a natural log-probability, at most 0, not {_shown(value)}.")
+    return float(value)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,55 @@
+"""Fitting scored text into a model's window.
+
+A window of ``n`` tokens predicts ``n`` tokens: the last one it predicts is not among its inputs, so a span holds at
+most ``n + 1`` tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Token = TypeVar("Token")
+
+
+@dataclass(frozen=True, slots=True)
+class Span(Generic[Token]):
+    """Tokens that are read together, and how many of them, at the end, are scored.
+
+    Attributes:
+        tokens: The tokens; all but the last are the model's input.
+        scored: How many tokens at the end are scored; less than ``len(tokens)``.
+    """
+
+    tokens: tuple[Token, ...]
+    scored: int
+
+
+def spans(
+    context: Sequence[Token], continuation: Sequence[Token], window: int | None
+) -> tuple[list[Span[Token]], bool]:
+    """Return the spans that score a continuation once, in reading order, and whether any context was lost.
+
+    Where the continuation fits, there is one span and the context loses its beginning if it has to
+    (lm-evaluation-harness, ``_loglikelihood_tokens``). A longer continuation is scored in consecutive windows, the
+    first without more of the context than its last token, the last with as much of the preceding text as fits
+    (``get_rolling_token_windows`` with one token of context).
+
+    Raises:
+        ValueError: Context or continuation is empty: there would be nothing to condition on, or to score.
+    """
+    if not context or not continuation:
+        raise ValueError("context and continuation need at least one token each")
+    whole = (*context, *continuation)
+    if window is None or len(whole) <= window + 1:
+        return [Span(whole, len(continuation))], False
+    if len(continuation) <= window:
+        return [Span(whole[-(window + 1) :], len(continuation))], True
+    tokens = (context[-1], *continuation)
+    found: list[Span[Token]] = []
+    for start in range(1, len(tokens), window):
+        end = min(start + window, len(tokens))
+        begin = max(0, end - window - 1)
+        found.append(Span(tokens[begin:end], end - start))
+    return found, len(context) > 1
