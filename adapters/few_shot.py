@@ -1,0 +1,81 @@
+"""Few-shot examples: which train instances a prompt shows.
+
+One set for each train trial, shared by every evaluation instance. A sampled set depends on the run's seed, the trial
+and the train instances as a set, and on nothing else: not on the data's order, the evaluation's order, its limit or
+the worker.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from adapters.prompt_policy import PromptPolicy
+from harness import HarnessError, Instance, derive_rng
+
+Label = str | int | None
+"""What examples are balanced by; None for an instance that has no label."""
+
+
+def correct_text(instance: Instance) -> Label:
+    """Return the label of an instance with a written answer: the text of its first correct reference."""
+    return next((reference.text for reference in instance.references if reference.correct), None)
+
+
+def correct_position(instance: Instance) -> Label:
+    """Return the label of a multiple-choice instance: the position of its first correct reference.
+
+    HELM takes the reference's text, which differs in nearly every question, so that it balances nothing.
+    """
+    return next((index for index, reference in enumerate(instance.references) if reference.correct), None)
+
+
+def select_examples(
+    train: Sequence[Instance], policy: PromptPolicy, *, label: Callable[[Instance], Label], trial: int, seed: int
+) -> tuple[Instance, ...]:
+    """Return the train instances that the prompts of a trial show, in the prompts' order.
+
+    Sampled examples go round the labels, the most frequent first and ties in random order, one random instance of
+    each, until there are enough (HELM, Liang et al. 2022, section 8); instances without a label fill the rest. Where
+    there are fewer train instances than asked for, all are taken.
+
+    Raises:
+        HarnessError: There are no train instances left to show.
+    """
+    count = policy.max_train_instances
+    if count == 0:
+        return ()
+    if not train:
+        raise HarnessError(
+            f"max_train_instances is {count}, but the scenario has no train instances. Set max_train_instances: 0."
+        )
+    if not policy.sample_train:
+        return _in_order(train, count, trial)
+
+    rng = derive_rng(seed, f"few-shot/trial={trial}")
+    pools: dict[Label, list[Instance]] = defaultdict(list)
+    for instance in sorted(train, key=lambda instance: instance.id):
+        pools[label(instance)].append(instance)
+    unlabelled = pools.pop(None, [])
+    order = sorted(pools, key=str)
+    rng.shuffle(order)
+    order.sort(key=lambda label: -len(pools[label]))  # stable: labels that are equally frequent stay shuffled
+
+    chosen: list[Instance] = []
+    while order and len(chosen) < count:
+        for pool in [pools[label] for label in order][: count - len(chosen)]:
+            chosen.append(pool.pop(rng.randrange(len(pool))))
+        order = [label for label in order if pools[label]]
+    chosen += rng.sample(unlabelled, min(count - len(chosen), len(unlabelled)))
+    return tuple(chosen)
+
+
+def _in_order(train: Sequence[Instance], count: int, trial: int) -> tuple[Instance, ...]:
+    size = min(count, len(train))
+    chosen = tuple(train[size * trial : size * (trial + 1)])
+    if not chosen:
+        raise HarnessError(
+            f"train trial {trial + 1} has no examples: with sample_train: false each trial takes the next {size} of "
+            f"{len(train)} train instances. Set fewer train_trials or max_train_instances, or sample_train: true."
+        )
+    return chosen

@@ -1,0 +1,151 @@
+"""Prompts made to fit a model's window: whole examples go first, then the end of the input.
+
+What follows the input, the output prefix above all, always survives; HELM cuts the prompt's end, and with it the place
+where the answer belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.prompt import PromptWriter, Question
+from harness import HarnessError, Prompt, Tokenization
+
+SLACK = 8
+"""By how many tokens a prompt's length may differ from the sum of its parts' lengths.
+
+Tokens merge across the place where parts meet, and special tokens are counted with each part.
+"""
+
+EMPTY = Question("", "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The prompts of one instance.
+
+    Attributes:
+        prompts: One for each question; all show the same examples.
+        train_instances: Ids of the examples that they show.
+        dropped_examples: How many examples were left out.
+        truncated: Whether a question was cut.
+    """
+
+    prompts: tuple[Prompt, ...]
+    train_instances: tuple[str, ...]
+    dropped_examples: int
+    truncated: bool
+
+
+class PromptFitter:
+    """Writes prompts that leave room for the model's answer.
+
+    How many examples fit depends on the question and the answer alone. Most prompts are told to fit by their bytes,
+    since a token is never shorter than one; others by the examples' length, counted once, and the question's; and only
+    those that are within a few tokens of the window are counted whole.
+
+    Args:
+        writer: Writes the prompts.
+        tokenization: The model, as far as an adapter may know it.
+        max_tokens: How many tokens the model may generate.
+
+    Raises:
+        HarnessError: The window leaves no room for a prompt, or the policy needs a chat model and this is none.
+    """
+
+    def __init__(self, writer: PromptWriter, tokenization: Tokenization, *, max_tokens: int = 0) -> None:
+        self._writer = writer
+        self._tokenization = tokenization
+        self._max_tokens = max_tokens
+        self._window = tokenization.window
+        self._head_tokens: dict[int, int] = {}
+        self._ids = tuple(shot.instance for shot in writer.shots)
+        self._adds_up = not writer.policy.substitutions  # a substitution may change what a part's length is
+        if self._window is not None and max_tokens >= self._window:
+            raise HarnessError(
+                f"max_tokens is {max_tokens}, which leaves no room for a prompt in the model's window of "
+                f"{self._window} tokens. Set max_tokens well below it."
+            )
+
+    def fit(self, questions: Sequence[Question], *, answers: Sequence[str] = (), instance: str) -> Fitted:
+        """Return one prompt for each question, with as many examples as fit with the longest of them.
+
+        Args:
+            questions: What is asked; the questions of one instance show the same examples, so that their answers can
+                be compared.
+            answers: The texts that are scored after the prompt, where any are; the prompt leaves room for the longest.
+            instance: The instance's id, for messages.
+
+        Raises:
+            HarnessError: A prompt does not fit even without examples and input.
+        """
+        examples = len(self._ids)
+        if self._window is not None and not all(self._surely_fits(question, answers) for question in questions):
+            budget = self._window - self._reserve(answers)
+            examples = min(self._most_examples(question, budget) for question in questions)
+            if examples < 0:
+                return self._cut(questions, budget, instance)
+        prompts = tuple(self._writer.write(question, examples) for question in questions)
+        return Fitted(prompts, self._ids[:examples], len(self._ids) - examples, truncated=False)
+
+    def _surely_fits(self, question: Question, answers: Sequence[str]) -> bool:
+        if self._window is None or not self._adds_up:
+            return self._window is None
+        answer = max((_bytes(answer) for answer in answers), default=self._max_tokens)
+        return self._head(len(self._ids)) + _bytes(str(question)) + answer + SLACK <= self._window
+
+    def _most_examples(self, question: Question, budget: int) -> int:
+        """Return how many examples fit beside the question; -1 if the question alone is too long."""
+        own = self._count(self._writer.write_alone(question)) - self._count(self._writer.write_alone(EMPTY))
+        for examples in range(len(self._ids), -1, -1):
+            if self._adds_up:
+                spare = budget - self._head(examples) - own
+                if spare >= SLACK:
+                    return examples
+                if spare < -SLACK:
+                    continue
+            if self._count(self._writer.write(question, examples)) <= budget:
+                return examples
+        return -1
+
+    def _cut(self, questions: Sequence[Question], budget: int, instance: str) -> Fitted:
+        cut = [self._cut_one(question, budget, instance) for question in questions]
+        prompts = tuple(self._writer.write(question, 0) for question in cut)
+        return Fitted(prompts, (), len(self._ids), truncated=cut != list(questions))
+
+    def _cut_one(self, question: Question, budget: int, instance: str) -> Question:
+        """Return the question with the longest beginning of its text that fits without examples."""
+        total = self._count(self._writer.write(question, 0))
+        if total <= budget:
+            return question
+        shortest = self._count(self._writer.write(question.cut_to(""), 0))
+        if shortest > budget:
+            raise HarnessError(
+                f"instance {instance!r} does not fit the model's window of {self._window} tokens: without examples and "
+                f"input the prompt still has {shortest}, and the answer needs {(self._window or 0) - budget}. Shorten "
+                "the instructions or the system prompt, set fewer max_tokens, or take a model with a longer window."
+            )
+        room = budget - shortest
+        while room > 0:
+            cut = question.cut_to(self._tokenization.truncate(question.text, room))
+            excess = self._count(self._writer.write(cut, 0)) - budget
+            if excess <= 0:
+                return cut
+            room -= excess
+        return question.cut_to("")
+
+    def _head(self, examples: int) -> int:
+        if examples not in self._head_tokens:
+            self._head_tokens[examples] = self._count(self._writer.write(EMPTY, examples))
+        return self._head_tokens[examples]
+
+    def _reserve(self, answers: Sequence[str]) -> int:
+        return max((self._tokenization.count_tokens(answer) for answer in answers), default=self._max_tokens)
+
+    def _count(self, prompt: Prompt) -> int:
+        return self._tokenization.count_tokens(prompt)
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))

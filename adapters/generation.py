@@ -1,0 +1,92 @@
+"""Generation: the model continues the prompt, and what it writes is the prediction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from adapters.few_shot import Label, correct_text
+from adapters.few_shot_adapter import FewShotAdapter, completions_of, origin_of
+from adapters.fitting import PromptFitter
+from adapters.prompt import Shot, gold_answer, plain_question
+from adapters.prompt_policy import PromptPolicy, StopSequence
+from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter, derive_seed
+
+
+@adapter("generation", source="Liang et al. 2022, appendix J.2 (arXiv:2211.09110)")
+class Generation(FewShotAdapter):
+    """Few-shot prompting: examples of inputs with their outputs, then the input whose output the model writes."""
+
+    asks = frozenset({"generate"})
+
+    class Params(PromptPolicy):
+        """Settings of generation; the defaults are those of HELM's generation factory."""
+
+        max_tokens: int = Field(default=5, ge=1)
+        """Most tokens that the model generates."""
+
+        temperature: float = Field(default=0.0, ge=0.0)
+        """Sampling temperature; 0 is greedy decoding."""
+
+        stop_sequences: tuple[StopSequence, ...] = ("\n",)
+        """Texts that end the output."""
+
+        num_outputs: int = Field(default=1, ge=1)
+        """How many completions are drawn; the likeliest is the prediction, and metrics ``…@k`` see all."""
+
+        multi_label: bool = False
+        """Whether an example shows all its correct references, joined by ", ", or the first only."""
+
+    def __init__(self, params: Params) -> None:
+        self.params: Generation.Params = params
+
+    @property
+    def max_tokens(self) -> int:
+        return self.params.max_tokens
+
+    def label(self, instance: Instance) -> Label:
+        return correct_text(instance)
+
+    def shot(self, instance: Instance) -> Shot:
+        texts = [reference.text for reference in instance.references]
+        answer = gold_answer(instance, texts, multi_label=self.params.multi_label)
+        return Shot(instance.id, ((plain_question(instance, self.params), answer),))
+
+    def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
+        fitted = prompts.fit([plain_question(instance, self.params)], instance=instance.id)
+        request = GenerateRequest(
+            prompt=fitted.prompts[0],
+            max_tokens=self.params.max_tokens,
+            temperature=self.params.temperature,
+            stop=self.params.stop_sequences,
+            completions=self.params.num_outputs,
+            seed=self._sampling_seed(instance, trial, seed),
+            origin=origin_of(instance, trial),
+        )
+        return Adapted(
+            instance=instance,
+            requests=(request,),
+            train_instances=fitted.train_instances,
+            dropped_examples=fitted.dropped_examples,
+            truncated=fitted.truncated,
+            trial=trial,
+        )
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Take the likeliest completion, or the first where the model gives no log-probabilities (as HELM)."""
+        completions = completions_of(responses[0], adapted.instance)
+        known = all(completion.logprob is not None for completion in completions)
+        best = max(completions, key=lambda completion: completion.logprob or 0.0) if known else completions[0]
+        return Prediction(
+            text=best.text,
+            texts=tuple(completion.text for completion in completions),
+            probability=None if best.logprob is None else math.exp(best.logprob),
+        )
+
+    def _sampling_seed(self, instance: Instance, trial: int, seed: int) -> int:
+        """Return a seed of the instance's own, of 31 bits, which every server takes; 0 where nothing is sampled."""
+        if self.params.temperature == 0:
+            return 0
+        return derive_seed(seed, f"sampling/trial={trial}/{instance.perturbation}/{instance.id}") >> 33

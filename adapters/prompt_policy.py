@@ -1,0 +1,138 @@
+"""The prompt policy: everything that decides a prompt's text, as one frozen object.
+
+The settings and their defaults are those of HELM's adapter specs and of the factories that its run specs use (Liang et
+al. 2022, appendix J; ``helm.benchmark.adaptation``). Each method's ``Params`` extends the policy with its own settings
+and replaces the defaults where HELM's factory for the method does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+
+def _check_pattern(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    return pattern
+
+
+def _check_substitution(pair: tuple[str, str]) -> tuple[str, str]:
+    pattern, replacement = pair
+    try:
+        re.sub(pattern, replacement, "")
+        re.compile(pattern).sub(replacement, pattern)
+    except (re.error, IndexError) as error:
+        raise ValueError(f"not a pattern and its replacement: {error}") from None
+    return pair
+
+
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+"""A regular expression in Python's syntax."""
+
+Substitution = Annotated[tuple[str, str], AfterValidator(_check_substitution)]
+"""A regular expression, and what replaces each of its matches."""
+
+
+StopSequence = Annotated[str, Field(min_length=1)]
+"""A text that ends an output; an empty one would end every output at once."""
+
+
+class PromptPolicy(BaseModel):
+    r"""How instructions, examples and the question become one prompt.
+
+    ``prompt = global_prefix + instance_prefix.join([instructions, examples…, question]) + global_suffix``, the
+    instructions only where there are any, then every substitution in order. An example is ``input_prefix + input +
+    input_suffix + output_prefix + answer + output_suffix``; the question ends with ``output_prefix``, less its trailing
+    whitespace, so that the model's first token may begin with a space.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    suffix_without_noun: ClassVar[str] = "\n"
+    """The input suffix that ``input_noun: null`` stands for."""
+
+    input_noun: str | None = Field(default=None, exclude=True, repr=False)
+    r"""Shorthand: ``Passage`` sets ``input_prefix: "Passage: "`` and ``input_suffix: "\n"``; ``null`` an empty prefix.
+
+    An affix that is itself given wins. Resolved settings hold the affixes only.
+    """
+
+    output_noun: str | None = Field(default=None, exclude=True, repr=False)
+    """Shorthand: ``Answer`` sets ``output_prefix: "Answer: "``; ``null`` an empty prefix."""
+
+    global_prefix: str = ""
+    """Begins the prompt."""
+
+    global_suffix: str = ""
+    """Ends the prompt, before the model's answer, be it generated or scored."""
+
+    instructions: str = ""
+    r"""The task in words, as it stands; HELM's end in ``\n``, which with the instance prefix leaves a blank line."""
+
+    input_prefix: str = "Input: "
+    """Before each input."""
+
+    input_suffix: str = "\n"
+    """After each input."""
+
+    output_prefix: str = "Output: "
+    """Before each output."""
+
+    output_suffix: str = "\n"
+    """After each example's output."""
+
+    instance_prefix: str = "\n"
+    """Between instructions, examples and question."""
+
+    substitutions: tuple[Substitution, ...] = ()
+    """Pairs of a regular expression and its replacement, applied to the whole prompt in order."""
+
+    max_train_instances: int = Field(default=5, ge=0)
+    """How many train instances a prompt shows as examples, where they fit and there are as many."""
+
+    train_trials: int = Field(default=1, ge=1)
+    """How many times the evaluation is repeated, each with other examples; once where none are shown."""
+
+    sample_train: bool = True
+    """Whether examples are sampled, balanced by label; if not they are taken in the scenario's order."""
+
+    system_prompt: str = ""
+    """System message, for a chat model; refused for a model without a chat template, which would never see it."""
+
+    examples_as_turns: bool = False
+    """Whether a chat model sees each example as a user and an assistant turn, not all in one user turn.
+
+    Then the instructions follow ``system_prompt``, or head the first user turn where there is none. Refused for a model
+    without a chat template.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_out_nouns(cls, settings: Any) -> Any:
+        if not isinstance(settings, Mapping):
+            return settings
+        resolved = dict(settings)
+        if isinstance(noun := resolved.get("input_noun", 0), str | None):
+            resolved.pop("input_noun")
+            resolved.setdefault("input_prefix", "" if noun is None else f"{noun}: ")
+            resolved.setdefault("input_suffix", cls.suffix_without_noun if noun is None else "\n")
+        if isinstance(noun := resolved.get("output_noun", 0), str | None):
+            resolved.pop("output_noun")
+            resolved.setdefault("output_prefix", "" if noun is None else f"{noun}: ")
+        return resolved
+
+    @property
+    def question_end(self) -> str:
+        """What the question ends with: the output prefix without its trailing whitespace."""
+        return self.output_prefix.rstrip()
+
+    @property
+    def answer_gap(self) -> str:
+        """The trailing whitespace of the output prefix, with which a scored answer begins."""
+        return self.output_prefix[len(self.question_end) :]
