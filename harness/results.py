@@ -1,4 +1,4 @@
-"""A run on disk: ``results/<suite>/<run>/`` with ``run.json`` and ``examples.jsonl.gz``, each written whole, then moved."""
+"""A run on disk: ``run.json`` and ``examples.jsonl.gz`` in a folder of its own, each written whole and then moved."""
 
 from __future__ import annotations
 
