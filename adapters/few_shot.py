@@ -36,7 +36,7 @@ def select_examples(
     """Return the train instances that the prompts of a trial show, in the prompts' order.
 
     Sampled examples go round the labels, the most frequent first and ties in random order, one random instance of
-    each, until there are enough (HELM, Liang et al. 2022, section 8); instances without a label fill the rest. Where
+    each, until there are enough (HELM, Liang et al. 2022, section 7); instances without a label fill the rest. Where
     there are fewer train instances than asked for, all are taken.
 
     Raises:

@@ -69,15 +69,6 @@ def origin_of(instance: Instance, trial: int, *, reference: int | None = None, r
     return Origin(instance.id, instance.perturbation, trial, reference, role)
 
 
-def only_completion(adapted: Adapted, responses: Sequence[Response]) -> Completion:
-    """Return the completion of a method that asks one question and takes one answer.
-
-    Raises:
-        ModelError: There is none.
-    """
-    return completions_of(responses[0], adapted.instance)[0]
-
-
 def completions_of(response: Response, instance: Instance) -> tuple[Completion, ...]:
     """Return a response's completions, at least one.
 

@@ -89,6 +89,15 @@ class PromptFitter:
         prompts = tuple(self._writer.write(question, examples) for question in questions)
         return Fitted(prompts, self._ids[:examples], len(self._ids) - examples, truncated=False)
 
+    @property
+    def chat(self) -> bool:
+        """Whether the prompts are conversations."""
+        return self._writer.chat
+
+    def without_examples(self, question: Question) -> Prompt:
+        """Return the prompt of a question that is known to be short, without examples."""
+        return self._writer.write(question, 0)
+
     def _surely_fits(self, question: Question, answers: Sequence[str]) -> bool:
         if self._window is None or not self._adds_up:
             return self._window is None

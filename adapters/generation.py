@@ -15,7 +15,7 @@ from adapters.prompt_policy import PromptPolicy, StopSequence
 from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter, derive_seed
 
 
-@adapter("generation", source="Liang et al. 2022, appendix J.2 (arXiv:2211.09110)")
+@adapter("generation", source="Liang et al. 2022, section 7 (arXiv:2211.09110)")
 class Generation(FewShotAdapter):
     """Few-shot prompting: examples of inputs with their outputs, then the input whose output the model writes."""
 

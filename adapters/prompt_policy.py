@@ -1,7 +1,7 @@
 """The prompt policy: everything that decides a prompt's text, as one frozen object.
 
 The settings and their defaults are those of HELM's adapter specs and of the factories that its run specs use (Liang et
-al. 2022, appendix J; ``helm.benchmark.adaptation``). Each method's ``Params`` extends the policy with its own settings
+al. 2022, section 7; ``helm.benchmark.adaptation``). Each method's ``Params`` extends the policy with its own settings
 and replaces the defaults where HELM's factory for the method does.
 """
 

@@ -1,0 +1,115 @@
+"""Answer options shown by letter, as the joint methods of multiple choice show them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from adapters.few_shot import Label, correct_position
+from adapters.few_shot_adapter import FewShotAdapter
+from adapters.prompt import Question, Shot, gold_answer
+from adapters.prompt_policy import PromptPolicy
+from harness import HarnessError, Instance
+
+
+def _characters(value: Any) -> Any:
+    return tuple(value) if isinstance(value, str) else value
+
+
+class LetteredOptions(PromptPolicy):
+    r"""A prompt policy whose questions list the answer options by letter.
+
+    Between input and output stands, for each reference, ``letter in reference_prefix + text + reference_suffix``; an
+    example's output is the letter of its correct reference.
+    """
+
+    suffix_without_noun: ClassVar[str] = ""
+
+    reference_prefix: str = "A. "
+    """Before each option; its first letter or digit counts up from option to option."""
+
+    reference_suffix: str = "\n"
+    """After each option."""
+
+    reference_prefix_characters: Annotated[tuple[str, ...], BeforeValidator(_characters)] | None = Field(default=None)
+    """What takes the place of that first letter, one for each option (``ABCDEFGHJK``); counted up where not given."""
+
+    multi_label: bool = False
+    """Whether an example shows the letters of all its correct references, joined by ", ", or the first only."""
+
+    @field_validator("reference_prefix")
+    @classmethod
+    def _has_letter(cls, prefix: str) -> str:
+        if not any(map(str.isalnum, prefix)):
+            raise ValueError("it must hold a letter or a digit, as 'A. ' does")
+        return prefix
+
+    @field_validator("reference_prefix_characters")
+    @classmethod
+    def _differ(cls, characters: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for character in characters or ():
+            if not character.strip():
+                raise ValueError("a blank cannot stand for an option")
+        if characters is not None and len(set(characters)) < len(characters):
+            raise ValueError("two options would have the same letter")
+        return characters
+
+
+class LetteredAdapter(FewShotAdapter):
+    """A method that shows answer options by letter; what it asks of the model is up to the subclass."""
+
+    params: LetteredOptions
+
+    def label(self, instance: Instance) -> Label:
+        return correct_position(instance)
+
+    def shot(self, instance: Instance) -> Shot:
+        letters = option_letters(instance, self.params)
+        answer = gold_answer(instance, letters, multi_label=self.params.multi_label)
+        return Shot(instance.id, ((self.question(instance, letters), answer),))
+
+    def question(self, instance: Instance, letters: tuple[str, ...]) -> Question:
+        """Return the input and the options below it."""
+        policy = self.params
+        place = _letter_place(policy.reference_prefix)
+        before, after = policy.reference_prefix[:place], policy.reference_prefix[place + 1 :]
+        options = "".join(
+            f"{before}{letter}{after}{reference.text}{policy.reference_suffix}"
+            for letter, reference in zip(letters, instance.references, strict=True)
+        )
+        return Question(policy.input_prefix, instance.input, policy.input_suffix + options)
+
+
+def option_letters(instance: Instance, policy: LetteredOptions) -> tuple[str, ...]:
+    """Return the letter of each reference.
+
+    Raises:
+        HarnessError: The instance has no references, or more than there are letters.
+    """
+    count = len(instance.references)
+    if not count:
+        raise HarnessError(f"instance {instance.id!r} has no references, so that there is nothing to choose from.")
+    given = policy.reference_prefix_characters
+    letters = _count_up(policy.reference_prefix) if given is None else given
+    if count > len(letters):
+        setting = f"reference_prefix {policy.reference_prefix!r}" if given is None else "reference_prefix_characters"
+        raise HarnessError(
+            f"instance {instance.id!r} has {count} references, but {setting} gives letters for {len(letters)} only. "
+            "Give reference_prefix_characters, one for each reference."
+        )
+    return letters[:count]
+
+
+def _letter_place(prefix: str) -> int:
+    return next(place for place, character in enumerate(prefix) if character.isalnum())
+
+
+def _count_up(prefix: str) -> tuple[str, ...]:
+    """Return the letters from the prefix's own on, as far as they are letters or digits."""
+    letters: list[str] = []
+    code = ord(prefix[_letter_place(prefix)])
+    while chr(code).isalnum() and len(letters) < 26:
+        letters.append(chr(code))
+        code += 1
+    return tuple(letters)

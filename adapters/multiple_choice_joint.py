@@ -1,0 +1,86 @@
+"""Multiple choice, joint: the options are listed by letter in one prompt, and the model writes a letter."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from adapters.few_shot_adapter import completions_of, origin_of
+from adapters.fitting import PromptFitter
+from adapters.lettered_options import LetteredAdapter, LetteredOptions, option_letters
+from adapters.prompt_policy import Pattern
+from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter
+
+TOP_LOGPROBS = 5
+"""How many of the likeliest tokens are reported for the letter (HELM's ``num_outputs`` of joint multiple choice)."""
+
+
+@adapter("multiple_choice_joint", source="Hendrycks et al. 2021 (arXiv:2009.03300); Liang et al. 2022, section 7")
+class MultipleChoiceJoint(LetteredAdapter):
+    """The question and all options in one prompt, each option by a letter; the letter that the model writes counts.
+
+    An output that is no option's letter, whitespace around it apart, chooses none; its text is the prediction.
+    """
+
+    asks = frozenset({"generate"})
+
+    class Params(LetteredOptions):
+        """Settings of joint multiple choice; the defaults are those of HELM's multiple-choice factory.
+
+        As in HELM nothing is sampled and no text stops the output.
+        """
+
+        max_tokens: int = Field(default=1, ge=1)
+        """Most tokens that the model generates."""
+
+        output_mapping_pattern: Pattern | None = None
+        r"""Finds the letter in the output (``answer is \(?([A-J])``): its first group, or the match if it has none."""
+
+    def __init__(self, params: Params) -> None:
+        self.params: MultipleChoiceJoint.Params = params
+        self._pattern = re.compile(params.output_mapping_pattern) if params.output_mapping_pattern else None
+
+    @property
+    def max_tokens(self) -> int:
+        return self.params.max_tokens
+
+    def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
+        letters = option_letters(instance, self.params)
+        fitted = prompts.fit([self.question(instance, letters)], instance=instance.id)
+        request = GenerateRequest(
+            prompt=fitted.prompts[0],
+            max_tokens=self.params.max_tokens,
+            top_logprobs=TOP_LOGPROBS,
+            origin=origin_of(instance, trial),
+        )
+        return Adapted(
+            instance=instance,
+            requests=(request,),
+            labels=letters,
+            train_instances=fitted.train_instances,
+            dropped_examples=fitted.dropped_examples,
+            truncated=fitted.truncated,
+            trial=trial,
+        )
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Map the written letter to its reference."""
+        completion = completions_of(responses[0], adapted.instance)[0]
+        letter = self._letter(completion.text)
+        choice = adapted.labels.index(letter) if letter in adapted.labels else None
+        text = completion.text if choice is None else adapted.instance.references[choice].text
+        probability = None if completion.logprob is None else math.exp(completion.logprob)
+        return Prediction(text=text, texts=(text,), choice=choice, probability=probability)
+
+    def _letter(self, output: str) -> str | None:
+        output = output.strip()
+        if self._pattern is None:
+            return output
+        match = self._pattern.search(output)
+        if match is None:
+            return None
+        found: str | None = match.group(1) if self._pattern.groups else match.group()
+        return None if found is None else found.strip()

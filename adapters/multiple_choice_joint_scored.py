@@ -1,0 +1,41 @@
+"""Multiple choice, joint and scored: the joint prompt, and each option's letter scored as its continuation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from adapters.fitting import PromptFitter
+from adapters.lettered_options import LetteredAdapter, LetteredOptions, option_letters
+from adapters.scoring import adapted_to_scores, choose, each_score, score_request, scored_answers
+from harness import Adapted, Instance, Prediction, Response, adapter
+
+
+@adapter("multiple_choice_joint_scored", source="Gao et al., lm-evaluation-harness, task mmlu (Zenodo 10256836)")
+class MultipleChoiceJointScored(LetteredAdapter):
+    """The prompt of joint multiple choice; the option whose letter the model finds likeliest is chosen.
+
+    Unlike an output that is written freely, the choice is always one of the options, and a model that can only score is
+    enough. The letter is scored behind the whitespace that ends the output prefix, as lm-evaluation-harness scores it.
+    """
+
+    asks = frozenset({"score"})
+
+    class Params(LetteredOptions):
+        """Settings of scored joint multiple choice; the defaults are those of joint multiple choice."""
+
+    def __init__(self, params: Params) -> None:
+        self.params: MultipleChoiceJointScored.Params = params
+
+    def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
+        letters = option_letters(instance, self.params)
+        answers = scored_answers(instance, letters, self.params.answer_gap, chat=prompts.chat)
+        fitted = prompts.fit([self.question(instance, letters)], answers=answers, instance=instance.id)
+        requests = [
+            score_request(fitted.prompts[0], answer, instance, trial, index) for index, answer in enumerate(answers)
+        ]
+        return adapted_to_scores(instance, requests, fitted, trial, labels=letters)
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Choose the letter with the highest log-likelihood, summed over its tokens."""
+        return choose(adapted, each_score(adapted, responses, math.fsum))

@@ -1,0 +1,102 @@
+"""Multiple choice, separate: each option is scored by itself, as the continuation of the question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from adapters.few_shot import Label, correct_position
+from adapters.few_shot_adapter import FewShotAdapter
+from adapters.fitting import PromptFitter
+from adapters.prompt import Shot, gold_answer, plain_question
+from adapters.prompt_policy import PromptPolicy
+from adapters.scoring import adapted_to_scores, choose, score_request, scored_answers, token_logprobs
+from harness import Adapted, Instance, Prediction, Response, adapter
+
+LENGTHS: Mapping[str, Callable[[Sequence[float], str], int]] = {
+    "tokens": lambda logprobs, text: len(logprobs),
+    "characters": lambda logprobs, text: len(text),
+    "none": lambda logprobs, text: 1,
+}
+
+
+class SeparatePolicy(PromptPolicy):
+    """A prompt policy of an input and one option behind it, and nothing else: HELM's separate factory."""
+
+    input_prefix: str = ""
+    """Before each input."""
+
+    input_suffix: str = ""
+    """After each input."""
+
+    output_prefix: str = " "
+    """Before each option; its trailing whitespace is scored with the option."""
+
+    output_suffix: str = ""
+    """After an example's option; what follows a scored option cannot change its score and is left out."""
+
+    max_train_instances: int = Field(default=0, ge=0)
+    """How many train instances a prompt shows as examples."""
+
+    multi_label: bool = False
+    """Whether an example shows all its correct references, joined by ", ", or the first only."""
+
+
+class SeparateAdapter(FewShotAdapter):
+    """A method that scores each reference's text after the same prompt."""
+
+    asks = frozenset({"score"})
+    params: SeparatePolicy
+
+    def label(self, instance: Instance) -> Label:
+        return correct_position(instance)
+
+    def shot(self, instance: Instance) -> Shot:
+        texts = [reference.text for reference in instance.references]
+        answer = gold_answer(instance, texts, multi_label=self.params.multi_label)
+        return Shot(instance.id, ((plain_question(instance, self.params), answer),))
+
+    def answers(self, instance: Instance, prompts: PromptFitter) -> tuple[str, ...]:
+        """Return what is scored for each reference."""
+        texts = [reference.text for reference in instance.references]
+        return scored_answers(instance, texts, self.params.answer_gap, chat=prompts.chat)
+
+
+@adapter("multiple_choice_separate_original", source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)")
+class MultipleChoiceSeparateOriginal(SeparateAdapter):
+    """Each option scored as the continuation of the question; the highest mean log-probability per token is chosen.
+
+    All options of an instance follow the same prompt. HELM lets the examples that fit differ between them.
+    """
+
+    class Params(SeparatePolicy):
+        """Settings of separate multiple choice; the defaults are those of HELM's separate factory, without examples."""
+
+        length_normalization: Literal["tokens", "characters", "none"] = "tokens"
+        """What an option's log-likelihood is divided by.
+
+        Its number of tokens (HELM), of characters (lm-evaluation-harness's ``acc_norm``), or nothing (its ``acc``).
+        """
+
+    def __init__(self, params: Params) -> None:
+        self.params: MultipleChoiceSeparateOriginal.Params = params
+
+    def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
+        answers = self.answers(instance, prompts)
+        fitted = prompts.fit([plain_question(instance, self.params)], answers=answers, instance=instance.id)
+        requests = [
+            score_request(fitted.prompts[0], answer, instance, trial, index) for index, answer in enumerate(answers)
+        ]
+        return adapted_to_scores(instance, requests, fitted, trial)
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Choose the reference with the highest log-likelihood for its length."""
+        length = LENGTHS[self.params.length_normalization]
+        scores = []
+        for index, (reference, response) in enumerate(zip(adapted.instance.references, responses, strict=True)):
+            logprobs = token_logprobs(response, adapted, index)
+            scores.append(math.fsum(logprobs) / max(1, length(logprobs, reference.text)))
+        return choose(adapted, scores)

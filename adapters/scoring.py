@@ -1,0 +1,89 @@
+"""Choosing the reference that the model scores highest, from the log-likelihoods of what it was asked to score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from adapters.few_shot_adapter import origin_of
+from adapters.fitting import Fitted
+from harness import Adapted, HarnessError, Instance, ModelError, Prediction, Prompt, Response, ScoreRequest
+
+
+def scored_answers(instance: Instance, texts: Sequence[str], gap: str, *, chat: bool) -> tuple[str, ...]:
+    """Return what is scored for each reference: its text behind the whitespace that ended the output prefix.
+
+    A chat model's turn begins with the text itself.
+
+    Raises:
+        HarnessError: There are no references, or one has no text to be scored.
+    """
+    if not texts:
+        raise HarnessError(f"instance {instance.id!r} has no references, so that there is nothing to choose from.")
+    answers = tuple(text if chat else gap + text for text in texts)
+    for index, answer in enumerate(answers):
+        if not answer:
+            raise HarnessError(f"reference {index} of instance {instance.id!r} is empty and cannot be scored.")
+    return answers
+
+
+def score_request(
+    context: Prompt, answer: str, instance: Instance, trial: int, reference: int, role: str = "original"
+) -> ScoreRequest:
+    """Return the request for the log-likelihood of one reference."""
+    return ScoreRequest(context, answer, origin=origin_of(instance, trial, reference=reference, role=role))
+
+
+def adapted_to_scores(
+    instance: Instance, requests: Sequence[ScoreRequest], fitted: Fitted, trial: int, labels: tuple[str, ...] = ()
+) -> Adapted:
+    """Return an instance with the requests that score its references."""
+    return Adapted(
+        instance=instance,
+        requests=tuple(requests),
+        labels=labels,
+        train_instances=fitted.train_instances,
+        dropped_examples=fitted.dropped_examples,
+        truncated=fitted.truncated,
+        trial=trial,
+    )
+
+
+def token_logprobs(response: Response, adapted: Adapted, request: int) -> tuple[float, ...]:
+    """Return the log-probabilities of a scored answer's tokens.
+
+    Raises:
+        ModelError: The model gave none, or one that is not a number; they would otherwise count as certain.
+    """
+    if not response.logprobs or any(math.isnan(logprob) for logprob in response.logprobs):
+        given = "a log-probability that is not a number" if response.logprobs else "no log-probabilities"
+        raise ModelError(f"the model gave {given} for request {request} of instance {adapted.instance.id!r}.")
+    return response.logprobs
+
+
+def choose(adapted: Adapted, scores: Sequence[float]) -> Prediction:
+    """Return the reference with the highest score, the first of those that tie.
+
+    Its probability is its share in the softmax over the scores (HELM's ``max_prob``).
+    """
+    best = max(scores)
+    choice = scores.index(best)
+    text = adapted.instance.references[choice].text
+    return Prediction(text=text, texts=(text,), choice=choice, choice_scores=tuple(scores), probability=_share(scores))
+
+
+def _share(scores: Sequence[float]) -> float | None:
+    best = max(scores)
+    if math.isinf(best):
+        return None
+    return 1.0 / math.fsum(math.exp(score - best) for score in scores)
+
+
+def each_score(
+    adapted: Adapted, responses: Sequence[Response], score: Callable[[tuple[float, ...]], float]
+) -> list[float]:
+    """Return the score of each response's log-probabilities, one response for each request."""
+    return [
+        score(token_logprobs(response, adapted, index))
+        for index, (_, response) in enumerate(zip(adapted.requests, responses, strict=True))
+    ]
