@@ -1,0 +1,282 @@
+"""The leaderboard as data: models × columns from the records of runs, with win rates and what to be wary of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.contracts import Stat
+from harness.leaderboard.cells import Cell, cell_of, main_stat, newest
+from harness.leaderboard.columns import Group, canonical, group_runs
+from harness.leaderboard.win_rate import Contest, Entry, WinRate, best, mean_win_rates, ranks
+from harness.results import RunRecord
+from harness.specs import Component
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One scenario, asked in one way.
+
+    Attributes:
+        scenario: The scenario's name.
+        method: The adaptation method.
+        metric: The main metric.
+        split: The split that was evaluated.
+        higher_is_better: Which way is better; None if neither is, or the runs disagree.
+        sample: Whether the data are sample data: a demonstration, no measurement.
+        settings: What tells it from other columns of the scenario.
+        parameters: The scenario's parameters, those that all sub-runs share.
+        pooled: The parameters in which the sub-runs differ.
+        subruns: The sub-runs' labels.
+        contested: Whether the column enters the mean win rate.
+    """
+
+    scenario: str
+    method: str
+    metric: str
+    split: str
+    higher_is_better: bool | None
+    sample: bool
+    settings: Mapping[str, Any]
+    parameters: Mapping[str, Any]
+    pooled: tuple[str, ...]
+    subruns: tuple[str, ...]
+    contested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model.
+
+    Attributes:
+        model: Its name with the arguments that were given for it.
+        rank: By mean win rate, from 1; ties share a rank. None without a mean win rate.
+        win_rate: Mean win rate; None where there is no other model to compare it with.
+        cells: One for each column; None where the model was not run.
+    """
+
+    model: str
+    rank: int | None
+    win_rate: WinRate | None
+    cells: tuple[Cell | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A leaderboard.
+
+    Attributes:
+        suites: The suites that the runs come from.
+        columns: The columns.
+        rows: The models, by rank, then by name.
+        notes: What a reader must know not to be misled, a sentence each.
+        sample_win_rate: Whether the mean win rate is over sample data.
+        finished: When the newest run ended, UTC, ISO 8601; empty if there is none.
+    """
+
+    suites: tuple[str, ...]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    sample_win_rate: bool = False
+    finished: str = ""
+
+
+def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
+    """Return the leaderboard of some runs.
+
+    Where a model has several runs of the same thing (in several suites, or with other perturbations), the newest that
+    ended well counts. Only unperturbed stats of the evaluated split enter. The mean win rate is over the columns with a
+    direction and at least two complete cells; those of sample data enter it only if there are no others.
+
+    Args:
+        runs: Runs of any suites and models, the failed ones as well.
+        pool: Whether a scenario's runs with other parameters share a column as sub-runs; otherwise each has its own.
+    """
+    runs = list(runs)
+    names = _model_names(run.spec.model for run in runs)
+    groups = group_runs(runs, pool=pool)
+    counting = [_counting(group, names) for group in groups]
+    table = [
+        {model: cell_of(subruns, len(group.runs)) for model, subruns in chosen.items()}
+        for group, chosen in zip(groups, counting, strict=True)
+    ]
+    directions = [_direction(chosen) for chosen in counting]
+    contests = [
+        _contest(group, cells, direction) for group, cells, direction in zip(groups, table, directions, strict=True)
+    ]
+    contested = _contested(groups, contests)
+    rates = mean_win_rates([contest for contest, counts in zip(contests, contested, strict=True) if counts])
+    places = ranks({model: rate.value for model, rate in rates.items()})
+    leaders = [best(contest) for contest in contests]
+    rows = [
+        Row(model, places.get(model), rates.get(model), tuple(_crowned(table, leaders, model)))
+        for model in names.values()
+    ]
+    notes = [note for group, chosen in zip(groups, counting, strict=True) for note in _notes(group, chosen, names)]
+    return Board(
+        suites=tuple(sorted({run.suite for run in runs})),
+        columns=tuple(
+            _column(group, direction, counts)
+            for group, direction, counts in zip(groups, directions, contested, strict=True)
+        ),
+        rows=tuple(sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.model))),
+        notes=tuple(dict.fromkeys([*_changed_models(runs, names), *notes])),
+        sample_win_rate=any(contested) and all(g.sample for g, c in zip(groups, contested, strict=True) if c),
+        finished=max((run.finished for run in runs), default=""),
+    )
+
+
+Counting = Mapping[str, Mapping[str, RunRecord]]
+"""The runs that count in a column: by model, then by sub-run."""
+
+
+def _model_names(models: Iterable[Component]) -> dict[str, str]:
+    """Return a name for each model, by the model as JSON; arguments that read alike are told apart."""
+    by_identity = {canonical(model.model_dump(mode="json")): model.label for model in models}
+    labels = list(by_identity.values())
+    return {
+        identity: label if labels.count(label) == 1 else f"{label} {identity}"
+        for identity, label in sorted(by_identity.items())
+    }
+
+
+def _model(run: RunRecord, names: Mapping[str, str]) -> str:
+    return names[canonical(run.spec.model.model_dump(mode="json"))]
+
+
+def _same_question(group: Group, names: Mapping[str, str]) -> Iterator[tuple[str, str, list[RunRecord]]]:
+    """Yield model, sub-run, and the model's runs of it."""
+    for subrun, runs in group.runs.items():
+        by_model: dict[str, list[RunRecord]] = {}
+        for run in runs:
+            by_model.setdefault(_model(run, names), []).append(run)
+        for model, found in sorted(by_model.items()):
+            yield model, subrun, found
+
+
+def _counting(group: Group, names: Mapping[str, str]) -> Counting:
+    counting: dict[str, dict[str, RunRecord]] = {}
+    for model, subrun, found in _same_question(group, names):
+        counting.setdefault(model, {})[subrun] = newest(found)
+    return counting
+
+
+def _stats(counting: Counting) -> Iterator[Stat]:
+    return (stat for runs in counting.values() for run in runs.values() if (stat := main_stat(run)) is not None)
+
+
+def _direction(counting: Counting) -> bool | None:
+    directions = {stat.higher_is_better for stat in _stats(counting)}
+    return directions.pop() if len(directions) == 1 else None
+
+
+def _contest(group: Group, cells: Mapping[str, Cell], direction: bool | None) -> Contest:
+    entries = {
+        model: Entry(cell.mean, cell.stderr)
+        for model, cell in cells.items()
+        if direction is not None and cell.complete and cell.mean is not None
+    }
+    return Contest(group.identity, bool(direction), entries)
+
+
+def _contested(groups: Sequence[Group], contests: Sequence[Contest]) -> list[bool]:
+    possible = [len(contest.entries) >= 2 for contest in contests]
+    real = any(able and not group.sample for group, able in zip(groups, possible, strict=True))
+    return [able and not (real and group.sample) for group, able in zip(groups, possible, strict=True)]
+
+
+def _crowned(
+    table: Sequence[Mapping[str, Cell]], leaders: Sequence[frozenset[str]], model: str
+) -> Iterator[Cell | None]:
+    for cells, leading in zip(table, leaders, strict=True):
+        cell = cells.get(model)
+        yield replace(cell, best=model in leading) if cell is not None else None
+
+
+def _column(group: Group, direction: bool | None, contested: bool) -> Column:
+    return Column(
+        scenario=group.scenario,
+        method=group.method,
+        metric=group.metric,
+        split=group.split,
+        higher_is_better=direction,
+        sample=group.sample,
+        settings=group.settings,
+        parameters=group.parameters,
+        pooled=group.pooled,
+        subruns=tuple(runs[0].spec.scenario.label for runs in group.runs.values()),
+        contested=contested,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What a reader must know
+
+
+def _notes(group: Group, counting: Counting, names: Mapping[str, str]) -> Iterator[str]:
+    name = f"{group.scenario} ({group.method})"
+    for setting, values in group.varying.items():
+        shown = ", ".join(canonical(value) for value in values)
+        yield f"{name}: its runs differ in {setting}: {shown}."
+    if len({stat.higher_is_better for stat in _stats(counting)}) > 1:
+        yield f"{name}: the runs disagree on whether a higher {group.metric} is better, so that nothing is compared."
+    for model, _, found in _same_question(group, names):
+        yield from _disagreement(model, found)
+    if _differ(counting, _data_identity):
+        yield f"{name}: the models were evaluated on different files or revisions of the data."
+    if _differ(counting, _instances):
+        yield f"{name}: the models were evaluated on different numbers of instances."
+
+
+def _disagreement(model: str, runs: Sequence[RunRecord]) -> Iterator[str]:
+    """Yield a note where runs of the same thing gave different numbers, or where an older one hides a failure."""
+    counts = newest(runs)
+    stat = main_stat(counts)
+    label = counts.spec.scenario.label
+    if stat is None:
+        return
+    others = [other for run in runs if run.status == "ok" and (other := main_stat(run)) is not None]
+    means = sorted({f"{other.mean:.6g}" for other in others})
+    if len(means) > 1:
+        yield f"{model} on {label}: runs with equal settings gave {', '.join(means)}; the newest counts."
+    latest = max(runs, key=lambda run: (run.finished, run.suite, run.name))
+    if latest.status != "ok" and latest.finished > counts.finished:
+        yield f"{model} on {label}: a newer run failed ({latest.error}); the one before it counts."
+
+
+def _differ(counting: Counting, what: Callable[[RunRecord], Hashable]) -> bool:
+    """Return whether models differ in something of a sub-run that both have."""
+    seen: dict[str, set[Hashable]] = {}
+    for runs in counting.values():
+        for subrun, run in runs.items():
+            value = what(run)
+            if value is not None:
+                seen.setdefault(subrun, set()).add(value)
+    return any(len(values) > 1 for values in seen.values())
+
+
+def _data_identity(run: RunRecord) -> str | None:
+    """Return what tells whether two runs read the same data, where the record says."""
+    data = dict(run.provenance.get("data", {}))
+    files = data.get("files")
+    if isinstance(files, list) and files:
+        return canonical(sorted(str(file.get("sha256")) for file in files if isinstance(file, dict)))
+    return canonical(data) if data else None
+
+
+def _instances(run: RunRecord) -> int | None:
+    stat = main_stat(run)
+    return None if stat is None or stat.missing else stat.count
+
+
+def _changed_models(runs: Iterable[RunRecord], names: Mapping[str, str]) -> Iterator[str]:
+    seen: dict[str, set[str]] = {}
+    for run in runs:
+        fingerprint = run.provenance.get("model", {}).get("fingerprint")
+        if fingerprint:
+            seen.setdefault(_model(run, names), set()).add(canonical(fingerprint))
+    for model, fingerprints in sorted(seen.items()):
+        if len(fingerprints) > 1:
+            yield f"{model}: its runs are of {len(fingerprints)} different versions of the model."

@@ -1,0 +1,134 @@
+"""What one model's runs in one column add up to.
+
+A cell is the macro-average of a column's sub-runs, as in HELM: the mean of their means, whatever their sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.contracts import Stat
+from harness.results import RunRecord
+from harness.statistics import t_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A sub-run that gave no number, and why."""
+
+    run: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model's result in one column.
+
+    Attributes:
+        mean: The metric; for several sub-runs the mean of their means; None if none gave a number.
+        stderr: Standard error of the mean; of several sub-runs √(Σ stderr²) / k.
+        low: Lower end of the 95 % interval.
+        high: Upper end of the 95 % interval.
+        count: How many instances it is over.
+        missing: How many examples more gave no value of the metric.
+        have: How many sub-runs gave a number.
+        of: How many sub-runs the column has.
+        best: Whether no other complete cell of the column is better, where there is another.
+        failures: Sub-runs that failed.
+        runs: Folders of the runs that it is over, ``suite/name``.
+    """
+
+    mean: float | None
+    stderr: float | None
+    low: float | None
+    high: float | None
+    count: int
+    missing: int
+    have: int
+    of: int
+    best: bool = False
+    failures: tuple[Failure, ...] = ()
+    runs: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sub-run of the column gave a number, so that the cell may be compared."""
+        return self.have == self.of
+
+
+def main_stat(run: RunRecord) -> Stat | None:
+    """Return the run's main metric on the unperturbed instances of the evaluated split, if it is a finite number."""
+    for stat in run.stats:
+        if stat.metric == run.spec.main_metric and stat.split == run.spec.eval_split and stat.perturbation is None:
+            return stat if math.isfinite(stat.mean) else None
+    return None
+
+
+def newest(runs: Sequence[RunRecord]) -> RunRecord:
+    """Return the run that counts among several of the same thing: the newest with a number, else the newest."""
+    return max(runs, key=lambda run: (_has_number(run), run.finished, run.suite, run.name))
+
+
+def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
+    """Return one model's cell.
+
+    The 95 % interval of a single run is the run's own. That of a macro-average is mean ± t·stderr with Welch and
+    Satterthwaite's degrees of freedom (Satterthwaite 1946), (Σ v)² / Σ v²/(n − 1) with v the squared standard errors.
+    A sub-run without a standard error leaves the cell without one.
+
+    Args:
+        subruns: For each sub-run the run that counts.
+        of: How many sub-runs the column has.
+    """
+    runs = [subruns[key] for key in sorted(subruns)]
+    stats = [stat for run in runs if run.status == "ok" and (stat := main_stat(run)) is not None]
+    stderr = _macro_stderr(stats)
+    low, high = _interval(stats, stderr)
+    return Cell(
+        mean=math.fsum(stat.mean for stat in stats) / len(stats) if stats else None,
+        stderr=stderr,
+        low=low,
+        high=high,
+        count=sum(stat.count for stat in stats),
+        missing=sum(stat.missing for stat in stats),
+        have=len(stats),
+        of=of,
+        failures=tuple(Failure(run.spec.scenario.label, _error(run)) for run in runs if not _has_number(run)),
+        runs=tuple(f"{run.suite}/{run.name}" for run in runs if _has_number(run)),
+    )
+
+
+def _has_number(run: RunRecord) -> bool:
+    return run.status == "ok" and main_stat(run) is not None
+
+
+def _error(run: RunRecord) -> str:
+    if run.status == "ok":
+        return f"no value of {run.spec.main_metric} on split {run.spec.eval_split}"
+    return run.error or f"{run.status}, without an error message"
+
+
+def _macro_stderr(stats: Sequence[Stat]) -> float | None:
+    errors = [stat.stderr for stat in stats if stat.stderr is not None and math.isfinite(stat.stderr)]
+    if not errors or len(errors) < len(stats):
+        return None
+    return math.hypot(*errors) / len(stats)
+
+
+def _interval(stats: Sequence[Stat], stderr: float | None) -> tuple[float | None, float | None]:
+    if len(stats) == 1:
+        return stats[0].ci95 or (None, None)
+    if stderr is None:
+        return None, None
+    mean = math.fsum(stat.mean for stat in stats) / len(stats)
+    largest = max(stat.stderr or 0.0 for stat in stats)
+    if largest == 0.0:
+        return mean, mean
+    # Relative to the largest, so that the fourth powers of small errors do not vanish.
+    shares = [((stat.stderr or 0.0) / largest) ** 2 for stat in stats]
+    spread = math.fsum(share**2 / max(stat.count - 1, 1) for share, stat in zip(shares, stats, strict=True))
+    freedom = max(1, math.floor(math.fsum(shares) ** 2 / spread))
+    reach = t_quantile(0.975, freedom) * stderr
+    return mean - reach, mean + reach

@@ -1,0 +1,185 @@
+"""Which runs stand in one column of a leaderboard: those that ask the same thing in the same way.
+
+A column is a scenario under one adaptation method, main metric and split. Runs of the scenario with other parameters
+(MMLU's subjects) are its sub-runs and are pooled. Runs whose settings differ are never pooled silently: where the same
+sub-run was made under two values of a setting, each value gets a column of its own that says so; a setting that only
+follows from the scenario's parameters (each subject's instructions) separates nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.results import RunRecord
+from harness.specs import Component, RunSpec
+
+# No scenario's parameters ask for another of these: they separate columns whenever they vary.
+NEVER_BY_SCENARIO = frozenset({"seed", "max_eval_instances"})
+VARIES = "varies by run"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The runs of one column.
+
+    Attributes:
+        scenario: The scenario's name.
+        method: The adaptation method.
+        metric: The main metric.
+        split: The split that was evaluated.
+        sample: Whether the data are sample data.
+        settings: Values of the settings that tell the column from others of its scenario.
+        varying: Settings, no texts, that differ between sub-runs within the column, with their values.
+        parameters: The scenario's parameters that all sub-runs share.
+        pooled: The scenario's parameters in which the sub-runs differ.
+        runs: The runs of each sub-run, by the scenario's arguments as JSON.
+    """
+
+    scenario: str
+    method: str
+    metric: str
+    split: str
+    sample: bool
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    varying: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    pooled: tuple[str, ...] = ()
+    runs: Mapping[str, Sequence[RunRecord]] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """What tells the column from every other one of the leaderboard, as one line of JSON."""
+        parts = [self.scenario, self.method, self.metric, self.split, self.sample, self.settings, self.parameters]
+        return canonical(parts)
+
+
+def group_runs(runs: Iterable[RunRecord], *, pool: bool = True) -> list[Group]:
+    """Return the columns of a leaderboard, by scenario, method, metric, split and settings.
+
+    Args:
+        runs: Runs of any suites and models, the failed ones as well.
+        pool: Whether sub-runs share a column; otherwise each gets its own.
+    """
+    runs = list(runs)
+    sample = _sample_flags(runs)
+    alike: dict[tuple[str, ...], list[RunRecord]] = {}
+    for run, flag in zip(runs, sample, strict=True):
+        spec = run.spec
+        key = (spec.scenario.name, spec.adapter.name, spec.main_metric, spec.eval_split.value, "sample" * flag)
+        alike.setdefault(key if pool else (*key, _arguments(spec.scenario)), []).append(run)
+    return [
+        _group(key, list(found), values)
+        for key in sorted(alike)
+        for values, found in sorted(_by_settings(alike[key]).items())
+    ]
+
+
+def canonical(value: Any) -> str:
+    """Return a value as JSON, equal for equal values."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def run_settings(spec: RunSpec) -> dict[str, Any]:
+    """Return everything of a spec that changes what a number means: how the model was asked and what was counted.
+
+    Perturbations and other metrics are left out, since they do not change the unperturbed main metric.
+    """
+    measured = next((metric for metric in spec.metrics if metric.name == spec.main_metric), None)
+    return {
+        **spec.adapter.arguments,
+        **({f"{measured.name}.{key}": value for key, value in measured.arguments.items()} if measured else {}),
+        "max_eval_instances": spec.max_eval_instances,
+        "seed": spec.seed,
+    }
+
+
+def _sample_flags(runs: Sequence[RunRecord]) -> list[bool]:
+    """Return for each run whether its data are sample data; one that failed before it read any is as its peers are."""
+    known = [run.provenance.get("data", {}).get("sample") for run in runs]
+    peers: dict[str, set[bool]] = {}
+    for run, flag in zip(runs, known, strict=True):
+        if flag is not None:
+            peers.setdefault(run.spec.scenario.name, set()).add(bool(flag))
+    return [
+        bool(flag) if flag is not None else peers.get(run.spec.scenario.name) == {True}
+        for run, flag in zip(runs, known, strict=True)
+    ]
+
+
+def _arguments(component: Component) -> str:
+    return canonical(component.arguments)
+
+
+def _by_settings(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
+    """Return the runs by the values, as JSON, of the settings that separate them."""
+    values = [{key: canonical(value) for key, value in run_settings(run.spec).items()} for run in runs]
+    places = [_arguments(run.spec.scenario) for run in runs]
+    names = sorted({name for settings in values for name in settings})
+    separating: dict[str, Mapping[tuple[str, str], str]] = {}
+    for name in names:
+        seen = {(place, settings.get(name, "null")) for place, settings in zip(places, values, strict=True)}
+        by_place = Counter(place for place, _ in seen)
+        different = len({value for _, value in seen}) > 1
+        if max(by_place.values()) > 1 or (different and name in NEVER_BY_SCENARIO):
+            separating[name] = _folded(seen)
+    found: dict[str, list[RunRecord]] = {}
+    for run, place, settings in zip(runs, places, values, strict=True):
+        shown = {
+            name: json.loads(fold.get((place, settings.get(name, "null")), settings.get(name, "null")))
+            for name, fold in separating.items()
+        }
+        found.setdefault(canonical(shown), []).append(run)
+    return found
+
+
+def _folded(seen: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return what stands for texts that belong to one sub-run only, so that each subject's own prompt is one setting.
+
+    Only where no sub-run has two such texts: then they can only be a family, one member a sub-run.
+    """
+    sharing = Counter(value for _, value in seen)
+    own = [(place, value) for place, value in seen if sharing[value] == 1 and value.startswith('"')]
+    if len(own) < 2 or len({place for place, _ in own}) < len(own):
+        return {}
+    return dict.fromkeys(own, canonical(VARIES))
+
+
+def _group(key: Sequence[str], runs: Sequence[RunRecord], settings: str) -> Group:
+    by_arguments: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        by_arguments.setdefault(_arguments(run.spec.scenario), []).append(run)
+    parameters = _values_by_name(run.spec.scenario.arguments for run in runs)
+    chosen: dict[str, Any] = json.loads(settings)
+    varying = _values_by_name(run_settings(run.spec) for run in runs)
+    return Group(
+        scenario=key[0],
+        method=key[1],
+        metric=key[2],
+        split=key[3],
+        sample=bool(key[4]),
+        settings=chosen,
+        varying={
+            name: values
+            for name, values in varying.items()
+            if len(values) > 1 and name not in chosen and not all(isinstance(value, str) for value in values)
+        },
+        parameters={name: values[0] for name, values in parameters.items() if len(values) == 1},
+        pooled=tuple(name for name, values in parameters.items() if len(values) > 1),
+        runs=dict(sorted(by_arguments.items())),
+    )
+
+
+def _values_by_name(mappings: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return, by name, the different values that mappings have for it, None where one lacks it."""
+    rows = list(mappings)
+    names = sorted({name for row in rows for name in row})
+    return {name: list(_different(row.get(name) for row in rows)) for name in names}
+
+
+def _different(values: Iterable[Any]) -> Iterator[Any]:
+    found = {canonical(value): value for value in values}
+    return (found[key] for key in sorted(found))

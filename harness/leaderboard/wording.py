@@ -1,0 +1,189 @@
+"""How a leaderboard speaks: numbers, intervals, marks, headings and footnotes, the same words in every format."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from harness.leaderboard.aggregate import Board, Column, Row
+from harness.leaderboard.cells import Cell
+from harness.leaderboard.visible import brief, sentence, visible
+
+SAMPLE, PARTIAL, FAILED, MISSING = "†", "‡", "✗", "§"
+NONE = "—"
+NOTHING = "There are no runs to compare yet."
+LEGEND = {
+    SAMPLE: "sample data: a demonstration, no measurement.",
+    PARTIAL: "over some of the scenario's runs only (how many of how many); left out of the mean win rate.",
+    FAILED: "failed; the reasons are below.",
+    MISSING: "some examples gave no value and are left out.",
+}
+WIN_RATE = (
+    "Mean win rate: the fraction of other models that a model beats, ties counting one half, averaged over columns "
+    "(Liang et al. 2022), with a 95 % interval by parametric bootstrap."
+)
+MEANS = "Numbers are means with 95 % intervals (±, or from and to where lopsided) over n instances."
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What stands over a column.
+
+    Attributes:
+        title: The scenario, with the parameters that all its runs share.
+        metric: The metric with an arrow in the direction that is better.
+        details: What tells the column from others like it, and what it is a mean of.
+    """
+
+    title: str
+    metric: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Footnotes:
+    """What stands under the table.
+
+    Attributes:
+        explanations: What the numbers are.
+        legend: Each mark that is used, with its meaning.
+        failures: Number, model, column and errors of each cell with a failure.
+        notes: What a reader must know not to be misled.
+    """
+
+    explanations: tuple[str, ...]
+    legend: tuple[tuple[str, str], ...]
+    failures: tuple[tuple[int, str, str, tuple[str, ...]], ...]
+    notes: tuple[str, ...]
+
+
+def number(value: float) -> str:
+    """Return a number with about three significant digits."""
+    size = abs(value)
+    if value == 0:
+        return "0"
+    if not math.isfinite(value) or size < 5e-4 or size >= 1e6:
+        return f"{value:.2g}"
+    return f"{value:.{3 if size < 10 else 2 if size < 100 else 1}f}"
+
+
+def spread(mean: float, low: float | None, high: float | None) -> str:
+    """Return the interval around a mean: ``±half`` where symmetrical, else ``[low, high]``; '' if there is none."""
+    if low is None or high is None:
+        return ""
+    below, above = mean - low, high - mean
+    if math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
+        return f"±{number((below + above) / 2)}"
+    return f"[{number(low)}, {number(high)}]"
+
+
+def value(cell: Cell) -> str:
+    """Return a cell's number with its interval, ``✗`` if there is none."""
+    if cell.mean is None:
+        return FAILED
+    return f"{number(cell.mean)} {spread(cell.mean, cell.low, cell.high)}".rstrip()
+
+
+def marks(cell: Cell, column: Column) -> str:
+    """Return the marks after a cell's number, without that of a failure."""
+    if cell.mean is None:
+        return ""
+    return (
+        (SAMPLE if column.sample else "")
+        + (f"{PARTIAL}{cell.have}/{cell.of}" if not cell.complete else "")
+        + (MISSING if cell.missing else "")
+    )
+
+
+def win_rate(row: Row) -> str:
+    """Return a row's mean win rate with its interval; a dash if there is none."""
+    rate = row.win_rate
+    if rate is None:
+        return NONE
+    interval = "" if rate.low is None or rate.high is None else f" [{rate.low:.2f}, {rate.high:.2f}]"
+    return f"{rate.value:.3f}{interval}"
+
+
+def win_rate_columns(row: Row) -> str:
+    """Return over how many of how many columns a mean win rate is; '' if there is none."""
+    return "" if row.win_rate is None else f"{row.win_rate.columns}/{row.win_rate.of} columns"
+
+
+def headings(board: Board) -> list[Heading]:
+    """Return what stands over each column; method and split only where they tell columns apart."""
+    return [_heading(column, board.columns) for column in board.columns]
+
+
+def failures(board: Board) -> dict[tuple[int, int], int]:
+    """Return the footnote's number of each cell with a failure, by row and column."""
+    places = [
+        (r, c)
+        for r, row in enumerate(board.rows)
+        for c, cell in enumerate(row.cells)
+        if cell is not None and cell.failures
+    ]
+    return {place: position for position, place in enumerate(places, start=1)}
+
+
+def footnotes(board: Board) -> Footnotes:
+    """Return what stands under the table; only what it needs."""
+    cells = [
+        (cell, column) for row in board.rows for cell, column in zip(row.cells, board.columns, strict=True) if cell
+    ]
+    used = "".join(marks(cell, column) for cell, column in cells) + (SAMPLE if board.sample_win_rate else "")
+    used += FAILED if any(cell.failures for cell, _ in cells) else ""
+    titles = headings(board)
+    notes = [sentence(note) for note in board.notes]
+    rates = [row.win_rate for row in board.rows if row.win_rate is not None]
+    if any(rate.low is None for rate in rates):
+        notes.append("A mean win rate has no interval where one of the results it rests on has no standard error.")
+    skipped = [heading.title for heading, c in zip(titles, board.columns, strict=True) if c.sample and not c.contested]
+    if rates and skipped and not board.sample_win_rate:
+        notes.append(f"Sample data do not enter the mean win rate ({', '.join(dict.fromkeys(skipped))}).")
+    return Footnotes(
+        explanations=((MEANS, WIN_RATE) if rates else (MEANS,)) if board.rows else (),
+        legend=tuple((mark, meaning) for mark, meaning in LEGEND.items() if mark in used),
+        failures=tuple(
+            (position, brief(board.rows[r].model), titles[c].title, _errors(board.rows[r].cells[c]))
+            for (r, c), position in failures(board).items()
+        ),
+        notes=tuple(notes),
+    )
+
+
+def _errors(cell: Cell | None) -> tuple[str, ...]:
+    """Return each different error once, with the sub-runs that it befell."""
+    befell: dict[str, list[str]] = {}
+    for failure in cell.failures if cell else ():
+        befell.setdefault(sentence(failure.error), []).append(brief(failure.run))
+    return tuple(
+        f"{', '.join(runs[:3])}{f' and {len(runs) - 3} more' if len(runs) > 3 else ''}: {error}"
+        for error, runs in befell.items()
+    )
+
+
+def _heading(column: Column, columns: tuple[Column, ...]) -> Heading:
+    peers = [other for other in columns if other.scenario == column.scenario and other is not column]
+    told: list[str] = []
+    if any(other.method != column.method for other in peers):
+        told.append(column.method)
+    if any(other.split != column.split for other in peers):
+        told.append(f"{column.split} split")
+    if any(other.sample != column.sample for other in peers):
+        told.append("sample data" if column.sample else "real data")
+    told += [f"{name}={_shown(setting)}" for name, setting in column.settings.items()]
+    if len(column.subruns) > 1:
+        told.append(f"mean of {len(column.subruns)} runs ({', '.join(column.pooled)})")
+    shared = {name: item for name, item in column.parameters.items() if item not in (None, False, "", [], {})}
+    arguments = ",".join(f"{name}={_shown(item)}" for name, item in shared.items())
+    arrow = {True: " ↑", False: " ↓", None: ""}[column.higher_is_better]
+    return Heading(
+        title=brief(f"{column.scenario}:{arguments}" if arguments else column.scenario),
+        metric=brief(column.metric, 40) + arrow,
+        details=tuple(brief(detail) for detail in told),
+    )
+
+
+def _shown(item: Any) -> str:
+    return brief(item, 40) if isinstance(item, str) else visible(str(item))
