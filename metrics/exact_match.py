@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from harness import Example, metric, metric_set
+from harness import Example, metric
 from metrics.normalisation import comparable
 from metrics.references import Score, best_over_references
 
@@ -88,14 +88,6 @@ def final_number_exact_match(example: Example) -> Score:
     thousands, and a minus sign right after a word or a number is a dash ("10-5" ends in 5).
     """
     return best_over_references(example, "final_number_exact_match", _same_final_number)
-
-
-accuracy = metric_set(
-    "accuracy",
-    ["exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"],
-    doc="The four exact matches that HELM reports for every scenario with short answers.",
-    source="HELM, get_exact_match_metric_specs",
-)
 
 
 def _equal(gold: str, prediction: str) -> float:

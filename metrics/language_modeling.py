@@ -1,0 +1,104 @@
+"""How well a model predicts text: ratios of sums over a corpus, never means of ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from harness import (
+    Estimate,
+    Example,
+    InstanceTable,
+    MetricError,
+    RunMetric,
+    ScoreRequest,
+    metric,
+    ratio_estimate,
+    transformed,
+)
+
+_SOURCE = "Liang et al. 2022, appendix C.1; HELM, language_modeling_metrics.py"
+
+
+class _LogLikelihood(RunMetric):
+    """Adds up log-probabilities (natural), tokens and bytes of what each example asks a model to score.
+
+    Bytes are those of the scored text in UTF-8, so that models with different tokenizers can be compared. A
+    log-probability that is missing, not a number or infinite is an error: HELM counts a missing one as 0, which is the
+    best there is.
+    """
+
+    def __init__(self) -> None:
+        self._table = InstanceTable()
+
+    def add(self, example: Example) -> None:
+        """Add the example's scored texts; an empty text has nothing to predict and adds nothing.
+
+        Raises:
+            MetricError: Nothing was scored, or a log-probability is missing.
+        """
+        asked = [
+            (request.continuation, response.logprobs)
+            for request, response in zip(example.requests, example.responses, strict=True)
+            if isinstance(request, ScoreRequest) and (request.origin is None or request.origin.role == "original")
+        ]
+        if not asked:
+            raise MetricError("no text was scored; use an adapter like language_modeling.")
+        for text, logprobs in asked:
+            if logprobs is None or not all(map(math.isfinite, logprobs)) or (text and not logprobs):
+                raise MetricError("the model gave no log-probability for a token of the text.")
+            if text:
+                row = self._table.row(example.instance.id)
+                self._table.add(row, "logprob", math.fsum(logprobs))
+                self._table.add(row, "tokens", len(logprobs))
+                self._table.add(row, "bytes", len(text.encode("utf-8", "surrogatepass")))
+
+    def _per(self, unit: str) -> Estimate | None:
+        logprobs = self._table.sums("logprob")
+        return ratio_estimate(logprobs, self._table.sums(unit)) if logprobs else None
+
+
+@metric("perplexity", category="accuracy", higher_is_better=False, source=_SOURCE)
+class Perplexity(_LogLikelihood):
+    """exp(−Σ log-probability / Σ tokens): the perplexity of a token of the corpus.
+
+    The sums run over all texts. At least 1, and lower is better. It depends on the tokenizer: compare models that share
+    one, or use bits_per_byte. The interval is the delta method's for the ratio of the sums, taken through the
+    exponential.
+    """
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        per_token = self._per("tokens")
+        return {} if per_token is None else {"perplexity": transformed(per_token, _perplexity, _perplexity)}
+
+
+@metric("bits_per_byte", category="accuracy", higher_is_better=False, source=_SOURCE)
+class BitsPerByte(_LogLikelihood):
+    """−Σ log-probability / (Σ bytes · ln 2): the bits that an ideal code by the model spends on a byte of UTF-8 text.
+
+    The sums run over all texts. At least 0, and lower is better; comparable between tokenizers. The standard error and
+    the interval are the delta method's for a ratio of sums.
+    """
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        per_byte = self._per("bytes")
+        if per_byte is None:
+            return {}
+        return {"bits_per_byte": transformed(per_byte, lambda value: -value / math.log(2), lambda _: 1 / math.log(2))}
+
+
+@metric("logprob_per_byte", category="accuracy", source=_SOURCE)
+class LogprobPerByte(_LogLikelihood):
+    """Σ log-probability / Σ bytes, in nats for each byte of UTF-8 text.
+
+    The sums run over all texts. At most 0, and higher is better. The standard error and the interval are the delta
+    method's for a ratio of sums.
+    """
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        per_byte = self._per("bytes")
+        return {} if per_byte is None else {"logprob_per_byte": per_byte}
+
+
+def _perplexity(logprob: float) -> float:
+    return math.exp(min(-logprob, 700.0))  # beyond it, double precision ends

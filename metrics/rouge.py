@@ -1,0 +1,92 @@
+"""ROUGE: the overlap of n-grams and of the longest common subsequence, of stemmed words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+
+from harness import Example, metric
+from metrics.references import Score, best_over_references
+
+
+@metric("rouge_1", category="accuracy", source="Lin 2004, section 2 (ROUGE-N)")
+def rouge_1(example: Example) -> Score:
+    """ROUGE-1 F-measure: F1 of the stemmed words of prediction and reference, the largest over correct references.
+
+    Words are runs of ASCII letters and digits in lower case; those of more than three letters are cut to their Porter
+    stem. They are counted with multiplicity. These are the definitions of the rouge-score package, to which HELM's
+    values are equal. Between 0 and 1, and higher is better. Text in other scripts has no words here and scores 0.
+    """
+    return best_over_references(example, "rouge_1", lambda gold, prediction: _ngram_f1(gold, prediction, 1))
+
+
+@metric("rouge_2", category="accuracy", source="Lin 2004, section 2 (ROUGE-N)")
+def rouge_2(example: Example) -> Score:
+    """ROUGE-2 F-measure: F1 of the pairs of adjacent stemmed words, the largest over correct references.
+
+    Words are those of rouge_1. Between 0 and 1, and higher is better. A text of one word has no pairs and scores 0.
+    """
+    return best_over_references(example, "rouge_2", lambda gold, prediction: _ngram_f1(gold, prediction, 2))
+
+
+@metric("rouge_l", category="accuracy", source="Lin 2004, section 3.1 (ROUGE-L)")
+def rouge_l(example: Example) -> Score:
+    """ROUGE-L F-measure from the longest common subsequence of stemmed words, the largest over correct references.
+
+    With l the length of the subsequence, precision is l / words of the prediction and recall is l / words of the
+    reference; F is their harmonic mean. Words are those of rouge_1; the text is one sequence, whatever its sentences.
+    Between 0 and 1, and higher is better.
+    """
+    return best_over_references(example, "rouge_l", _subsequence_f1)
+
+
+def _ngram_f1(gold: str, prediction: str, order: int) -> float:
+    expected, given = _ngrams(gold, order), _ngrams(prediction, order)
+    common = sum(min(count, given[ngram]) for ngram, count in expected.items())
+    return 2.0 * common / (expected.total() + given.total()) if common else 0.0
+
+
+def _subsequence_f1(gold: str, prediction: str) -> float:
+    expected, given = _words(gold), _words(prediction)
+    common = _common_subsequence(expected, given)
+    return 2.0 * common / (len(expected) + len(given)) if common else 0.0
+
+
+def _ngrams(text: str, order: int) -> Counter[tuple[str, ...]]:
+    words = _words(text)
+    return Counter(zip(*(words[start:] for start in range(order)), strict=False))
+
+
+def _common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence; bit-parallel (Hyyrö 2004), a bit for each word of one."""
+    places: dict[str, int] = {}
+    for index, word in enumerate(first):
+        places[word] = places.get(word, 0) | 1 << index
+    everywhere = (1 << len(first)) - 1
+    unmatched = everywhere
+    for word in second:
+        if matches := unmatched & places.get(word, 0):
+            unmatched = ((unmatched + matches) | (unmatched - matches)) & everywhere
+    return len(first) - unmatched.bit_count()
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> tuple[str, ...]:
+    tokenize, stemmer = _tokenizer()
+    return tuple(tokenize(text, stemmer))
+
+
+@cache
+def _tokenizer() -> tuple[Callable[[str, _CachingStemmer], list[str]], _CachingStemmer]:
+    from nltk.stem.porter import PorterStemmer
+    from rouge_score.tokenize import tokenize
+
+    return tokenize, _CachingStemmer(PorterStemmer().stem)
+
+
+class _CachingStemmer:
+    """Remembers the stems of frequent words: stemming is nine tenths of the time."""
+
+    def __init__(self, stem: Callable[[str], str]) -> None:
+        self.stem = lru_cache(maxsize=65536)(stem)

@@ -1,0 +1,26 @@
+"""Metrics that are usually wanted together, under one name."""
+
+from __future__ import annotations
+
+from harness import metric_set
+
+accuracy = metric_set(
+    "accuracy",
+    ["exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match"],
+    doc="The four exact matches, for scenarios with short answers.",
+    source="HELM, get_exact_match_metric_specs, 2022",
+)
+
+open_ended = metric_set(
+    "open_ended",
+    ["exact_match", "quasi_exact_match", "f1_score", "rouge_l", "bleu_1", "bleu_4"],
+    doc="Exact matches and overlaps of words, for scenarios with free answers.",
+    source="HELM, get_open_ended_generation_metric_specs, 2022",
+)
+
+language_modeling = metric_set(
+    "language_modeling",
+    ["perplexity", "bits_per_byte", "logprob_per_byte"],
+    doc="How well a model predicts text, by token and by byte.",
+    source="HELM, get_language_modeling_metric_specs, 2022",
+)

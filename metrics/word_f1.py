@@ -1,0 +1,38 @@
+"""The overlap of prediction and reference as bags of words."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness import Example, metric
+from metrics.normalisation import comparable
+from metrics.references import Score, best_over_references
+
+
+@metric("f1_score", category="accuracy", source="Rajpurkar et al. 2016, section 6.1 (SQuAD)")
+def f1_score(example: Example) -> Score:
+    """F1 of the words of the prediction against those of the correct reference that it fits best.
+
+    With c the number of words in common, counted with multiplicity, precision is c / words of the prediction, recall is
+    c / words of the reference, and F1 is their harmonic mean. Words are what whitespace separates after normalisation
+    (lower case, no ASCII punctuation, no articles). Between 0 and 1, and higher is better. An empty prediction scores
+    0.
+
+    Other than in HELM, words are counted as often as they occur, as SQuAD's script does; HELM compares sets, by which
+    "no no no" is a perfect answer to "no". A reference that is nothing but an article or punctuation keeps it.
+    """
+    return best_over_references(example, "f1_score", _f1)
+
+
+def _f1(gold: str, prediction: str) -> float:
+    gold, prediction = comparable(gold, prediction)
+    if gold == prediction:
+        return float(gold != "")
+    expected, given = gold.split(), prediction.split()
+    remaining = Counter(expected)
+    common = 0
+    for word in given:
+        if remaining.get(word, 0) > 0:
+            remaining[word] -= 1
+            common += 1
+    return 2.0 * common / (len(expected) + len(given)) if common else 0.0
