@@ -1,0 +1,385 @@
+"""From one entry of a sweep to its runs, with everything that the entry leaves open filled in.
+
+A setting of the adapter comes from the first of these that has it: the entry, the sweep's defaults, the scenario's
+default adapter, the method's own default. The sweep's defaults apply where the method has such a setting. An entry that
+names another method than the scenario keeps those of the scenario's settings that the other method has as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from harness.errors import HarnessError, SpecError, did_you_mean
+from harness.plugins import Kind, Plugin, ScenarioDetails
+from harness.registry import Registry, parameters_of
+from harness.resolve import (
+    MAX_RUNS,
+    Model,
+    combinations,
+    find_plugin,
+    parameters,
+    placed,
+    resolve_members,
+    resolve_models,
+    shorthand,
+)
+from harness.run_entry import ADAPTER_SETTINGS, FOREIGN, MODEL_GROUPS, RUN_KEYS, RunSettings, run_settings
+from harness.specs import Component, RunSpec
+from harness.sweep_file import (
+    DefaultKeys,
+    Findings,
+    KeyPath,
+    RunKeys,
+    Setting,
+    Written,
+    read_component,
+    read_keys,
+    shown,
+    space_hint,
+)
+
+_SHARED = ("max_train_instances", "train_trials")
+"""Keys of a run that are settings of its adapter."""
+
+
+@dataclass
+class Context:
+    """What all entries of a sweep share.
+
+    Attributes:
+        registry: Where names are looked up.
+        findings: Takes mistakes.
+        base: The folder that paths are relative to.
+        suite: The suite's name.
+        models: The sweep's models; None if it names none.
+        fixed_models: Whether they replace those of single entries.
+        max_eval_instances: Replaces every entry's, if given.
+        seed: Replaces every entry's, if given.
+        scenario_files: The scenario files that entries name, as they are met; None for one with mistakes.
+    """
+
+    registry: Registry
+    findings: Findings
+    base: Path
+    suite: str
+    models: Sequence[Model] | None = None
+    fixed_models: bool = False
+    max_eval_instances: int | None = None
+    seed: int | None = None
+    scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """A sweep's defaults: its keys, the adapter's method if one is named, and what the keys stand for."""
+
+    keys: DefaultKeys = field(default_factory=DefaultKeys)
+    method: Written | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    perturbations: Sequence[Component] = ()
+    metrics: Sequence[Component] | None = None
+
+
+def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
+    """Return a sweep's defaults, checked as far as they can be without a run."""
+    path: KeyPath = ("defaults",)
+    keys = read_keys(DefaultKeys, value, path, context.findings)
+    if keys is None:
+        return Defaults()
+    method, settings = _adapter_as_written(keys, path, {}, context)
+    if method is not None:
+        find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
+    names = context.registry.names(Kind.ADAPTER)
+    known = {setting for name in names for setting in _settings_of(name, context.registry)}
+    for name, setting in settings.items():
+        if name not in known:
+            context.findings.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
+    settings = {name: setting for name, setting in settings.items() if name in known}
+    perturbations = _members(Kind.PERTURBATION, keys, path, context)
+    return Defaults(keys, method, settings, perturbations or (), _members(Kind.METRIC, keys, path, context))
+
+
+def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> Iterator[RunSpec]:
+    """Yield the runs of one entry: scenario's parameters × adapter's settings × models.
+
+    Every mistake is noted; what is wrong is not yielded.
+    """
+    entry = _read_entry(value, path, defaults, context)
+    if entry is None:
+        return
+    keys, model = entry.keys, parameters(entry.plugin, entry.scenario.path, context.findings)
+    if model is None:
+        return
+    made = 0
+    for arguments in combinations(model, entry.scenario.arguments, entry.scenario.path, context.findings):
+        default = _default_adapter(entry, arguments, context)
+        for adapter in _adapters(entry, default, defaults, context) if default else ():
+            metrics, main_metric = _measured(entry, adapter.name != (default and default.name), context)
+            made += max(1, len(entry.models))
+            if made > MAX_RUNS:
+                context.findings.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
+                return
+            for chosen in entry.models:
+                yield RunSpec(
+                    suite=context.suite,
+                    scenario=Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json")),
+                    adapter=adapter,
+                    perturbations=tuple(entry.perturbations),
+                    metrics=metrics,
+                    main_metric=main_metric,
+                    model=chosen.component,
+                    eval_split=keys.eval_split or defaults.keys.eval_split or entry.details.eval_split,
+                    max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),
+                    seed=context.seed if context.seed is not None else _said("seed", keys, defaults.keys),
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of a sweep, every name in it looked up."""
+
+    keys: RunKeys
+    path: KeyPath
+    scenario: Written
+    plugin: Plugin
+    details: ScenarioDetails
+    method: Written | None
+    settings: Mapping[str, Setting]
+    models: Sequence[Model]
+    perturbations: Sequence[Component]
+    metrics: Sequence[Component]
+    own_metrics: bool
+
+
+def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> _Entry | None:
+    findings = context.findings
+    if not isinstance(value, str | Mapping):
+        findings.add(path, f"is a run's shorthand, or a mapping with `scenario`, not {shown(value)}.")
+        return None
+    if isinstance(value, str):
+        mapping, scenario_path = {"scenario": value}, path
+    else:
+        mapping, scenario_path = dict(value), (*path, "scenario")
+    if "scenario" not in mapping and (hint := space_hint(mapping)):
+        findings.add(path, "is a mapping without `scenario`.", hint)
+        return None
+    written, plugin, said = None, None, RunSettings({}, {})
+    if "scenario" in mapping:
+        written = read_component(mapping["scenario"], scenario_path, findings, parse=shorthand)
+    if written is not None:
+        plugin = _scenario(written, context)
+        written, said = _sort_arguments(written, plugin, context)
+        for key in said.run.keys() & mapping.keys():
+            findings.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
+        mapping.update(said.run)
+    keys = read_keys(RunKeys, mapping, path, findings)
+    if keys is None or written is None:
+        return None
+    method, settings = _adapter_as_written(keys, path, said.adapter, context)
+    if method is not None:
+        find_plugin(Kind.ADAPTER, method, context.registry, findings)
+    models = _models(keys, path, context)
+    perturbations = _members(Kind.PERTURBATION, keys, path, context)
+    metrics = _members(Kind.METRIC, keys, path, context) or defaults.metrics
+    if plugin is None or not isinstance(plugin.details, ScenarioDetails):
+        return None
+    own_metrics = metrics is not None
+    if metrics is None:
+        named = [(written.path, name) for name in plugin.details.metrics]
+        origin = f"scenario {plugin.name!r}"
+        metrics = resolve_members(Kind.METRIC, named, context.registry, findings, origin=origin)
+    return _Entry(
+        keys,
+        path,
+        written,
+        plugin,
+        plugin.details,
+        method or defaults.method,
+        settings,
+        models,
+        defaults.perturbations if perturbations is None else perturbations,
+        metrics,
+        own_metrics,
+    )
+
+
+def _scenario(written: Written, context: Context) -> Plugin | None:
+    if not written.name.endswith((".yaml", ".yml")):
+        return find_plugin(Kind.SCENARIO, written, context.registry, context.findings)
+    from harness.scenario_file import load_scenario_file
+
+    path = (context.base / written.name).resolve()
+    if path not in context.scenario_files:
+        context.scenario_files[path] = None
+        if not path.is_file():
+            context.findings.add(written.path, f"there is no scenario file {path}.")
+            return None
+        try:
+            plugin = load_scenario_file(path)
+        except SpecError as error:
+            context.findings.extend(error.mistakes)
+            return None
+        context.registry.add(plugin)
+        context.scenario_files[path] = plugin
+    found = context.scenario_files[path]
+    # By its name, so that one that is registered twice is refused.
+    return found and find_plugin(
+        Kind.SCENARIO, Written(found.name, {}, written.path), context.registry, context.findings
+    )
+
+
+def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -> tuple[Written, RunSettings]:
+    """Tell a scenario's own arguments from HELM's run expanders, which stand beside them in a shorthand."""
+    model = parameters(plugin, written.path, context.findings) if plugin else None
+    own = set(model.model_fields) if model else set()
+    texts: dict[str, str] = {}
+    arguments: dict[str, Setting] = {}
+    for key, setting in written.arguments.items():
+        if key in own or not setting.text:
+            arguments[key] = setting
+        elif key in FOREIGN:
+            message = f"{key!r} is one of HELM's run expanders and has no counterpart here."
+            context.findings.add(setting.path, message, "Write what it changes as settings of the adapter.")
+        elif key == "model" and setting.value in MODEL_GROUPS:
+            message = f"{setting.value!r} is one of HELM's groups of models; there are none here."
+            context.findings.add(setting.path, message, "Leave it out to use the sweep's models.")
+        elif key in RUN_KEYS or key in ADAPTER_SETTINGS:
+            texts[key] = setting.value
+        else:
+            arguments[key] = setting
+    return Written(written.name, arguments, written.path), run_settings(texts)
+
+
+def _adapter_as_written(
+    keys: DefaultKeys, path: KeyPath, said: Mapping[str, Any], context: Context
+) -> tuple[Written | None, dict[str, Setting]]:
+    """Return the method, if one is named, and the settings of the adapter that a run or the defaults give."""
+    settings: dict[str, Setting] = {}
+    method = None
+    if keys.adapter is not None:
+        place = (*path, "adapter")
+        written = read_component(keys.adapter, place, context.findings, key="method", nameless=True, parse=shorthand)
+        if written is not None:
+            method = written if written.name else None
+            settings.update(written.arguments)
+    shared = {name: getattr(keys, name) for name in _SHARED if name in keys.model_fields_set}
+    for name, value in {**said, **shared}.items():
+        setting = Setting(value, (*path, name))
+        if name in settings:
+            message = f"is also set at {context.findings.where(settings[name].path)}."
+            context.findings.add(setting.path, message, "Remove one of them.")
+        settings[name] = setting
+    return method, settings
+
+
+def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> Sequence[Component] | None:
+    """Return what a run or the defaults name; None if they do not say."""
+    key = f"{kind}s"
+    if key not in keys.model_fields_set:
+        return None
+    values = getattr(keys, key)
+    if kind is Kind.METRIC and not values:
+        context.findings.add((*path, key), "is empty; a run measures something.")
+    return resolve_members(kind, placed((*path, key), values), context.registry, context.findings)
+
+
+def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
+    own: list[Model] = []
+    if keys.model is not None and keys.models is not None:
+        context.findings.add((*path, "model"), "is also set as `models`.", "Remove one of them.")
+    elif keys.model is not None:
+        own = list(resolve_models([((*path, "model"), keys.model)], context.registry, context.findings))
+    elif keys.models is not None:
+        if not keys.models:
+            context.findings.add((*path, "models"), "is empty; a run needs a model.")
+        own = list(resolve_models(placed((*path, "models"), keys.models), context.registry, context.findings))
+    elif context.models is None:
+        message = "is required, since not every run names its own; models can also be named with --model."
+        context.findings.add(("models",), message, "For example: models: [hf:openai-community/gpt2]")
+    if context.fixed_models or (keys.model is None and keys.models is None):
+        return context.models or ()
+    return own
+
+
+def _default_adapter(entry: _Entry, arguments: BaseModel, context: Context) -> Written | None:
+    """Return the scenario's default adapter for these parameters."""
+    name, path = entry.plugin.name, entry.scenario.path
+    value: Any = entry.details.adapter
+    if callable(value):
+        try:
+            value = value(**{key: getattr(arguments, key) for key in type(arguments).model_fields})
+        except HarnessError as error:
+            context.findings.add(path, str(error))
+            return None
+    return read_component(value, path, context.findings, key="method", parse=shorthand, origin=f"scenario {name!r}")
+
+
+def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Component]:
+    method = entry.method or default
+    plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
+    model = parameters(plugin, method.path, context.findings) if plugin else None
+    if plugin is None or model is None:
+        return
+    _check_capabilities(plugin, entry, method, context)
+    inherited = {
+        key: Setting(setting.value, default.path, origin=default.origin)
+        for key, setting in default.arguments.items()
+        if key in model.model_fields or method.name == default.name
+    }
+    shared = {key: setting for key, setting in defaults.settings.items() if key in model.model_fields}
+    settings = {**inherited, **shared, **entry.settings}
+    for params in combinations(model, settings, (*entry.path, "adapter"), context.findings):
+        yield Component(name=method.name, arguments=params.model_dump(mode="json"))
+
+
+def _check_capabilities(plugin: Plugin, entry: _Entry, method: Written, context: Context) -> None:
+    """Refuse a method that asks what a model cannot answer, before anything is loaded."""
+    asks = frozenset(getattr(plugin.target, "asks", ()))
+    registry = context.registry
+    able = [name for name in registry.names(Kind.BACKEND) if asks <= _answers(registry, name)]
+    others = [model.component.name for model in context.models or () if asks <= _answers(registry, model.backend.name)]
+    for model in entry.models:
+        lacking = asks - _answers(registry, model.backend.name)
+        if not lacking:
+            continue
+        message = f"method {method.name!r} asks a model to {' and '.join(sorted(lacking))}, which"
+        message += f" {model.component.name!r} cannot."
+        can = [*others, *(f"any {name}: model" for name in able)]
+        context.findings.add(entry.path, message, f"These can: {', '.join(can)}." if can else "")
+
+
+def _answers(registry: Registry, backend: str) -> frozenset[str]:
+    return frozenset(getattr(registry.get(Kind.BACKEND, backend).target, "answers", ()))
+
+
+def _measured(entry: _Entry, other_method: bool, context: Context) -> tuple[tuple[Component, ...], str]:
+    """Return a run's metrics and its main metric, which is among them where it is the name of a metric.
+
+    An entry with a method and metrics of its own measures something else than the scenario's main metric: then its
+    first metric stands for it.
+    """
+    metrics = {metric.name: metric for metric in entry.metrics}
+    main = entry.keys.main_metric or entry.details.main_metric
+    if not entry.keys.main_metric and entry.own_metrics and other_method and main not in metrics and metrics:
+        main = next(iter(metrics))
+    if main not in metrics and main in context.registry.names(Kind.METRIC):
+        place = (*entry.path, "main_metric") if entry.keys.main_metric else entry.scenario.path
+        for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.findings):
+            metrics[component.name] = component
+    return tuple(metrics.values()), main
+
+
+def _settings_of(method: str, registry: Registry) -> frozenset[str]:
+    try:
+        return frozenset(parameters_of(registry.get(Kind.ADAPTER, method)).model_fields)
+    except HarnessError:
+        return frozenset()  # said where the method is used
+
+
+def _said(key: str, keys: RunKeys, defaults: DefaultKeys) -> Any:
+    return getattr(keys if key in keys.model_fields_set else defaults, key)

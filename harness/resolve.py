@@ -1,0 +1,249 @@
+"""From a component as it was written to components with every argument checked and written out."""
+
+from __future__ import annotations
+
+import collections.abc
+import itertools
+import json
+import math
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from harness.errors import PluginError, did_you_mean
+from harness.plugins import Kind, Plugin
+from harness.registry import ParameterMistake, Registry, check_parameters, parameters_of
+from harness.run_entry import Entry, parse_entry, value_of
+from harness.specs import Component
+from harness.sweep_file import Findings, KeyPath, Setting, Written, read_component, shown
+
+MAX_RUNS = 50_000
+
+Placed = Iterable[tuple[KeyPath, Any]]
+"""Values as they were written, each with its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of a sweep: its component, its backend, and where it was written."""
+
+    component: Component
+    backend: Plugin
+    path: KeyPath
+
+
+def find_plugin(kind: Kind, written: Written, registry: Registry, findings: Findings) -> Plugin | None:
+    """Return the plugin that is named; None, and a mistake noted, if there is none."""
+    if written.name in registry.names(kind):
+        try:
+            return registry.get(kind, written.name)
+        except PluginError as error:
+            findings.add(written.path, str(error))
+            return None
+    hint = did_you_mean(written.name, registry.names(kind))
+    broken = [str(problem) for problem in registry.problems if written.name and written.name in str(problem)]
+    if broken:
+        hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
+    findings.add(written.path, f"there is no {kind} named {shown(written.name)}{_by(written.origin)}.", hint)
+    return None
+
+
+def parameters(plugin: Plugin, path: KeyPath, findings: Findings) -> type[BaseModel] | None:
+    """Return the model of a plugin's parameters; None, and a mistake noted, if the plugin does not declare them."""
+    try:
+        return parameters_of(plugin)
+    except PluginError as error:
+        findings.add(path, str(error))
+        return None
+
+
+def combinations(
+    model: type[BaseModel],
+    settings: Mapping[str, Setting],
+    path: KeyPath,
+    findings: Findings,
+    *,
+    fan_out: bool = True,
+) -> Iterator[BaseModel]:
+    """Yield checked arguments: one set, or one for each combination where lists stand for one value each.
+
+    A list fans out where the parameter's type does not take a list. Every mistake is noted; what is wrong is not
+    yielded.
+
+    Args:
+        model: The parameters.
+        settings: What was written.
+        path: Where the component stands.
+        findings: Takes mistakes.
+        fan_out: Whether lists may stand for one value each.
+    """
+    alternatives = {
+        key: _alternatives(model, key, setting, findings) if fan_out else [setting] for key, setting in settings.items()
+    }
+    size = math.prod(map(len, alternatives.values()))
+    if size > MAX_RUNS:
+        findings.add(path, f"fans out to {size:,} runs; at most {MAX_RUNS:,} are made.")
+        return
+    for chosen in itertools.product(*alternatives.values()):
+        params = _checked(model, dict(zip(alternatives, chosen, strict=True)), path, findings)
+        if params is not None:
+            yield params
+
+
+def resolve_members(
+    kind: Kind, values: Placed, registry: Registry, findings: Findings, *, origin: str = ""
+) -> list[Component]:
+    """Return metrics or perturbations in order, sets resolved to their members, with every argument.
+
+    The same member twice is one; the same with other arguments is a mistake.
+    """
+    resolved: dict[str, Component] = {}
+    for path, value in values:
+        written = read_component(value, path, findings, parse=shorthand, origin=origin)
+        plugin = written and find_plugin(kind, written, registry, findings)
+        if not written or not plugin:
+            continue
+        for component in _members(kind, written, plugin, registry, findings):
+            if resolved.setdefault(component.name, component) != component:
+                message = f"stands twice with different arguments: {component.label} and"
+                message += f" {resolved[component.name].label}; names are unique in a run."
+                findings.add(written.path, f"{kind} {message}")
+    return list(resolved.values())
+
+
+def resolve_models(values: Placed, registry: Registry, findings: Findings) -> Iterator[Model]:
+    """Yield the models, one for each combination where lists of parameters fan out."""
+    seen: dict[str, KeyPath] = {}
+    for path, value in values:
+        written = read_component(value, path, findings, parse=lambda text: (text, {}))
+        backend = written and _backend(written, registry, findings)
+        model = parameters(backend, path, findings) if backend else None
+        if not written or not backend or not model:
+            continue
+        for params in combinations(model, written.arguments, path, findings):
+            # Only what was given: a backend's defaults are part of its fingerprint, not of the model's name.
+            component = Component(name=written.name, arguments=params.model_dump(mode="json", exclude_unset=True))
+            first = seen.setdefault(component.model_dump_json(), path)
+            if first != path:
+                findings.add(path, f"is the same model as {findings.where(first)}.", "Remove one of them.")
+            else:
+                yield Model(component, backend, path)
+
+
+def placed(path: KeyPath, values: Sequence[Any]) -> Placed:
+    """Return a list's values with their places."""
+    return [((*path, index), value) for index, value in enumerate(values)]
+
+
+def shorthand(text: str) -> tuple[str, Mapping[str, str]]:
+    """Split HELM's shorthand, for :func:`harness.sweep_file.read_component`."""
+    entry: Entry = parse_entry(text)
+    return entry.name, entry.arguments
+
+
+def _members(
+    kind: Kind, written: Written, plugin: Plugin, registry: Registry, findings: Findings
+) -> Iterator[Component]:
+    if plugin.target is None:
+        for key, setting in written.arguments.items():
+            findings.add(setting.path, f"{kind} set {plugin.name!r} takes no parameters, not {key!r}.")
+    try:
+        names = registry.expand(kind, written.name)
+        members = [registry.get(kind, name) for name in names]
+    except PluginError as error:
+        findings.add(written.path, f"{kind} set {plugin.name!r}: {error}")
+        return
+    except RecursionError:
+        findings.add(written.path, f"{kind} set {plugin.name!r} contains itself.")
+        return
+    for member in members:
+        arguments = written.arguments if plugin.target is not None else {}
+        model = parameters(member, written.path, findings)
+        for params in combinations(model, arguments, written.path, findings, fan_out=False) if model else ():
+            yield Component(name=member.name, arguments=params.model_dump(mode="json"))
+
+
+def _backend(written: Written, registry: Registry, findings: Findings) -> Plugin | None:
+    prefix, colon, identifier = written.name.partition(":")
+    known = registry.names(Kind.BACKEND)
+    if not colon:
+        guess = "replay" if written.name.endswith(".jsonl") and "replay" in known else "hf"
+        hint = f"Did you mean '{guess}:{written.name}'?" if guess in known else did_you_mean("", known)
+        findings.add(written.path, f"{shown(written.name)} names no backend; a model is backend:identifier.", hint)
+    elif prefix not in known:
+        hint = did_you_mean(prefix, known)
+        if hint.startswith("Did"):
+            hint = f"{hint[:-2]}:{identifier}'?"
+        findings.add(written.path, f"there is no backend named {shown(prefix)}.", hint)
+    elif not identifier:
+        findings.add(written.path, f"'{prefix}:' is followed by no identifier.")
+    else:
+        return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path), registry, findings)
+    return None
+
+
+def _alternatives(model: type[BaseModel], key: str, setting: Setting, findings: Findings) -> list[Setting]:
+    field = model.model_fields.get(key)
+    if not isinstance(setting.value, list) or field is None or takes_list(field.annotation):
+        return [setting]
+    if not setting.value:
+        findings.add(setting.path, "is an empty list, which stands for no run at all.")
+    alternatives: dict[str, Setting] = {}
+    for index, value in enumerate(setting.value):
+        alternative = Setting(value, (*setting.path, index), setting.text, setting.origin)
+        if alternatives.setdefault(json.dumps(value), alternative) is not alternative:
+            findings.add(alternative.path, f"stands twice in the list: {shown(value)}.")
+    return list(alternatives.values())
+
+
+def takes_list(annotation: Any) -> bool:
+    """Whether a parameter of this type takes a list as its one value."""
+    origin = typing.get_origin(annotation)
+    if annotation is Any:
+        return True
+    if origin is typing.Annotated:
+        return takes_list(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return any(map(takes_list, typing.get_args(annotation)))
+    kind = origin or annotation
+    return (
+        isinstance(kind, type)
+        and issubclass(kind, collections.abc.Iterable)
+        and not issubclass(kind, str | bytes | collections.abc.Mapping | BaseModel)
+    )
+
+
+def _checked(
+    model: type[BaseModel], chosen: Mapping[str, Setting], path: KeyPath, findings: Findings
+) -> BaseModel | None:
+    values = {key: value_of(setting.value) if setting.text else setting.value for key, setting in chosen.items()}
+    params, mistakes = check_parameters(model, values)
+    if mistakes and any(setting.text for setting in chosen.values()):
+        # '5' is a number, but where a name is asked for it is a name.
+        wrong = {mistake.path[0] for mistake in mistakes if mistake.path}
+        texts = {key: setting.value for key, setting in chosen.items() if setting.text and key in wrong}
+        again, _ = check_parameters(model, {**values, **texts})
+        if again is not None:
+            return again
+    for mistake in mistakes:
+        _note(mistake, chosen, path, findings)
+    return params
+
+
+def _note(mistake: ParameterMistake, chosen: Mapping[str, Setting], path: KeyPath, findings: Findings) -> None:
+    key = mistake.path[0] if mistake.path else ""
+    setting = chosen.get(str(key))
+    if setting is None:
+        findings.add((*path, *mistake.path), mistake.message, mistake.hint)
+    elif setting.origin:
+        findings.add(setting.path, f"{key} {mistake.message.removeprefix(str(key))}{_by(setting.origin)}", mistake.hint)
+    else:
+        findings.add((*setting.path, *mistake.path[1:]), mistake.message, mistake.hint)
+
+
+def _by(origin: str) -> str:
+    return f" (so says {origin})" if origin else ""

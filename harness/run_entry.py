@@ -1,0 +1,118 @@
+"""HELM's shorthand, ``name:key=value,key=value``, and which of its keys concern the run rather than the scenario.
+
+Source: Liang et al. 2022; stanford-crfm/helm, ``common/object_spec.py`` and ``benchmark/run_expander.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name and its arguments, each still the text that was written."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_entry(text: str) -> Entry:
+    """Split ``name:key=value,…`` at the first colon, every comma, and the first equals sign of each part.
+
+    Raises:
+        ValueError: A part is no ``key=value``, or a key stands twice; the message says which.
+    """
+    name, colon, rest = text.partition(":")
+    if not name.strip():
+        raise ValueError(f"{text!r} does not begin with a name.")
+    arguments: dict[str, str] = {}
+    for part in rest.split(",") if colon else ():
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not key or not equals:
+            raise ValueError(f"{part!r} in {text!r} is not of the form key=value.")
+        if key in arguments:
+            raise ValueError(f"{key!r} stands twice in {text!r}.")
+        arguments[key] = value
+    return Entry(name.strip(), arguments)
+
+
+def value_of(text: str) -> int | float | str:
+    """Return what a shorthand's value means: a whole number, else a number, else the text itself."""
+    if re.fullmatch(r"[-+]?[0-9]{1,18}", text):
+        return int(text)
+    if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,2})?", text):
+        return float(text)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What the arguments of a shorthand say about the run: by the run's key, and by the adapter's setting."""
+
+    run: Mapping[str, Any]
+    adapter: Mapping[str, Any]
+
+
+RUN_KEYS: Mapping[str, str] = {
+    "data_augmentation": "perturbations",
+    "eval_split": "eval_split",
+    "max_eval_instances": "max_eval_instances",
+    "max_train_instances": "max_train_instances",
+    "method": "adapter",
+    "model": "models",
+    "num_train_trials": "train_trials",
+    "train_trials": "train_trials",
+}
+"""HELM's run expanders that are keys of a run here."""
+
+ADAPTER_SETTINGS = frozenset({"num_outputs", "temperature"})
+"""HELM's run expanders that are settings of the adapter."""
+
+FOREIGN = frozenset(
+    {
+        "add_to_stop",
+        "chatml",
+        "follow_format_instructions",
+        "follow_the_format_instructions",
+        "format_prompt",
+        "global_prefix",
+        "increase_max_tokens",
+        "increase_temperature",
+        "instructions",
+        "model_deployment",
+        "newline",
+        "num_output_tokens",
+        "num_prompt_tokens",
+        "num_trials",
+        "output_format_instructions",
+        "process_output",
+        "prompt",
+        "stop",
+        "tokenizer",
+    }
+)
+"""HELM's run expanders that have no counterpart: what they do is written out as settings of the adapter."""
+
+MODEL_GROUPS = frozenset({"all", "text", "text_code", "code", "full_functionality_text"})
+"""HELM's names for groups of models, which its published run entries use."""
+
+_SHOTS = {"zero": 0, "one": 1, "all": [0, 1, 2, 4, 8, 16]}  # HELM's MaxTrainInstancesRunExpander
+
+
+def run_settings(arguments: Mapping[str, str]) -> RunSettings:
+    """Sort those arguments that are HELM's run expanders under the keys of a run and of its adapter."""
+    run: dict[str, Any] = {}
+    adapter: dict[str, Any] = {}
+    for key, text in arguments.items():
+        if key in ADAPTER_SETTINGS:
+            adapter[key] = value_of(text)
+        elif key == "max_train_instances":
+            run[key] = _SHOTS.get(text, value_of(text))
+        elif key in {"data_augmentation", "model"}:
+            run[RUN_KEYS[key]] = [text]
+        elif key in RUN_KEYS:
+            run[RUN_KEYS[key]] = text if key in {"method", "eval_split"} else value_of(text)
+    return RunSettings(run, adapter)

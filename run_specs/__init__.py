@@ -1,0 +1,1 @@
+"""The sweeps that come with the harness: ``harness run NAME``."""
