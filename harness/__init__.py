@@ -22,6 +22,7 @@ from harness.contracts import (
     Split,
     Tokenization,
 )
+from harness.data import Data
 from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError
 from harness.plugins import (
     HubSource,
@@ -34,6 +35,7 @@ from harness.plugins import (
     perturbation_set,
     scenario,
 )
+from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
 from harness.statistics import InstanceTable, bootstrap_estimate, mean_estimate, ratio_estimate, transformed
 
@@ -41,6 +43,7 @@ __all__ = [
     "Adapted",
     "Adapter",
     "Completion",
+    "Data",
     "DataError",
     "Estimate",
     "Example",
@@ -60,6 +63,7 @@ __all__ = [
     "Reference",
     "Request",
     "Response",
+    "Row",
     "RunMetric",
     "ScoreRequest",
     "SequenceRequest",

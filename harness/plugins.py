@@ -48,24 +48,32 @@ class HubSource:
     config: str | None = None
 
 
+FileSpec = str | Mapping[str, Sequence[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a scenario's data come from: the local data folder first, then the Hub, and never silently anything else.
 
     Attributes:
         files: For each split one or more files in the official distribution's layout, relative to the data folder;
-            the first that exists is read, and may be compressed. May hold ``{{ parameter }}``.
+            the first that exists is read, and may be compressed. ``{"zip": [a, b]}`` in place of a name stands for
+            files whose rows belong together, side by side. May hold ``{{ parameter }}``.
         hub: The same data on the Hub.
         sample: Files that ship with the plugin instead; what they yield is marked as sample data.
         url: Where a person finds the data.
         licence: The data's licence, as its authors state it.
+        columns: Names of the columns of CSV and TSV files without a header.
+        encoding: The files' encoding.
     """
 
-    files: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    files: Mapping[str, FileSpec | Sequence[FileSpec]] = field(default_factory=dict)
     hub: HubSource | None = None
     sample: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     licence: str = ""
+    columns: tuple[str, ...] = ()
+    encoding: str = "utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +109,7 @@ class MetricDetails:
     higher_is_better: bool | None = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Plugin:
     """A named, documented thing that the harness can use.
 

@@ -1,0 +1,58 @@
+"""One record of a data file, which knows where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.errors import DataError
+
+
+class Row(Mapping[str, Any]):
+    """One record: column names to values.
+
+    Attributes:
+        file: The file or Hub data set it comes from, for messages.
+        number: Its number among the records of its split, from 1.
+        place: Its row in the file, as an editor or a spreadsheet counts: header and blank lines included.
+        record: The record as a plain mapping.
+    """
+
+    __slots__ = ("file", "number", "place", "record")
+
+    def __init__(self, record: Mapping[str, Any], *, file: str, number: int, place: int | None = None) -> None:
+        self.record = record
+        self.file = file
+        self.number = number
+        self.place = number if place is None else place
+
+    def __getitem__(self, column: str) -> Any:
+        """Return a column's value.
+
+        Raises:
+            DataError: There is no such column.
+        """
+        try:
+            return self.record[column]
+        except KeyError:
+            raise self.error(f"there is no column {column!r}. Columns: {', '.join(map(repr, self.record))}.") from None
+
+    def __contains__(self, column: object) -> bool:
+        return column in self.record
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.record)
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+    def __repr__(self) -> str:
+        return f"Row({self.record!r}, file={self.file!r}, number={self.number})"
+
+    def get(self, column: str, default: Any = None) -> Any:
+        """Return a column's value, or the default where there is no such column."""
+        return self.record.get(column, default)
+
+    def error(self, message: str) -> DataError:
+        """Return an error about this row: ``raise row.error("answer 'E' is not one of A-D.")``."""
+        return DataError(message, file=self.file, row=self.place)

@@ -1,0 +1,131 @@
+"""Sandboxed templates, compiled once: text with ``{{ expressions }}``, and single expressions that keep their type.
+
+Templates come from scenario files. What they are filled with is data and is never read as a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
+
+__all__ = ["FAILURES", "GLOBALS", "Template", "TemplateSyntaxError", "compile_expression", "compile_template"]
+
+GLOBALS: Mapping[str, Any] = {"range": range, "dict": dict}
+"""What templates know besides the names that they are given."""
+
+FAILURES = (
+    TemplateError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+"""What filling in a template can raise: its own expressions fail, or lack a name."""
+
+_MAX_LENGTH = 10_000_000
+_RESULT = "harness_result"
+
+
+class _Environment(SandboxedEnvironment):
+    """Jinja's sandbox, which also refuses products too large to be meant."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and isinstance(right, int | float) and abs(right) > 64:
+            raise SecurityError("an exponent above 64 is refused")
+        for text, times in ((left, right), (right, left)):
+            if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > _MAX_LENGTH:
+                raise SecurityError("a product that long is refused")
+        return super().call_binop(context, operator, left, right)
+
+
+class Template:
+    """A compiled template.
+
+    Attributes:
+        source: Its text.
+        native: Whether it is one expression, whose value keeps its type; else its value is text.
+        names: The names that it needs from outside.
+    """
+
+    __slots__ = ("_compiled", "_root", "names", "native", "source")
+
+    def __init__(self, source: str, tree: nodes.Template, *, native: bool) -> None:
+        self.source = source
+        self.native = native
+        self.names = frozenset(meta.find_undeclared_variables(tree))
+        self._compiled = _environment().from_string(tree)
+        self._root = self._compiled.root_render_func
+
+    def __call__(self, names: Mapping[str, Any]) -> Any:
+        """Return the template's value, where names have the given values.
+
+        Raises:
+            Exception: One of ``FAILURES``, or what the values themselves raise.
+        """
+        context = Context(_environment(), names, None, self._compiled.blocks)  # type: ignore[arg-type]
+        text = "".join(self._root(context))
+        if not self.native:
+            return text
+        value = context.vars[_RESULT]
+        if isinstance(value, StrictUndefined):
+            str(value)
+        return value
+
+
+def compile_template(source: str) -> Template:
+    """Compile text with expressions. Text that is nothing but one ``{{ expression }}`` keeps the expression's type.
+
+    Raises:
+        TemplateSyntaxError: It is not a template; ``lineno`` has the line within the text.
+    """
+    tree = _parse(source)
+    body = tree.body[0] if len(tree.body) == 1 else None
+    sole = body.nodes[0] if isinstance(body, nodes.Output) and len(body.nodes) == 1 else None
+    if isinstance(sole, nodes.Expr) and not isinstance(sole, nodes.TemplateData):
+        return Template(source, _assigned(sole), native=True)
+    return Template(source, tree, native=False)
+
+
+def compile_expression(source: str) -> Template:
+    """Compile one expression, with or without the braces.
+
+    Raises:
+        TemplateSyntaxError: It is not an expression.
+    """
+    bare = source.strip()
+    template = compile_template(bare if bare.startswith("{{") and bare.endswith("}}") else f"{{{{ {bare} }}}}")
+    if not template.native:
+        raise TemplateSyntaxError("is not one expression", 1)
+    return template
+
+
+def _parse(source: str) -> nodes.Template:
+    try:
+        return _environment().parse(source)
+    except RecursionError:
+        raise TemplateSyntaxError("is nested too deeply", 1) from None
+
+
+def _assigned(expression: nodes.Expr) -> nodes.Template:
+    assignment = nodes.Assign(nodes.Name(_RESULT, "store", lineno=1), expression, lineno=1)
+    tree = nodes.Template([assignment], lineno=1)
+    return tree.set_environment(_environment())  # type: ignore[return-value]
+
+
+@cache
+def _environment() -> _Environment:
+    environment = _Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, cache_size=0)
+    for name in ("lipsum", "namespace"):
+        del environment.globals[name]
+    return environment
