@@ -1,0 +1,100 @@
+"""CivilComments: whether a comment on a news article is toxic, overall or among comments that name one identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+from harness import Data, Instance, PluginError, Reference, Row, Source, Split, scenario
+
+Demographic = Literal["all", "male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white"]
+IDENTITIES: tuple[str, ...] = get_args(Demographic)[1:]
+Edition = Literal["wilds", "toxic_spans"]
+SPLITS = {"train": Split.TRAIN, "val": Split.VALID, "test": Split.TEST}
+# WILDS counts a comment as toxic, or as naming an identity, from this fraction of its annotators.
+THRESHOLD = 0.5
+
+WILDS_FILE = "all_data_with_identities.csv"
+
+SOURCE = Source(
+    files={
+        split: f"civil_comments/{{{{ '{WILDS_FILE}' if edition == 'wilds' else 'tsd_{split}.csv' }}}}"
+        for split in ("train", "test")
+    },
+    url="https://wilds.stanford.edu/datasets/#civilcomments",
+    licence="CC0-1.0",
+)
+
+
+@scenario(
+    "civil_comments",
+    title="CivilComments",
+    source="Borkan et al. 2019 (arXiv:1903.04561); WILDS: Koh et al. 2021 (arXiv:2012.07421); toxic spans: Pavlopoulos "
+    "et al. 2021 (SemEval, 2021.semeval-1.6)",
+    data=SOURCE,
+    adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5},
+    metrics=("accuracy", "classification", "efficiency"),
+    main_metric="quasi_exact_match",
+    eval_split=Split.TEST,
+    taxonomy={
+        "task": "toxicity classification",
+        "what": "comments on news articles",
+        "who": "commenters on the Civil Comments platform",
+        "when": "2015–2017",
+        "language": "English",
+    },
+)
+def civil_comments(data: Data, *, demographic: Demographic = "all", edition: Edition = "wilds") -> Iterator[Instance]:
+    """Comments from the Civil Comments platform, toxic (True) or not (False) in the eyes of most annotators.
+
+    ``demographic`` keeps the comments that name one identity. The default edition is WILDS', which HELM uses, with its
+    official splits. ``edition: toxic_spans`` is a stand-in of 9,939 of the same platform's comments from a shared task
+    on toxic spans, selected as toxic, of which those count as toxic that have any toxic span; it names no identities,
+    and its numbers do not compare with WILDS'.
+
+    HELM reports toxic and non-toxic comments as two sub-splits, and so its F1 is that of a single class. Here both are
+    one split, and ``meta.identities`` lists the identities that a comment names.
+    """
+    if edition == "toxic_spans":
+        if demographic != "all":
+            raise PluginError(
+                f"civil_comments: the toxic_spans edition names no identities, so demographic {demographic!r} needs "
+                "edition: wilds."
+            )
+        yield from _toxic_spans(data)
+        return
+    for row in data.rows(Split.TEST):  # the one file holds every split
+        identities = [identity for identity in IDENTITIES if _fraction(row, identity) >= THRESHOLD]
+        if demographic != "all" and demographic not in identities:
+            continue
+        if row["split"] not in SPLITS:
+            raise row.error(f"split {row['split']!r} is not one of {', '.join(SPLITS)}.")
+        toxic = _fraction(row, "toxicity") >= THRESHOLD
+        yield _instance(row["id"], row["comment_text"], toxic, SPLITS[row["split"]], identities)
+
+
+def _toxic_spans(data: Data) -> Iterator[Instance]:
+    for split in (Split.TRAIN, Split.TEST):
+        for row in data.rows(split):
+            spans = row["spans"].strip()
+            if not (spans.startswith("[") and spans.endswith("]")):
+                raise row.error(f"column 'spans' is not a list of character offsets: {spans[:40]!r}.")
+            yield _instance(f"{split}-{row.number}", row["text"], spans[1:-1].strip() != "", split, [])
+
+
+def _instance(name: str, text: str, toxic: bool, split: Split, identities: list[str]) -> Instance:
+    return Instance(
+        id=name,
+        input=f"{text}\nQuestion: Is the passage above toxic?",
+        references=(Reference("True", toxic), Reference("False", not toxic)),
+        split=split,
+        meta={"identities": identities},
+    )
+
+
+def _fraction(row: Row, column: str) -> float:
+    value = row[column]
+    try:
+        return float(value) if value else 0.0  # empty where nobody was asked
+    except ValueError:
+        raise row.error(f"column {column!r} is not a number: {value!r}.") from None

@@ -1,0 +1,106 @@
+"""HellaSwag: which of four endings continues a description of an everyday scene."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from harness import Data, HubSource, Instance, Reference, Row, Source, Split, scenario
+
+ENDINGS = 4
+TRAIN_FILE = "hellaswag/hellaswag_train.jsonl"  # read where there is one: the method of asking needs no examples
+LINES_PER_ITEM = 2 + ENDINGS  # the text layout: context, number of the right ending, the endings
+# The fragment that the endings go on from: what follows the last sentence.
+FRAGMENT = re.compile(r"(?<=[.!?] )[a-z](?=[^.!?]*$)")
+MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substeps]
+
+SOURCE = Source(
+    files={"valid": ("hellaswag/hellaswag_val.jsonl", "hellaswag/hellaswag_val_full.txt")},
+    hub=HubSource(
+        path="Rowan/hellaswag",
+        revision="218ec52e09a7e7462a5400043bb9a69a41d06b76",
+        splits={"train": "train", "valid": "validation"},
+    ),
+    url="https://github.com/rowanz/hellaswag",
+    licence="MIT",
+)
+
+
+@scenario(
+    "hellaswag",
+    title="HellaSwag",
+    source="Zellers et al. 2019 (arXiv:1905.07830)",
+    data=SOURCE,
+    adapter={"method": "multiple_choice_separate_original"},
+    metrics=("multiple_choice_accuracy", "accuracy", "efficiency"),
+    main_metric="multiple_choice_accuracy",
+    eval_split=Split.VALID,
+    taxonomy={
+        "task": "question answering",
+        "what": "commonsense reasoning about scenes from video captions and how-to articles",
+        "who": "crowd workers and WikiHow authors",
+        "when": "2010s",
+        "language": "English",
+    },
+)
+def hellaswag(data: Data) -> Iterator[Instance]:
+    """Four endings of a scene from ActivityNet or WikiHow, three of them written by a model to fool models.
+
+    The question is HELM's, ``activity: context Fragment``, but for two things in which lm-evaluation-harness is right:
+    WikiHow's mark-up (``[header]``, ``[title]``, ``[step]``) is taken out, and a context without fragment does not end
+    in a space. The correct ending is found by its index, in HELM by its text. The text layout (six lines an item) holds
+    the same items in the same order, already cleaned; the first letter of the fragment is made a capital in both.
+    """
+    for split in (Split.TRAIN, Split.VALID):
+        rows = data.read(TRAIN_FILE) if split == Split.TRAIN and data.has(TRAIN_FILE) else data.rows(split)
+        first = next(rows, None)
+        if first is None:
+            continue
+        items = _from_lines if "endings" not in first else _from_records
+        for number, (row, question, endings, label) in enumerate(items(first, rows), start=1):
+            correct = _index(row, label)
+            yield Instance(
+                id=f"{split}-{number}",
+                input=question,
+                references=tuple(Reference(ending, index == correct) for index, ending in enumerate(endings)),
+                split=split,
+            )
+
+
+Item = tuple[Row, str, list[str], object]
+
+
+def _from_records(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
+    for row in _chain(first, rest):
+        if len(row["endings"]) != ENDINGS:
+            raise row.error(f"has {len(row['endings'])} endings, not {ENDINGS}.")
+        fragment = row["ctx_b"]
+        context = f"{row['activity_label']}: {row['ctx_a']} {fragment[:1].upper()}{fragment[1:]}"
+        yield row, _clean(context), [_clean(ending) for ending in row["endings"]], row["label"]
+
+
+def _from_lines(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
+    rows = _chain(first, rest)
+    for lines in zip_longest(*[rows] * LINES_PER_ITEM):
+        if lines[-1] is None:
+            raise lines[0].error(f"begins an item that is cut short; an item has {LINES_PER_ITEM} lines.")
+        texts = [line["text"].strip() for line in lines]
+        context = FRAGMENT.sub(lambda letter: letter[0].upper(), texts[0])
+        yield lines[1], context, texts[2:], texts[1]
+
+
+def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
+    yield first
+    yield from rest
+
+
+def _clean(text: str) -> str:
+    return re.sub(" +", " ", MARKUP.sub("", text.strip().replace(" [title]", ". "))).strip()
+
+
+def _index(row: Row, label: object) -> int:
+    text = str(label)
+    if text not in {"0", "1", "2", "3"}:
+        raise row.error(f"label {label!r} is not one of 0, 1, 2, 3.")
+    return int(text)

@@ -1,0 +1,92 @@
+"""RAFT: eleven text classification tasks that somebody really had, with fifty labelled examples each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from harness import Data, Instance, Reference, Source, Split, scenario
+
+Subset = Literal[
+    "ade_corpus_v2",
+    "banking_77",
+    "neurips_impact_statement_risks",
+    "one_stop_english",
+    "overruling",
+    "semiconductor_org_types",
+    "systematic_review_inclusion",
+    "tai_safety_research",
+    "terms_of_service",
+    "tweet_eval_hate",
+    "twitter_complaints",
+]
+
+# HELM's split, train_test_split(test_size=0.8, seed=42) of the datasets library: the rows, from 0, that are train.
+TRAIN_ROWS = frozenset({0, 1, 2, 8, 12, 13, 14, 33, 36, 48})
+
+SOURCE = Source(
+    files={"train": "raft/{{ subset }}/train.csv"},
+    url="https://huggingface.co/datasets/ought/raft",
+    licence="differs by task, see the data card",
+)
+
+
+@cache
+def _subsets() -> Mapping[str, Mapping[str, Any]]:
+    """Return each subset's fields in the prompt's order, its instructions by line, and its labels."""
+    subsets: Mapping[str, Mapping[str, Any]] = json.loads(
+        Path(__file__).with_name("raft_subsets.json").read_text(encoding="utf-8")
+    )["subsets"]
+    return subsets
+
+
+def _adapter(*, subset: str) -> Mapping[str, Any]:
+    details = _subsets()[subset]
+    labels = [f"{number}. {label}" for number, label in enumerate(details["labels"], start=1)]
+    lines: Sequence[str] = [*details["instructions"], "Possible labels:", *labels]
+    return {
+        "method": "generation",
+        "instructions": "\n".join(lines) + "\n",
+        "input_noun": None,
+        "input_suffix": "\n",
+        "output_noun": "Label",
+        "max_tokens": 30,
+    }
+
+
+@scenario(
+    "raft",
+    title="RAFT",
+    source="Alex et al. 2021 (arXiv:2109.14076)",
+    data=SOURCE,
+    adapter=_adapter,
+    metrics=("accuracy", "classification", "efficiency"),
+    main_metric="quasi_exact_match",
+    eval_split=Split.TEST,
+    taxonomy={
+        "task": "text classification",
+        "what": "tweets, articles, abstracts, legal and customer texts",
+        "who": "those who had the task",
+        "when": "2021",
+        "language": "English",
+    },
+)
+def raft(data: Data, *, subset: Subset) -> Iterator[Instance]:
+    """Real-world classification tasks, each with the instructions that its human annotators were given.
+
+    The official test labels are secret, so HELM evaluates 40 of the 50 labelled examples and prompts with the other 10;
+    the same rows are chosen here. All of a task's labels are references, the right one correct; HELM has only that one.
+    """
+    details = _subsets()[subset]
+    for index, row in enumerate(data.rows(Split.TRAIN)):
+        if row["Label"] not in details["labels"]:
+            raise row.error(f"label {row['Label']!r} is not one of {', '.join(details['labels'])}.")
+        yield Instance(
+            id=f"{subset}-{row['ID']}",
+            input="\n".join(f"{field}: {row[field]}" for field in details["fields"]),
+            references=tuple(Reference(label, label == row["Label"]) for label in details["labels"]),
+            split=Split.TRAIN if index in TRAIN_ROWS else Split.TEST,
+        )
