@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.cache import ResponseCache, fingerprint_digest, request_key
 from harness.contracts import Model, Request, Response
 from harness.errors import ModelError
-
-# A fast model's answers are stored together; a slow one's at once, so that a kill costs at most this much work.
-_FLUSH_SECONDS = 0.5
-_FLUSH_ANSWERS = 500
 
 
 @dataclass(slots=True)
@@ -98,24 +93,14 @@ class Client:
     ) -> None:
         if not requests or self._cache is None:
             return
-        waiting: list[tuple[bytes, Response]] = []
         answers: dict[int, Response] = {}
-        flushed = time.monotonic()
-        try:
-            for index, response in self.model.answer(requests):
-                _check(answers, index, requests)
-                answers[index] = known[keys[index]] = response
-                if response.error is None:
-                    waiting.append((keys[index], response))
-                if len(waiting) >= _FLUSH_ANSWERS or time.monotonic() - flushed > _FLUSH_SECONDS:
-                    self._cache.put(waiting)
-                    waiting.clear()
-                    flushed = time.monotonic()
-                answered(index)
-        finally:
-            # Also when interrupted: what was answered is never asked again.
-            if waiting:
-                self._cache.put(waiting)
+        for index, response in self.model.answer(requests):
+            _check(answers, index, requests)
+            answers[index] = known[keys[index]] = response
+            if response.error is None:
+                # Each by itself, so that a kill at any moment loses no answer that was given.
+                self._cache.put([(keys[index], response)])
+            answered(index)
         _complete(answers, requests)
 
 

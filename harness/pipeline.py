@@ -101,20 +101,29 @@ def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluat
         HarnessError: A plugin or its parameters, or the data, are not as they should be.
     """
     scenario = registry.get(Kind.SCENARIO, spec.scenario.name)
-    details = scenario.details
-    if not isinstance(details, ScenarioDetails):
-        raise PluginError(f"scenario {scenario.name!r} has no details ({scenario.origin}).")
     adapter: Adapter = build(registry.get(Kind.ADAPTER, spec.adapter.name), arguments=spec.adapter.arguments)
     perturbations = [
         (part.name, build(registry.get(Kind.PERTURBATION, part.name), arguments=part.arguments))
         for part in spec.perturbations
     ]
-    data = open_data(details, spec.scenario.arguments, name=scenario.name, data_dir=data_dir)
+    data = open_scenario_data(spec, registry, data_dir)
     instances = build(scenario, data, arguments=spec.scenario.arguments)
     train, chosen, count = _survey(instances(), spec)
     if count == 0:
         raise DataError(f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}.")
     return Evaluation(spec, adapter, data, train, instances, perturbations, chosen, count)
+
+
+def open_scenario_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Data:
+    """Return the data of a run's scenario, before anything is read.
+
+    Raises:
+        DataError: There are none.
+    """
+    scenario = registry.get(Kind.SCENARIO, spec.scenario.name)
+    if not isinstance(scenario.details, ScenarioDetails):
+        raise PluginError(f"scenario {scenario.name!r} has no details ({scenario.origin}).")
+    return open_data(scenario.details, spec.scenario.arguments, name=scenario.name, data_dir=data_dir)
 
 
 def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance], list[Instance] | None, int]:
@@ -157,7 +166,7 @@ def evaluate(evaluation: Evaluation, registry: Registry, client: Client, directo
         for window in _windows(evaluation.adapted(client.model)):
             requests = [request for adapted in window for request in adapted.requests]
             share = len(window) / max(1, len(requests))
-            responses = client.ask(requests, lambda answered, share=share: watcher.advanced(answered * share))
+            responses = client.ask(requests, _sharing(watcher, share))
             start = 0
             for adapted in window:
                 end = start + len(adapted.requests)
@@ -184,6 +193,11 @@ def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:
             window, size = [], 0
     if window:
         yield window
+
+
+def _sharing(watcher: Watcher, share: float) -> Callable[[int], None]:
+    """Return what tells a watcher of answered requests in terms of examples."""
+    return lambda answered: watcher.advanced(answered * share)
 
 
 def _conclude(

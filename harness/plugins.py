@@ -135,8 +135,8 @@ class Plugin:
 
     @property
     def summary(self) -> str:
-        """The first sentence of the docstring, on one line."""
-        return " ".join(self.doc.split("\n\n")[0].split())
+        """The first paragraph of the docstring, on one line, without code marks."""
+        return " ".join(self.doc.split("\n\n")[0].split()).replace("``", "")
 
 
 def _origin(target: Callable[..., Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.contracts import Model
 from harness.errors import HarnessError, ModelError
-from harness.pipeline import Outcome, Watcher, evaluate, prepare
+from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare
 from harness.plugins import Kind
 from harness.provenance import environment, now
 from harness.registry import Registry, build
@@ -92,7 +93,7 @@ def _run_model(
         failure = error
     try:
         for spec in specs:
-            done = None if settings.force or client is None else _finished(spec, settings, client)
+            done = None if settings.force or client is None else _finished(spec, registry, settings, client)
             if done is not None:
                 watcher.skipped(done)
                 yield done
@@ -107,15 +108,22 @@ def _run_model(
             client.model.close()
 
 
-def _finished(spec: RunSpec, settings: Settings, client: Client) -> RunRecord | None:
+def _finished(spec: RunSpec, registry: Registry, settings: Settings, client: Client) -> RunRecord | None:
     """Return the record of an equal run that ended well with the same model and the same data, if there is one."""
     try:
         record = read_run(run_directory(settings.results_dir, spec))
+        if record.status != "ok" or record.spec != spec:
+            return None
+        data = open_scenario_data(spec, registry, settings.data_dir)
+        same_data = data.unchanged(record.provenance.get("data", {}))
     except HarnessError:
         return None
-    model = record.provenance.get("model", {}).get("fingerprint")
-    same = record.status == "ok" and record.spec == spec and model == dict(client.fingerprint)
-    return record if same and _same_data(record.provenance.get("data", {})) else None
+    same_model = record.provenance.get("model", {}).get("fingerprint") == _as_json(client.fingerprint)
+    return record if same_data and same_model else None
+
+
+def _as_json(value: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(dict(value)))
 
 
 def _run(

@@ -36,7 +36,7 @@ plugins = click.option(
     help="A Python file, a scenario's YAML file, or a folder of them. Repeatable.",
 )
 
-suite = click.option("--suite", help="Name of the suite; the sweep's own without it.")
+suite = click.option("--suite", help="Name of the suite: the sweep's own without it, and command-line for -r.")
 
 models = click.option(
     "-m", "--model", "models", multiple=True, help="Use these models, backend:identifier. Repeatable."

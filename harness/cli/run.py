@@ -62,7 +62,8 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     records: list[RunRecord] = []
     try:
         with watch(console, len(runs)) as watcher:
-            records.extend(run_sweep(runs, registry, settings, watcher))
+            for record in run_sweep(runs, registry, settings, watcher):
+                records.append(record)
     except KeyboardInterrupt:
         again = shlex.join(["harness", *sys.argv[1:]])
         left = len(runs) - len(records)

@@ -29,7 +29,9 @@ def read_sweep(
     if (sweep is None) == (not entries):
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
     if sweep is None:
-        found = sweep_from_entries(entries, models, plugins=plugins, suite=suite, max_eval_instances=max_eval_instances)
+        found = sweep_from_entries(
+            entries, models, plugins=plugins, suite=suite or "command-line", max_eval_instances=max_eval_instances
+        )
     else:
         found = load_sweep(
             find_sweep(sweep), plugins=plugins, models=models, suite=suite, max_eval_instances=max_eval_instances

@@ -1,0 +1,288 @@
+"""A sweep ends whatever happens in it; the same command again asks nothing twice and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.registry import Registry, default_registry
+from harness.results import RunRecord, find_runs, read_examples
+from harness.runner import Settings, run_sweep
+from harness.specs import Component, RunSpec
+
+SCENARIO = """\
+name: quiz
+title: Quiz
+description: Made-up yes/no questions.
+citation: Made up for these tests.
+taxonomy: {task: question answering, what: numbers, who: nobody, when: now, language: English}
+source: {files: {train: quiz/train.jsonl, valid: quiz/valid.jsonl}}
+id: "{{ id }}"
+input: "Is {{ number }} even?"
+references: ["Yes", "No"]
+correct: "{{ 'Yes' if number % 2 == 0 else 'No' }}"
+adapter: {method: generation, max_tokens: 2}
+metrics: [exact_match]
+main_metric: exact_match
+eval_split: valid
+"""
+
+
+class Silent:
+    """A watcher that counts."""
+
+    def __init__(self) -> None:
+        self.planned_examples: list[int] = []
+        self.advanced_examples = 0.0
+        self.skipped_runs: list[str] = []
+        self.finished_runs: list[str] = []
+
+    def started(self, spec: RunSpec) -> None:
+        """Nothing."""
+
+    def planned(self, examples: int) -> None:
+        self.planned_examples.append(examples)
+
+    def advanced(self, examples: float) -> None:
+        self.advanced_examples += examples
+
+    def skipped(self, record: RunRecord) -> None:
+        self.skipped_runs.append(record.name)
+
+    def finished(self, record: RunRecord) -> None:
+        self.finished_runs.append(record.name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the scenario and its data, 5 train and 30 evaluation instances."""
+    (tmp_path / "quiz.yaml").write_text(SCENARIO)
+    (tmp_path / "quiz").mkdir()
+    for split, count in (("train", 5), ("valid", 30)):
+        rows = [json.dumps({"id": f"{split}-{number}", "number": number}) for number in range(count)]
+        (tmp_path / "quiz" / f"{split}.jsonl").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def registry(folder: Path) -> Registry:
+    return default_registry([folder / "quiz.yaml"])
+
+
+def spec(model: str = "fake:0", arguments: dict[str, Any] | None = None, **changes: Any) -> RunSpec:
+    fields: dict[str, Any] = {
+        "suite": "test",
+        "scenario": Component(name="quiz"),
+        "adapter": Component(name="generation", arguments={"max_train_instances": 2, "max_tokens": 2}),
+        "metrics": (Component(name="exact_match"), Component(name="efficiency")),
+        "main_metric": "exact_match",
+        "model": Component(name=model, arguments=arguments or {}),
+        "eval_split": "valid",
+    }
+    return RunSpec.model_validate({**fields, **changes})
+
+
+Sweep = Callable[..., list[RunRecord]]
+
+
+@pytest.fixture
+def sweep(folder: Path, registry: Registry) -> Sweep:
+    def run(*specs: RunSpec, watcher: Silent | None = None, results: str = "results", force: bool = False) -> Any:
+        settings = Settings(folder / results, folder, force)
+        return list(run_sweep(specs, registry, settings, watcher or Silent()))
+
+    return run
+
+
+def asked(log: Path) -> list[str]:
+    return log.read_text().split()
+
+
+def comparable(record: RunRecord) -> dict[str, Any]:
+    """Return what of a run.json must not depend on when and how often it was run."""
+    value = json.loads((record.directory / "run.json").read_text())
+    value["stats"] = [stat for stat in value["stats"] if "seconds" not in stat["metric"]]
+    return {key: value[key] for key in ("name", "suite", "status", "error", "spec", "stats", "schema_version")}
+
+
+def lines(record: RunRecord) -> list[tuple[Any, ...]]:
+    return [
+        (example.instance, example.requests, example.prediction, example.train_instances, scores)
+        for example, scores, _ in read_examples(record.directory)
+    ]
+
+
+def test_a_run_is_recorded_whole(sweep: Sweep, folder: Path) -> None:
+    (record,) = sweep(spec())
+    value = json.loads((record.directory / "run.json").read_text())
+    assert record.directory.parent == folder / "results" / "test"
+    assert record.directory.name.endswith(record.spec.digest)
+    assert (value["status"], value["error"], value["schema_version"]) == ("ok", None, 1)
+    assert value["spec"]["scenario"] == {"name": "quiz"}
+    (stat,) = [stat for stat in value["stats"] if stat["metric"] == "exact_match"]
+    assert (stat["count"], stat["split"], stat["perturbation"], stat["category"]) == (30, "valid", None, "accuracy")
+    assert stat["ci95"][0] <= stat["mean"] <= stat["ci95"][1]
+    assert value["efficiency"]["queries"] == value["efficiency"]["examples"] == 30
+    assert value["provenance"]["model"]["fingerprint"]["seed"] == "0"
+    assert value["provenance"]["data"]["sample"] is False
+    assert {Path(file["path"]).name for file in value["provenance"]["data"]["files"]} == {"train.jsonl", "valid.jsonl"}
+    assert value["started"] <= value["finished"]
+
+
+def test_examples_hold_what_was_asked_and_answered(sweep: Sweep) -> None:
+    (record,) = sweep(spec())
+    examples = list(read_examples(record.directory))
+    assert [example.instance.id for example, _, _ in examples] == [f"valid-{number}" for number in range(30)]
+    example, scores, error = examples[3]
+    assert error is None
+    assert set(scores) == {"exact_match"}
+    assert len(example.train_instances) == 2
+    (request,) = example.requests
+    assert "Is 3 even?" in str(getattr(request, "prompt", ""))
+
+
+def test_a_finished_run_is_skipped_and_the_same_model_asked_nothing(sweep: Sweep, folder: Path) -> None:
+    log = {"log": str(folder / "log")}
+    sweep(spec(arguments=log))
+    watcher = Silent()
+    (again,) = sweep(spec(arguments=log), watcher=watcher)
+    assert watcher.skipped_runs == [again.name]
+    assert len(asked(folder / "log")) == 30
+
+
+def test_force_runs_again_from_the_cache(sweep: Sweep, folder: Path) -> None:
+    log = {"log": str(folder / "log")}
+    (first,) = sweep(spec(arguments=log))
+    before = comparable(first)
+    watcher = Silent()
+    (again,) = sweep(spec(arguments=log), watcher=watcher, force=True)
+    assert watcher.finished_runs == [again.name]
+    assert comparable(again) == before
+    assert again.efficiency["cached_queries"] == 30
+    assert len(asked(folder / "log")) == 30
+
+
+def test_changed_data_are_run_again(sweep: Sweep, folder: Path) -> None:
+    sweep(spec())
+    file = folder / "quiz" / "valid.jsonl"
+    file.write_text(file.read_text() + json.dumps({"id": "valid-30", "number": 30}) + "\n")
+    watcher = Silent()
+    (again,) = sweep(spec(), watcher=watcher)
+    assert watcher.skipped_runs == []
+    assert again.efficiency["examples"] == 31
+
+
+def test_one_failing_run_does_not_take_the_sweep_down(sweep: Sweep, folder: Path) -> None:
+    records = sweep(
+        spec(),
+        spec(eval_split="test"),
+        spec(model="hf:./no/such/checkpoint"),
+        spec(model="nothing:x"),
+        spec(seed=1),
+    )
+    # The runs of one model go together.
+    assert [record.status for record in records] == ["ok", "failed", "ok", "failed", "failed"]
+    errors = {record.spec.model.name: record.error for record in records if record.error}
+    assert "no instances in split test" in str(errors["fake:0"])
+    assert "no/such/checkpoint" in str(errors["hf:./no/such/checkpoint"])
+    assert "nothing" in str(errors["nothing:x"])
+    assert len(find_runs(folder / "results")) == 5
+
+
+def test_a_request_that_fails_is_recorded_on_its_example(sweep: Sweep) -> None:
+    (record,) = sweep(spec(arguments={"fail_every": 7}))
+    failed = [error for _, _, error in read_examples(record.directory) if error]
+    assert 0 < len(failed) < 30
+    assert record.status == "failed"
+    assert f"{len(failed)} of 30 examples have no answer" in str(record.error)
+    (stat,) = [stat for stat in record.stats if stat.metric == "exact_match"]
+    assert stat.count == 30 - len(failed)
+
+
+def test_a_limit_takes_the_same_instances_in_any_order_of_the_file(sweep: Sweep, folder: Path) -> None:
+    (first,) = sweep(spec(max_eval_instances=7))
+    file = folder / "quiz" / "valid.jsonl"
+    file.write_text("\n".join(reversed(file.read_text().splitlines())) + "\n")
+    (second,) = sweep(spec(max_eval_instances=7), results="reversed")
+    ids = [{example.instance.id for example, _, _ in read_examples(record.directory)} for record in (first, second)]
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == 7
+
+
+def test_another_seed_takes_other_instances(sweep: Sweep) -> None:
+    first, second = sweep(spec(max_eval_instances=7), spec(max_eval_instances=7, seed=1))
+    ids = [{example.instance.id for example, _, _ in read_examples(record.directory)} for record in (first, second)]
+    assert ids[0] != ids[1]
+
+
+def test_perturbed_copies_follow_their_original_and_are_counted_apart(sweep: Sweep) -> None:
+    watcher = Silent()
+    perturbations = (Component(name="lowercase"), Component(name="typos", arguments={"prob": 0.5}))
+    (record,) = sweep(spec(perturbations=perturbations), watcher=watcher)
+    examples = [example.instance for example, _, _ in read_examples(record.directory)]
+    assert [instance.perturbation for instance in examples[:3]] == [None, "lowercase", "typos"]
+    assert {instance.id for instance in examples[:3]} == {"valid-0"}
+    assert examples[1].input == "is 0 even?"
+    counts = {stat.perturbation: stat.count for stat in record.stats if stat.metric == "exact_match"}
+    assert counts == {None: 30, "lowercase": 30, "typos": 30}
+    assert watcher.planned_examples == [90]
+    assert watcher.advanced_examples == pytest.approx(90)
+
+
+def test_trials_use_other_examples_and_count_each_instance_once(sweep: Sweep) -> None:
+    adapter = Component(name="generation", arguments={"max_train_instances": 2, "max_tokens": 2, "train_trials": 3})
+    (record,) = sweep(spec(adapter=adapter))
+    shots = {example.trial: example.train_instances for example, _, _ in read_examples(record.directory)}
+    assert set(shots) == {0, 1, 2}
+    assert len(set(shots.values())) > 1
+    (stat,) = [stat for stat in record.stats if stat.metric == "exact_match"]
+    assert stat.count == 30
+    assert record.efficiency["examples"] == 90
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from harness.registry import default_registry
+from harness.runner import Settings, run_sweep
+from harness.specs import RunSpec
+sys.path.insert(0, sys.argv[3])
+from test_runner import Silent
+folder = Path(sys.argv[1])
+registry = default_registry([folder / "quiz.yaml"])
+specs = [RunSpec.model_validate_json(line) for line in Path(sys.argv[2]).read_text().splitlines()]
+list(run_sweep(specs, registry, Settings(folder / "results", folder), Silent()))
+"""
+
+
+@pytest.mark.slow
+def test_killed_and_started_again_gives_the_same_and_asks_nothing_twice(sweep: Sweep, folder: Path) -> None:
+    log = folder / "log"
+    specs = [spec(arguments={"delay": 0.02, "log": str(log)}, seed=seed, max_eval_instances=25) for seed in (0, 1)]
+    uninterrupted = sweep(*specs, results="uninterrupted")
+    expected = asked(log)
+    log.unlink()
+    (folder / "specs").write_text("\n".join(one.model_dump_json() for one in specs))
+    command = [sys.executable, "-c", KILLED, str(folder), str(folder / "specs"), str(Path(__file__).parent)]
+    for wanted in (5, 15, 30):
+        process = subprocess.Popen(command)
+        while not log.exists() or len(asked(log)) < wanted:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    resumed = sweep(*specs)
+    assert [comparable(record) for record in resumed] == [comparable(record) for record in uninterrupted]
+    assert [lines(record) for record in resumed] == [lines(record) for record in uninterrupted]
+    # The fake model notes a request before it answers, so the one in flight at each of the three kills counts twice.
+    assert set(asked(log)) == set(expected)
+    assert len(asked(log)) - len(expected) <= 3
