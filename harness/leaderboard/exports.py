@@ -11,7 +11,7 @@ from typing import Any
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board
 from harness.leaderboard.columns import canonical
-from harness.leaderboard.visible import visible
+from harness.leaderboard.visible import brief
 
 CSV_COLUMNS = (
     "rank", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high", "win_rate_columns",
@@ -22,11 +22,14 @@ CSV_COLUMNS = (
 # What spreadsheets take for the start of a formula, the full-width forms included.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
+# Characters that a spreadsheet's cell holds, with room for the apostrophe.
+_LIMIT = 32_000
+
 
 def as_csv(board: Board) -> str:
     """Return one line for each model and column that it was run on, by rank and column.
 
-    Texts that a spreadsheet would take for a formula begin with an apostrophe; invisible characters are escapes.
+    Texts that a spreadsheet would take for a formula begin with an apostrophe; invisible characters are escapes; texts too long for a spreadsheet's cell are cut.
     """
     file = io.StringIO()
     writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
@@ -110,5 +113,5 @@ def _field(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return repr(value)
-    text = visible(str(value))
+    text = brief(str(value), _LIMIT)
     return f"'{text}" if text.lstrip().startswith(_FORMULA) else text

@@ -1,0 +1,101 @@
+"""The macro-average, its standard error and its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from harness.leaderboard.cells import Failure, cell_of, main_stat, newest
+from harness.results import RunRecord
+from harness.statistics import t_quantile
+
+
+def subruns(make_run: Any, *cells: tuple[float | None, float | None, int]) -> dict[str, RunRecord]:
+    return {
+        str(k): make_run("hf:a", {"name": "mmlu", "subject": f"s{k}"}, mean, stderr=stderr, count=count)
+        for k, (mean, stderr, count) in enumerate(cells)
+    }
+
+
+def test_only_the_main_metric_on_unperturbed_instances_of_the_evaluated_split_counts(make_run: Any) -> None:
+    stat = main_stat(make_run("hf:a", "boolq", 0.6))
+    assert stat is not None
+    assert stat.mean == 0.6
+
+
+@pytest.mark.parametrize("mean", [math.nan, math.inf, None])
+def test_what_is_no_number_is_no_value(make_run: Any, mean: float | None) -> None:
+    run = make_run("hf:a", "boolq", mean)
+    assert main_stat(run) is None
+    cell = cell_of({"": run}, of=1)
+    assert cell.mean is None
+    assert not cell.complete
+    assert cell.failures == (Failure("boolq", "no value of exact_match on split test"),)
+
+
+def test_a_single_runs_interval_is_its_own(make_run: Any) -> None:
+    cell = cell_of(subruns(make_run, (0.6, 0.05, 80)), of=1)
+    assert (cell.mean, cell.stderr, cell.low, cell.high, cell.count) == (0.6, 0.05, 0.5, 0.7, 80)
+
+
+def test_macro_average_weighs_subjects_alike_whatever_their_sizes(make_run: Any) -> None:
+    cell = cell_of(subruns(make_run, (0.2, 0.03, 1000), (0.7, 0.04, 10), (0.6, 0.12, 10)), of=3)
+    assert cell.mean == pytest.approx(0.5)
+    assert cell.stderr == pytest.approx(0.13 / 3)  # √(0.03² + 0.04² + 0.12²) = 0.13
+    assert cell.count == 1020
+    assert cell.complete
+
+
+def test_macro_interval_is_welch_and_satterthwaites(make_run: Any) -> None:
+    """Two equal variances of n = 6 each have 2·(6 − 1) = 10 degrees of freedom; one dominant variance has its own."""
+    even = cell_of(subruns(make_run, (0.5, 0.1, 6), (0.5, 0.1, 6)), of=2)
+    assert even.stderr is not None
+    assert even.high == pytest.approx(0.5 + t_quantile(0.975, 10) * even.stderr)
+    assert even.high == pytest.approx(0.5 + 2.2281 * even.stderr, abs=1e-4)
+    lopsided = cell_of(subruns(make_run, (0.5, 0.1, 6), (0.5, 1e-9, 10_000)), of=2)
+    assert lopsided.stderr is not None
+    assert lopsided.low == pytest.approx(0.5 - 2.5706 * lopsided.stderr, abs=1e-4)
+
+
+def test_macro_of_certain_means_is_certain(make_run: Any) -> None:
+    cell = cell_of(subruns(make_run, (1.0, 0.0, 6), (0.0, 0.0, 6)), of=2)
+    assert (cell.mean, cell.low, cell.high) == (0.5, 0.5, 0.5)
+
+
+def test_a_sub_run_without_a_standard_error_leaves_the_cell_without(make_run: Any) -> None:
+    cell = cell_of(subruns(make_run, (0.5, 0.1, 6), (0.7, None, 1)), of=2)
+    assert cell.mean == pytest.approx(0.6)
+    assert (cell.stderr, cell.low, cell.high) == (None, None, None)
+
+
+def test_the_order_of_sub_runs_changes_no_bit(make_run: Any) -> None:
+    runs = subruns(make_run, (0.1, 0.1, 9), (0.2, 0.3, 7), (0.3, 0.2, 5), (1 / 3, 0.1, 3))
+    assert cell_of(runs, of=4) == cell_of(dict(reversed(runs.items())), of=4)
+
+
+def test_a_partial_cell_says_what_it_is_over_and_what_failed(make_run: Any) -> None:
+    runs = {
+        "0": make_run("hf:a", {"name": "mmlu", "subject": "anatomy"}, 0.5),
+        "1": make_run("hf:a", {"name": "mmlu", "subject": "virology"}, None, error="out of memory"),
+    }
+    cell = cell_of(runs, of=3)
+    assert (cell.mean, cell.have, cell.of, cell.complete) == (0.5, 1, 3, False)
+    assert cell.failures == (Failure("mmlu:subject=virology", "out of memory"),)
+    assert len(cell.runs) == 1
+
+
+def test_a_failed_runs_numbers_are_not_shown(make_run: Any) -> None:
+    cell = cell_of({"0": make_run("hf:a", "boolq", 0.5, error="3 of 100 examples have no answer")}, of=1)
+    assert (cell.mean, cell.count, cell.have) == (None, 0, 0)
+
+
+def test_the_newest_run_with_a_number_counts(make_run: Any) -> None:
+    old, new, broken = (
+        make_run("hf:a", "boolq", 0.5, suite="1", finished="2025-01-01"),
+        make_run("hf:a", "boolq", 0.6, suite="2", finished="2025-01-02"),
+        make_run("hf:a", "boolq", None, suite="3", finished="2025-01-03", error="no memory"),
+    )
+    assert newest([new, old, broken]) is new
+    assert newest([broken]) is broken

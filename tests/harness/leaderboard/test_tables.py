@@ -1,0 +1,305 @@
+"""A board in every format: what must be seen in each, and what hostile names must not do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.errors import HarnessError
+from harness.leaderboard import wording
+from harness.leaderboard.aggregate import Board, build_board
+from harness.leaderboard.cells import Cell
+from harness.leaderboard.tables import render, show
+
+SHOWN = ("terminal", "md", "html")
+
+
+@pytest.fixture(scope="module")
+def board(make_run: Any) -> Board:
+    """Three models: complete, partial with a failure, failed; real and sample data; both directions."""
+
+    def mmlu(model: str, subject: str, mean: float | None, **changes: Any) -> Any:
+        return make_run(model, {"name": "mmlu", "subject": subject, "extra": None}, mean, **changes)
+
+    return build_board(
+        [
+            mmlu("hf:a", "anatomy", 0.25, missing=3),
+            mmlu("hf:a", "virology", 0.35),
+            mmlu("hf:b", "anatomy", 0.5),
+            mmlu("hf:b", "virology", None, error="the model fell over"),
+            mmlu("hf:c", "anatomy", 0.125),
+            mmlu("hf:c", "virology", 0.125),
+            make_run("hf:a", "wiki", 12.5, metric="perplexity", higher=False, stderr=0.5),
+            make_run("hf:c", "wiki", 17.5, metric="perplexity", higher=False, stderr=0.5),
+            make_run("hf:b", "wiki", None, metric="perplexity", error="no log-probabilities"),
+            make_run("hf:a", "sample_reading", 0.75, sample=True, count=40),
+            make_run("hf:c", "sample_reading", 0.75, sample=True, count=40),
+        ]
+    )
+
+
+@pytest.mark.parametrize("format", SHOWN)
+@pytest.mark.parametrize(
+    "seen",
+    [
+        "mmlu",
+        "exact_match ↑",
+        "perplexity ↓",
+        "mean of 2 runs (subject)",
+        "0.300",
+        "12.50",
+        "±1.00",
+        "n=200",
+        "0.750",
+        "†",
+        "‡1/2",
+        "§",
+        "✗1",
+        "✗2",
+        "the model fell over",
+        "no log-probabilities",
+        "sample data: a demonstration, no measurement",
+        "some examples gave no value",
+        "2/2 columns",
+        "1.000",
+        "—",
+    ],
+)
+def test_every_format_for_people_shows_numbers_marks_and_reasons(board: Board, format: str, seen: str) -> None:
+    text = render(board, format)
+    plain = re.sub(r"<[^>]*>", "", text) if format == "html" else text.replace("\\", "")
+    assert seen in plain
+
+
+def test_the_best_of_a_column_is_bold(board: Board) -> None:
+    assert re.search(r"\*\*0\.300[^|]*\*\*", render(board, "md"))
+    assert "**0.125" not in render(board, "md")
+    assert re.search(r'class="best">0\.300', render(board, "html"))
+    console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="truecolor")
+    show(board, console)
+    assert isinstance(console.file, io.StringIO)
+    assert re.search(r"\x1b\[1m0\.300", console.file.getvalue())
+    assert not re.search(r"\x1b\[1m0\.125", console.file.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "shown"),
+    [
+        (0.5, 0.4, 0.6, "0.500 ±0.100"),
+        (0.5, 0.4, 0.9, "0.500 [0.400, 0.900]"),
+        (0.5, None, None, "0.500"),
+        (1.0, 1.0, 1.0, "1.000 ±0"),
+        (-2.5, -3.0, -2.0, "-2.500 ±0.500"),
+        (12.345, 12.0, 12.69, "12.35 ±0.345"),
+        (1234.5, None, None, "1234.5"),
+        (1.5e-7, 1e-8, 1e-6, "1.5e-07 [1e-08, 1e-06]"),
+        (3e9, None, None, "3e+09"),
+    ],
+)
+def test_numbers_in_words(mean: float, low: float | None, high: float | None, shown: str) -> None:
+    assert wording.value(Cell(mean, None, low, high, 1, 0, 1, 1)) == shown
+
+
+def test_method_and_split_are_shown_where_they_tell_columns_apart(make_run: Any) -> None:
+    runs = [make_run("hf:a", "boolq", 0.5, method=method) for method in ("generation", "multiple_choice_joint")]
+    assert [h.details for h in wording.headings(build_board(runs))] == [("generation",), ("multiple_choice_joint",)]
+    assert wording.headings(build_board(runs[:1]))[0].details == ()
+
+
+def test_settings_that_separate_columns_are_in_their_headings(make_run: Any) -> None:
+    runs = [make_run("hf:a", "boolq", 0.5, settings={"max_train_instances": n}) for n in (0, 5)]
+    details = [h.details for h in wording.headings(build_board(runs))]
+    assert details == [("max_train_instances=0",), ("max_train_instances=5",)]
+
+
+def test_equal_errors_of_many_runs_are_told_once(make_run: Any) -> None:
+    runs = [make_run("hf:a", {"name": "mmlu", "subject": f"s{k}"}, None, error="no data") for k in range(9)]
+    ((_, _, _, errors),) = wording.footnotes(build_board(runs)).failures
+    assert errors == ("mmlu:subject=s0, mmlu:subject=s1, mmlu:subject=s2 and 6 more: no data",)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Terminal
+
+
+def test_columns_that_do_not_fit_go_to_further_tables(make_run: Any) -> None:
+    runs = [make_run(model, f"scenario_{k:02}", 0.5) for model in ("hf:a", "hf:b") for k in range(20)]
+    file = io.StringIO()
+    show(build_board(runs), Console(file=file, width=80))
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(f"scenario_{k:02}" in file.getvalue() for k in range(20))
+    assert sum(line.split()[:1] == ["hf:a"] or "hf:a" in line.split()[:2] for line in lines) > 2
+
+
+@pytest.mark.parametrize("width", [1, 10, 20, 40])
+def test_a_narrow_terminal_is_no_error(board: Board, width: int) -> None:
+    show(board, Console(file=io.StringIO(), width=width))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# For other programs
+
+
+def test_csv_is_complete_and_unrounded(board: Board) -> None:
+    lines = list(csv.DictReader(io.StringIO(render(board, "csv"))))
+    assert len(lines) == 8
+    line = next(x for x in lines if (x["model"], x["scenario"]) == ("hf:a", "mmlu"))
+    (cell,) = [c for r in board.rows if r.model == "hf:a" for c in r.cells[:1]]
+    assert cell is not None
+    assert float(line["mean"]) == cell.mean
+    assert line["stderr"] == repr(cell.stderr)
+    assert (line["count"], line["missing"], line["runs_have"], line["status"]) == ("200", "3", "2", "complete")
+    assert (line["rank"], line["mean_win_rate"], line["higher_is_better"], line["sample"]) == (
+        "1",
+        "1.0",
+        "true",
+        "false",
+    )
+    failed = next(x for x in lines if (x["model"], x["scenario"]) == ("hf:b", "wiki"))
+    assert (failed["status"], failed["mean"], failed["errors"]) == ("failed", "", "wiki: no log-probabilities")
+
+
+def test_json_is_complete_and_unrounded(board: Board) -> None:
+    value = json.loads(render(board, "json"))
+    assert [model["name"] for model in value["models"]] == ["hf:a", "hf:c", "hf:b"]
+    assert [column["scenario"] for column in value["columns"]] == ["mmlu", "sample_reading", "wiki"]
+    assert len(value["cells"]) == 8
+    partial = next(c for c in value["cells"] if c["model"] == "hf:b" and c["column"] == 0)
+    assert (partial["mean"], partial["complete"], partial["have"], partial["of"]) == (0.5, False, 1, 2)
+    assert partial["failures"] == [{"run": "mmlu:subject=virology,extra=None", "error": "the model fell over"}]
+    assert value["models"][2]["mean_win_rate"] is None
+
+
+@pytest.mark.parametrize("format", ["terminal", "csv", "json", "md", "html"])
+def test_every_format_ends_in_a_line_break_and_bears_an_empty_board(board: Board, format: str) -> None:
+    for some in (board, build_board([])):
+        assert render(some, format).endswith("\n")
+    if format in SHOWN:
+        assert "no runs" in render(build_board([]), format)
+
+
+def test_an_unknown_format_names_the_nearest() -> None:
+    with pytest.raises(HarnessError, match=r"there is no format 'htm'. Did you mean 'html'\?"):
+        render(build_board([]), "htm")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Hostile names
+
+NAMES = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style><script>x</script>",
+    "{{ 7 * 7 }}{% for x in y %}",
+    "\u202eabc\u202d\u2066",
+    "\x1b[2J\x1b]0;title\x07\x00",
+    "a|b\\|c\n| d |",
+    "[red]x[/red][/]",
+    "![x](http://evil.example/x.png) @user #1 `code` www.evil.example",
+    "=HYPERLINK(1)",
+    "+1",
+    "-1+cmd|' /C calc'!A0",
+    "@SUM(A1)",
+    "\t=1+1",
+    "  =1+1",
+    "＝1+1",
+    "\ud800 half",
+    "x" * 2_000_000,
+    "a\u0336" * 100,
+]
+
+
+@pytest.fixture(scope="module", params=range(len(NAMES)), ids=lambda k: ascii(NAMES[k][:20]))
+def hostile(request: pytest.FixtureRequest, make_run: Any) -> Board:
+    """A board on which one name stands wherever a name, a setting or a message can."""
+    name = NAMES[request.param]
+    return build_board(
+        [
+            make_run(
+                {"name": name, "argument": name}, {"name": name, "part": name}, 0.5, settings={"x": name}, metric=name
+            ),
+            make_run(
+                "hf:b", {"name": name, "part": name}, 0.4, settings={"x": ""}, metric=name, suite=name, finished=name
+            ),
+            make_run("hf:b", {"name": name, "part": "2"}, None, error=name, method=name),
+        ]
+    )
+
+
+def test_html_from_hostile_names_has_only_our_elements(hostile: Board) -> None:
+    text = render(hostile, "html")
+    assert len(text) < 100_000
+    assert text.count("<script") == 1
+    assert "<img" not in text
+    attributes = _Attributes()
+    attributes.feed(text)
+    assert attributes.names <= _ATTRIBUTES
+    assert "49" not in re.sub(r"<style>.*?</style>|sha256-[^']*", "", text, flags=re.S)
+    _nothing_invisible(text)
+
+
+def test_markdown_from_hostile_names_keeps_its_table(hostile: Board) -> None:
+    text = render(hostile, "md")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    columns = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in lines}
+    assert len(lines) == 2 + len(hostile.rows)
+    assert len(columns) == 1
+    assert "<script" not in text
+    assert not re.search(r"https?:|www\.|(?<!\\)[@`\[]", text)
+    _nothing_invisible(text)
+
+
+def test_terminal_from_hostile_names_has_no_control_characters(hostile: Board) -> None:
+    text = render(hostile, "terminal")
+    assert len(text) < 100_000
+    _nothing_invisible(text)
+
+
+def test_csv_from_hostile_names_has_no_formula(hostile: Board) -> None:
+    text = render(hostile, "csv")
+    for line in csv.reader(io.StringIO(text)):
+        assert not [
+            f for f in line if f.lstrip().startswith(("=", "+", "-", "@", "＝")) and not re.fullmatch(r"-?[\d.e-]+", f)
+        ]
+    _nothing_invisible(text)
+
+
+def test_json_from_hostile_names_gives_them_back(hostile: Board) -> None:
+    value = json.loads(render(hostile, "json"))
+    assert {model["name"] for model in value["models"]} == {row.model for row in hostile.rows}
+
+
+def test_markup_is_shown_as_it_is(make_run: Any) -> None:
+    file = io.StringIO()
+    show(build_board([make_run("[red]x[/red]:smile:", "boolq", 0.5)]), Console(file=file, width=100))
+    assert "[red]x[/red]:smile:" in file.getvalue()
+
+
+_ATTRIBUTES = set(
+    "aria-label aria-labelledby aria-sort charset class content data-first data-key data-kind datetime href http-equiv id "
+    "lang name rel role scope tabindex title type".split()
+)
+
+
+class _Attributes(HTMLParser):
+    """Collects the names of attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.update(name for name, _ in attrs)
+
+
+def _nothing_invisible(text: str) -> None:
+    text.encode("utf-8")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]", text)
