@@ -1,0 +1,66 @@
+"""WikiText-2: how well a model predicts Wikipedia's best articles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from harness import Data, HubSource, Instance, Source, Split, scenario
+
+# " = Title = ", with one equals sign where sections have more, between blank lines; formulas can look alike otherwise.
+TITLE = re.compile(r" = [^=].* = ")
+
+SOURCE = Source(
+    files={"valid": "text_corpus/wikitext-2/valid.txt", "test": "text_corpus/wikitext-2/test.txt"},
+    hub=HubSource(
+        path="Salesforce/wikitext",
+        revision="b08601e04326c79dfdd32d625aee71d232d685c3",
+        config="wikitext-2-v1",
+        splits={"valid": "validation", "test": "test"},
+    ),
+    url="https://huggingface.co/datasets/Salesforce/wikitext",
+    licence="CC BY-SA 3.0",
+)
+
+
+@scenario(
+    "wikitext",
+    title="WikiText-2",
+    source="Merity et al. 2017 (arXiv:1609.07843)",
+    data=SOURCE,
+    adapter={"method": "language_modeling"},
+    metrics=("language_modeling", "efficiency"),
+    main_metric="bits_per_byte",
+    eval_split=Split.TEST,
+    taxonomy={
+        "task": "language modeling",
+        "what": "good and featured articles of Wikipedia",
+        "who": "Wikipedia editors",
+        "when": "before 2017",
+        "language": "English",
+    },
+)
+def wikitext(data: Data) -> Iterator[Instance]:
+    """Whole articles, tokenised by words, with rare words as ``<unk>``: 60 to develop on and 60 to test on.
+
+    HELM has the larger WikiText-103, whose test articles these are, cut at the same headings. An article's text is that
+    of the file, headings included, but for the space around it.
+    """
+    for split in (Split.VALID, Split.TEST):
+        for number, article in enumerate(_articles(row["text"].rstrip("\n") for row in data.rows(split)), start=1):
+            yield Instance(id=f"{split}-{number}", input=article, split=split)
+
+
+def _articles(lines: Iterator[str]) -> Iterator[str]:
+    article: list[str] = []
+    before, line = "", next(lines, None)
+    while line is not None:
+        after = next(lines, None)
+        if TITLE.fullmatch(line) and not before.strip() and not (after or "").strip():
+            if text := "\n".join(article).strip():
+                yield text
+            article = []
+        article.append(line)
+        before, line = line, after
+    if text := "\n".join(article).strip():
+        yield text
