@@ -15,7 +15,6 @@ from typing import Any
 
 from harness.contracts import Split
 from harness.errors import DataError
-from harness.formats import COMPRESSIONS, find_file, read_rows
 from harness.plugins import ScenarioDetails, Source
 from harness.row import Row
 
@@ -147,7 +146,7 @@ class _Files(Data):
         path = self._locate(relative)
         if path is None:
             raise DataError(f"{self.name}: {_looked_for([(relative,)], self.folder)}{_advice(self.source)}")
-        self.used[self._relative(path)] = path
+        self._use(path)
         return path
 
     def read(self, relative: str) -> Iterator[Row]:
@@ -175,14 +174,24 @@ class _Files(Data):
             return None
         if pure.is_absolute() or ".." in pure.parts or "\0" in relative:
             raise DataError(f"{self.name}: {relative!r} is no path inside of the data folder.")
-        return find_file(self.folder, relative)
+        from harness.archives import DAMAGE, find_file
+
+        try:
+            return find_file(self.folder, relative)
+        except DAMAGE as error:
+            raise DataError(f"{self.name}: {relative!r} cannot be looked for: {error}.") from None
 
     def _read(self, declared: str, path: Path) -> Iterator[Row]:
-        self.used[self._relative(path)] = path
+        from harness.formats import read_rows
+
+        self._use(path)
         return read_rows(path, file=str(path), columns=self.source.columns, encoding=self.source.encoding)
 
-    def _relative(self, path: Path) -> str:
-        return path.relative_to(self.folder or path.anchor).as_posix()
+    def _use(self, path: Path) -> None:
+        from harness.archives import containing_file
+
+        file = containing_file(path)
+        self.used[file.relative_to(self.folder or path.anchor).as_posix()] = file
 
 
 def _side_by_side(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> Iterator[Row]:
@@ -250,6 +259,8 @@ def _alternatives(declared: Any) -> list[Parts]:
 
 
 def _looked_for(wanted: Sequence[Parts], folder: Path | None) -> str:
+    from harness.archives import COMPRESSIONS
+
     names = " or ".join(" with ".join(parts) for parts in wanted) or "no file"
     if folder is None:
         return f"No data folder is set (--data-dir or HARNESS_DATA_DIR); it would have {names}."

@@ -5,40 +5,18 @@ A file that is truncated or malformed raises at the row where that shows; it nev
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import importlib
 import json
-import lzma
-import re
-import tarfile
-import tempfile
-import zipfile
-import zlib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
-from pathlib import Path
-from typing import IO, Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
+from harness.archives import DAMAGE, inner_name, is_archive, open_file, read_archive, without_byte_order_mark
 from harness.errors import DataError
 from harness.row import Row
 
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".zip")
-"""Suffixes that a file may carry beside its declared name."""
-
-_ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz")
 _MAX_FIELD = 100_000_000
-_DAMAGE = (
-    EOFError,
-    OSError,
-    zlib.error,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    NotImplementedError,
-    RuntimeError,
-)
 
 
 def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: str = "utf-8") -> Iterator[Row]:
@@ -59,89 +37,28 @@ def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: s
     Raises:
         DataError: The file is truncated, malformed or of an unknown format; the message has the row where it has one.
     """
-    if path.is_dir():
-        return _read_folder(path, file, encoding)
-    if path.name.endswith(".parquet"):
-        return _read_parquet(path, file)
-    if _is_archive(path):
-        return _read_archive(path, file, encoding)
-    name = _inner_name(path)
-    reader = _READERS.get(Path(name).suffix)
-    if reader is None:
+    try:
+        if path.is_dir() or is_archive(path, frozenset(_READERS)):
+            return _never_none(_read_archive(path, file, encoding), file)
+        name = inner_name(path)
+    except DAMAGE as error:
+        raise _damaged(file, error) from None
+    suffix = PurePosixPath(name).suffix
+    if suffix == ".parquet":
+        return _never_none(_read_parquet(path, file), file)
+    if suffix not in _READERS:
         known = ", ".join([*_READERS, ".parquet", ".tar", ".zip"])
         raise DataError(f"has no known format. Known: {known}, compressed or not.", file=file)
-    return _guarded(path, file, lambda lines: reader(lines, file, tuple(columns)), encoding)
+    return _never_none(_read_lines(path, file, _READERS[suffix], tuple(columns), encoding), file)
 
 
-def find_file(folder: Path, name: str) -> Path | None:
-    """Return the file or folder of that name in a folder, compressed or not; None where there is none."""
-    for candidate in (name, *(name + suffix for suffix in COMPRESSIONS)):
-        if (path := folder / candidate).exists():
-            return path
-    return None
-
-
-# ---------------------------------------------------------------------------------------------------------------
-# Opening
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed by its suffix."""
-    with _decompressor(path) as stream:
-        yield stream
-
-
-def _decompressor(path: Path) -> AbstractContextManager[Any]:
-    match path.suffix:
-        case ".gz" | ".tgz":
-            return gzip.open(path)
-        case ".bz2" | ".tbz2":
-            return bz2.open(path)
-        case ".xz" | ".txz":
-            return lzma.open(path)
-        case ".zst":
-            return _zstandard(path)
-        case ".zip":
-            return _sole_member(path)
-    return path.open("rb")
-
-
-def _zstandard(path: Path) -> AbstractContextManager[Any]:
-    try:
-        zstandard: Any = importlib.import_module("zstandard")
-    except ImportError:
-        message = "needs zstandard: pip install zstandard, or decompress the file."
-        raise DataError(message, file=path) from None
-    opened: AbstractContextManager[Any] = zstandard.open(path)
-    return opened
-
-
-@contextmanager
-def _sole_member(path: Path) -> Iterator[IO[bytes]]:
-    with zipfile.ZipFile(path) as archive, archive.open(_members(archive)[0]) as stream:
-        yield stream
-
-
-def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    return [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
-
-
-def _is_archive(path: Path) -> bool:
-    if path.suffix == ".zip":
-        try:
-            with zipfile.ZipFile(path) as archive:
-                return len(_members(archive)) != 1 or Path(_members(archive)[0].filename).suffix not in _READERS
-        except _DAMAGE as error:
-            raise _damaged(path.name, error) from None
-    return Path(_inner_name(path)).suffix in _ARCHIVES
-
-
-def _inner_name(path: Path) -> str:
-    if path.suffix == ".zip" and not Path(path.stem).suffix:
-        with zipfile.ZipFile(path) as archive:
-            return _members(archive)[0].filename
-    return path.stem if path.suffix in COMPRESSIONS else path.name
+def _never_none(rows: Iterator[Row], file: str) -> Iterator[Row]:
+    """Yield rows; none at all is an error, as a file that was cut at its start looks like an empty one."""
+    row = None
+    for row in rows:
+        yield row
+    if row is None:
+        raise DataError("has no rows.", file=file)
 
 
 def _damaged(file: str, error: BaseException, row: int | None = None) -> DataError:
@@ -156,15 +73,15 @@ Lines = Iterator[str]
 Reader = Callable[[Lines, str, tuple[str, ...]], Iterator[Row]]
 
 
-def _guarded(path: Path, file: str, read: Callable[[Lines], Iterator[Row]], encoding: str) -> Iterator[Row]:
-    """Yield rows; whatever decompression or decoding raises becomes an error with the row it came in."""
+def _read_lines(path: Path, file: str, read: Reader, columns: tuple[str, ...], encoding: str) -> Iterator[Row]:
+    """Yield rows; whatever decompression raises becomes an error with the row it came in."""
     place = 0
     try:
-        with _opened(path) as stream:
-            for row in read(_decoded(stream, file, encoding)):
+        with open_file(path) as stream:
+            for row in read(_decoded(stream, file, encoding), file, columns):
                 place = row.place
                 yield row
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise _damaged(file, error, place + 1) from None
 
 
@@ -172,7 +89,7 @@ def _decoded(stream: IO[bytes], file: str, encoding: str) -> Lines:
     codec = "utf-8" if encoding.lower().replace("_", "-") == "utf-8-sig" else encoding
     for number, line in enumerate(stream, start=1):
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
+            line = without_byte_order_mark(line)
         try:
             yield line.decode(codec)
         except UnicodeDecodeError as error:
@@ -310,76 +227,21 @@ _READERS: Mapping[str, Reader] = {
 
 
 def _read_archive(path: Path, file: str, encoding: str) -> Iterator[Row]:
-    """Yield the files of an archive sorted by path, though a compressed archive can only be read from front to back.
-
-    The texts wait in a temporary file, in memory while they are small.
-    """
-    index: list[tuple[str, int, int]] = []
-    with tempfile.SpooledTemporaryFile(max_size=50_000_000) as spool:
-        try:
-            with closing(_zip_members(path) if path.suffix == ".zip" else _tar_members(path)) as members:
-                for name, content in members:
-                    index.append((name, spool.tell(), len(content)))
-                    spool.write(content)
-        except _DAMAGE as error:
-            raise _damaged(file, error, len(index) + 1) from None
-        index.sort(key=lambda entry: _natural(entry[0]))
-        for number, (name, start, length) in enumerate(index, start=1):
-            spool.seek(start)
-            yield _text_row(spool.read(length), name, f"{file}/{name}", number, encoding)
-
-
-def _zip_members(path: Path) -> Generator[tuple[str, bytes], None, None]:
-    with zipfile.ZipFile(path) as archive:
-        for info in _members(archive):
-            yield info.filename, archive.read(info)
-
-
-def _tar_members(path: Path) -> Generator[tuple[str, bytes], None, None]:
-    with _opened(path) as stream:
-        tail = _Tail(stream)
-        with tarfile.open(fileobj=cast("IO[bytes]", tail), mode="r|") as archive:
-            for info in archive:
-                content = archive.extractfile(info) if info.isfile() else None
-                if content is not None:
-                    yield info.name, content.read()
-        while tail.read(1 << 16):
-            pass
-        # tarfile takes an archive that stops between two members for a whole one; a whole one ends in two zero blocks.
-        if tail.last.count(0) != 1024:
-            raise EOFError("the archive has no end")
-
-
-class _Tail:
-    """A stream that remembers the last 1024 bytes that were read from it."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self.last = stream, b""
-
-    def read(self, size: int) -> bytes:
-        content = self.stream.read(size)
-        self.last = (self.last + content)[-1024:]
-        return content
-
-
-def _read_folder(path: Path, file: str, encoding: str) -> Iterator[Row]:
-    names = (child.relative_to(path).as_posix() for child in path.rglob("*") if child.is_file())
-    for number, name in enumerate(sorted(names, key=_natural), start=1):
-        yield _text_row((path / name).read_bytes(), name, f"{file}/{name}", number, encoding)
-
-
-def _text_row(content: bytes, name: str, file: str, number: int, encoding: str) -> Row:
+    number = 0
     try:
-        text = content.removeprefix(b"\xef\xbb\xbf").decode("utf-8" if encoding == "utf-8-sig" else encoding)
+        with closing(read_archive(path)) as files:
+            for number, (name, content) in enumerate(files, start=1):
+                yield Row({"path": name, "text": _text(content, f"{file}/{name}", encoding)}, file=file, number=number)
+    except DAMAGE as error:
+        raise _damaged(file, error, number + 1) from None
+
+
+def _text(content: bytes, file: str, encoding: str) -> str:
+    try:
+        return without_byte_order_mark(content).decode("utf-8" if encoding == "utf-8-sig" else encoding)
     except UnicodeDecodeError as error:
         message = f"is not {encoding}: byte 0x{content[error.start]:02x} at position {error.start + 1}."
         raise DataError(message, file=file) from None
-    return Row({"path": name, "text": text}, file=file, number=number, place=1)
-
-
-def _natural(name: str) -> tuple[tuple[str, int], ...]:
-    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
-    return tuple((text, int(digits or -1)) for text, digits in parts)
 
 
 def _read_parquet(path: Path, file: str) -> Iterator[Row]:

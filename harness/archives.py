@@ -1,0 +1,199 @@
+"""Opening data files: under any compression, out of archives, and archives as a sequence of their files.
+
+What is damaged raises; nothing that is truncated passes for whole.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import importlib
+import lzma
+import re
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+from harness.errors import DataError
+
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".zip")
+"""Suffixes that a file may carry beside its declared name."""
+
+DAMAGE = (
+    EOFError,
+    OSError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What the standard library raises for files that are damaged, truncated or encrypted."""
+
+_TAR = (".tar", ".tgz", ".tbz2", ".txz")
+_BOM = b"\xef\xbb\xbf"
+_IN_MEMORY = 50_000_000  # bytes
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """Return the file or folder of that name in a folder, compressed or not; None where there is none.
+
+    A name may lead into a zip archive: ``nfcorpus.zip/nfcorpus/corpus.jsonl``.
+    """
+    for candidate in (name, *(name + suffix for suffix in COMPRESSIONS)):
+        if (path := folder / candidate).exists():
+            return path
+    inside = _in_zip(folder / name)
+    return None if inside is None else folder / name
+
+
+def containing_file(path: Path) -> Path:
+    """Return the file on disk that holds a path's content: the zip archive that it leads into, else itself."""
+    inside = None if path.exists() else _in_zip(path)
+    return path if inside is None else inside[0]
+
+
+def is_archive(path: Path, formats: frozenset[str]) -> bool:
+    """Return whether a file holds several; a zip archive of one file in one of the formats is that file compressed."""
+    if path.suffix == ".zip" and path.is_file():
+        with zipfile.ZipFile(path) as archive:
+            members = _members(archive)
+            return len(members) != 1 or PurePosixPath(members[0].filename).suffix not in formats
+    return PurePosixPath(inner_name(path)).suffix in _TAR
+
+
+def inner_name(path: Path) -> str:
+    """Return a file's name without compression, by which its format is known."""
+    if path.suffix == ".zip" and path.is_file():
+        with zipfile.ZipFile(path) as archive:
+            return PurePosixPath(_members(archive)[0].filename).name
+    return path.stem if path.suffix in COMPRESSIONS else path.name
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressed by its suffix."""
+    with _opener(path) as stream:
+        yield stream
+
+
+def read_archive(path: Path) -> Generator[tuple[str, bytes], None, None]:
+    """Yield name and content of each file in an archive or folder, sorted by name with numbers in numerical order.
+
+    A compressed archive can only be read from front to back, so its contents wait in a temporary file, in memory while
+    they are small. Hidden files are left out.
+    """
+    if path.is_dir():
+        names = (child.relative_to(path).as_posix() for child in path.rglob("*") if child.is_file())
+        for name in sorted(names, key=_natural):
+            if not _hidden(name):
+                yield name, (path / name).read_bytes()
+        return
+    index: list[tuple[str, int, int]] = []
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
+        with closing(_zip_files(path) if path.suffix == ".zip" else _tar_files(path)) as files:
+            for name, content in files:
+                if not _hidden(name):
+                    index.append((name, spool.tell(), len(content)))
+                    spool.write(content)
+        for name, start, length in sorted(index, key=lambda entry: _natural(entry[0])):
+            spool.seek(start)
+            yield name, spool.read(length)
+
+
+def without_byte_order_mark(content: bytes) -> bytes:
+    """Return the content without the mark that some editors put before UTF-8 text."""
+    return content.removeprefix(_BOM)
+
+
+def _opener(path: Path) -> AbstractContextManager[Any]:
+    inside = None if path.exists() else _in_zip(path)
+    if inside is not None:
+        return _member(*inside)
+    match path.suffix:
+        case ".gz" | ".tgz":
+            return gzip.open(path)
+        case ".bz2" | ".tbz2":
+            return bz2.open(path)
+        case ".xz" | ".txz":
+            return lzma.open(path)
+        case ".zst":
+            return _zstandard(path)
+        case ".zip":
+            return _member(path, None)
+    return path.open("rb")
+
+
+def _zstandard(path: Path) -> AbstractContextManager[Any]:
+    try:
+        zstandard: Any = importlib.import_module("zstandard")
+    except ImportError:
+        raise DataError("needs zstandard: pip install zstandard, or decompress the file.", file=path) from None
+    return cast("AbstractContextManager[Any]", zstandard.open(path))
+
+
+@contextmanager
+def _member(path: Path, name: str | None) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive, archive.open(name or _members(archive)[0]) as stream:
+        yield stream
+
+
+def _in_zip(path: Path) -> tuple[Path, str] | None:
+    for parent in path.parents:
+        if parent.suffix == ".zip" and parent.is_file():
+            name = path.relative_to(parent).as_posix()
+            with zipfile.ZipFile(parent) as archive:
+                return (parent, name) if name in archive.NameToInfo else None
+    return None
+
+
+def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    return [info for info in archive.infolist() if not info.is_dir() and not _hidden(info.filename)]
+
+
+def _hidden(name: str) -> bool:
+    return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
+
+
+def _zip_files(path: Path) -> Generator[tuple[str, bytes], None, None]:
+    with zipfile.ZipFile(path) as archive:
+        for info in _members(archive):
+            yield info.filename, archive.read(info)
+
+
+def _tar_files(path: Path) -> Generator[tuple[str, bytes], None, None]:
+    with open_file(path) as stream:
+        tail = _Tail(stream)
+        with tarfile.open(fileobj=cast("IO[bytes]", tail), mode="r|") as archive:
+            for info in archive:
+                content = archive.extractfile(info) if info.isfile() else None
+                if content is not None:
+                    yield info.name.removeprefix("./"), content.read()
+        while tail.read(1 << 16):
+            pass
+        # tarfile takes an archive that stops between two files for a whole one; a whole one ends in two zero blocks.
+        if tail.last.count(0) != 1024:
+            raise EOFError("the archive has no end")
+
+
+class _Tail:
+    """A stream that remembers the last 1024 bytes that were read from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.last = stream, b""
+
+    def read(self, size: int) -> bytes:
+        content = self.stream.read(size)
+        self.last = (self.last + content)[-1024:]
+        return content
+
+
+def _natural(name: str) -> tuple[tuple[str, int], ...]:
+    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
+    return tuple((text, int(digits or -1)) for text, digits in parts)

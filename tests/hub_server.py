@@ -1,0 +1,147 @@
+"""A small server that speaks the Hugging Face Hub's protocol on loopback, as far as reading a repository goes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A data set or model at one commit."""
+
+    kind: str
+    name: str
+    files: Mapping[str, bytes]
+    commit: str
+
+
+@dataclass
+class HubServer:
+    """What the server holds, and which requests it got (``GET /path``)."""
+
+    repositories: dict[tuple[str, str], Repository] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def endpoint(self) -> str:
+        """The value for ``HF_ENDPOINT``."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def add(self, kind: str, name: str, files: Mapping[str, bytes]) -> str:
+        """Publish a repository (``datasets`` or ``models``) and return its commit."""
+        listing = "".join(f"{path} {hashlib.sha1(content).hexdigest()}\n" for path, content in sorted(files.items()))  # noqa: S324
+        commit = hashlib.sha1(f"{kind}/{name}\n{listing}".encode()).hexdigest()  # noqa: S324 - commits are SHA-1
+        self.repositories[kind, name] = Repository(kind, name, dict(files), commit)
+        return commit
+
+    def answer(self, method: str, target: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        """Return status, headers and body of the answer to a request."""
+        parts = urlsplit(target)
+        path = unquote(parts.path).strip("/")
+        if path.startswith("api/"):
+            return self._api(path.removeprefix("api/"), body)
+        kind, path = ("datasets", path.removeprefix("datasets/")) if path.startswith("datasets/") else ("models", path)
+        name, separator, rest = path.partition("/resolve/")
+        revision, _, file = rest.partition("/")
+        repository = self.repositories.get((kind, name))
+        if not separator or repository is None:
+            return _missing("RepoNotFound")
+        if revision not in {repository.commit, "main"}:
+            return _missing("RevisionNotFound")
+        headers = {"X-Repo-Commit": repository.commit, "Accept-Ranges": "bytes"}
+        if file not in repository.files:
+            return _missing("EntryNotFound", headers)
+        content = repository.files[file]
+        etag = hashlib.sha1(content).hexdigest()  # noqa: S324
+        return 200, {**headers, "ETag": f'"{etag}"', "Content-Type": "application/octet-stream"}, content
+
+    def _api(self, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        kind, _, path = path.partition("/")
+        for (known, name), repository in self.repositories.items():
+            if known == kind and (path == name or path.startswith(name + "/")):
+                action, _, rest = path.removeprefix(name).strip("/").partition("/")
+                revision, _, folder = rest.partition("/")
+                if action and revision not in {repository.commit, "main"}:
+                    return _missing("RevisionNotFound")
+                return _describe(repository, action, folder, body)
+        return _missing("RepoNotFound")
+
+
+@contextmanager
+def serve_hub() -> Iterator[HubServer]:
+    """Run a server until the block ends."""
+    hub = HubServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _handle(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            hub.requests.append(f"{self.command} {self.path}")
+            status, headers, content = hub.answer(self.command, self.path, body)
+            wanted = self.headers.get("Range")
+            if wanted and status == 200:
+                first, _, last = wanted.removeprefix("bytes=").partition("-")
+                end = min(int(last) if last else len(content) - 1, len(content) - 1)
+                headers["Content-Range"] = f"bytes {first}-{end}/{len(content)}"
+                status, content = 206, content[int(first) : end + 1]
+            self.send_response(status)
+            for key, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(key, value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        do_GET = do_HEAD = do_POST = _handle  # noqa: N815 - the names that http.server looks for
+
+        def log_message(self, *arguments: Any) -> None:
+            """Keep quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hub.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _describe(repository: Repository, action: str, folder: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+    files = repository.files
+    if action in {"", "revision"}:
+        siblings = [{"rfilename": path} for path in files]
+        return _json({"id": repository.name, "sha": repository.commit, "private": False, "tags": [], "siblings": siblings})
+    if action == "tree":
+        inside = [path for path in files if not folder or path.startswith(folder + "/")]
+        if folder and not inside:
+            return _missing("EntryNotFound")
+        return _json([_entry(path, files[path]) for path in inside])
+    if action == "paths-info":
+        text = body.decode()
+        wanted = json.loads(text)["paths"] if text.startswith("{") else parse_qs(text).get("paths", [])
+        return _json([_entry(path, files[path]) for path in wanted if path in files])
+    return _missing("EntryNotFound")
+
+
+def _entry(path: str, content: bytes) -> dict[str, Any]:
+    return {"type": "file", "path": path, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}  # noqa: S324
+
+
+def _json(value: Any) -> tuple[int, dict[str, str], bytes]:
+    return 200, {"Content-Type": "application/json"}, json.dumps(value).encode()
+
+
+def _missing(code: str, headers: Mapping[str, str] = {}) -> tuple[int, dict[str, str], bytes]:  # noqa: B006
+    return 404, {**headers, "X-Error-Code": code, "X-Error-Message": code}, b""
