@@ -1,0 +1,106 @@
+"""The exact matches, row by row: prediction, correct references, expected scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harness import Example, Instance
+from metrics.exact_match import (
+    exact_match,
+    exact_match_indicator,
+    final_number_exact_match,
+    prefix_exact_match,
+    quasi_exact_match,
+    quasi_prefix_exact_match,
+)
+
+Build = Callable[..., Example]
+
+ROWS = [
+    # prediction            references              exact  quasi  prefix quasi prefix
+    (" Paris\n",            ("Paris",),             (1.0, 1.0, 1.0, 1.0)),
+    ("paris.",              ("Paris",),             (0.0, 1.0, 0.0, 1.0)),
+    ("The Beatles",         ("Beatles",),           (0.0, 1.0, 0.0, 1.0)),
+    ("Yes, Elmendorf",      ("Yes",),               (0.0, 0.0, 1.0, 1.0)),
+    ("yes elmendorf",       ("Yes",),               (0.0, 0.0, 0.0, 1.0)),
+    ("Paris",               ("London", "Paris"),    (1.0, 1.0, 1.0, 1.0)),
+    ("Paris",               ("Par",),               (0.0, 0.0, 1.0, 1.0)),
+    ("Rome",                ("Paris",),             (0.0, 0.0, 0.0, 0.0)),
+    ("",                    ("Paris",),             (0.0, 0.0, 0.0, 0.0)),
+    ("",                    ("",),                  (0.0, 0.0, 0.0, 0.0)),
+    ("Rome",                ("",),                  (0.0, 0.0, 0.0, 0.0)),
+    ("a wrong one",         ("Paris",),             (0.0, 0.0, 0.0, 0.0)),
+    # Letters that are articles, and punctuation alone: HELM gives 1 to every quasi prefix here.
+    ("A",                   ("A",),                 (1.0, 1.0, 1.0, 1.0)),
+    ("The",                 ("A",),                 (0.0, 0.0, 0.0, 0.0)),
+    ("Rome",                ("A",),                 (0.0, 0.0, 0.0, 0.0)),
+    ("-",                   ("+",),                 (0.0, 0.0, 0.0, 0.0)),
+    ("+",                   ("+",),                 (1.0, 1.0, 1.0, 1.0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("prediction", "golds", "expected"), ROWS)
+def test_the_four(answered: Build, prediction: str, golds: tuple[str, ...], expected: tuple[float, ...]) -> None:
+    example = answered(prediction, *golds)
+    four = (exact_match, quasi_exact_match, prefix_exact_match, quasi_prefix_exact_match)
+    assert tuple(score(example) for score in four) == expected
+
+
+def test_several_completions_also_give_the_best_of_them(answered: Build) -> None:
+    assert exact_match(answered("Rome", "Paris", others=("Oslo", "Paris"))) == {
+        "exact_match": 0.0,
+        "exact_match@3": 1.0,
+    }
+    assert quasi_exact_match(answered("Rome", "Paris", others=("Oslo",))) == {
+        "quasi_exact_match": 0.0,
+        "quasi_exact_match@2": 0.0,
+    }
+
+
+def test_without_a_correct_reference_the_score_is_undefined(answered: Build) -> None:
+    assert exact_match(answered("a wrong one")) is None
+    assert exact_match(Example(Instance("a", ""), prediction="x")) is None
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "expected"),
+    [
+        ("Because of x and y, the answer is ## 7", "Given reasons x and y, the answer is ## 7", 1.0),
+        ("Given reasons x and a, the answer is ## 8", "the answer is ## 7", 0.0),
+        ("7 ", "7", 1.0),
+        ("", "7", 0.0),
+    ],
+)
+def test_the_last_word(answered: Build, prediction: str, gold: str, expected: float) -> None:
+    assert exact_match_indicator(answered(prediction, gold)) == expected
+
+
+def test_another_indicator(answered: Build) -> None:
+    example = answered("so #### forty two", "thus #### forty two")
+    assert exact_match_indicator(example, indicator="####") == 1.0
+    assert exact_match_indicator(answered("so forty two", "thus #### forty two"), indicator="####") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "expected"),
+    [
+        ("The answer is 15 eggs.", "The answer is 15.", 1.0),
+        ("He has 3, then 1,234 left", "#### 1234", 1.0),
+        ("$15.00", "15", 1.0),
+        ("15.5", "15", 0.0),
+        ("first 5 12", "12", 1.0),
+        ("10-5", "5", 1.0),
+        ("it is -5", "-5", 1.0),
+        ("it is \u22125", "-5", 1.0),
+        ("it is 5", "-5", 0.0),
+        (".5", "0.5", 1.0),
+        ("the pair (1,2)", "2", 1.0),
+        ("1,00,000 rupees", "100000", 1.0),
+        ("none", "15", 0.0),
+        ("none", "none", 0.0),
+    ],
+)
+def test_the_final_number(answered: Build, prediction: str, gold: str, expected: float) -> None:
+    assert final_number_exact_match(answered(prediction, gold)) == expected

@@ -1,0 +1,95 @@
+"""Ratios of sums over a corpus, by hand and by simulation; a missing log-probability is an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from harness import (
+    Estimate,
+    Example,
+    GenerateRequest,
+    Instance,
+    MetricError,
+    Origin,
+    Response,
+    RunMetric,
+    ScoreRequest,
+    ratio_estimate,
+)
+from metrics.language_modeling import BitsPerByte, LogprobPerByte, Perplexity
+
+Estimated = Callable[..., Mapping[str, Estimate]]
+
+
+def _text(text: str, *logprobs: float | None, id: str = "a") -> Example:
+    given = None if None in logprobs else tuple(one for one in logprobs if one is not None)
+    return Example(Instance(id, text), requests=(ScoreRequest("", text),), responses=(Response(logprobs=given),))
+
+
+def test_sums_come_before_ratios(estimated: Estimated) -> None:
+    # 2 tokens, 4 bytes, -2 nats; 3 tokens, 6 bytes ("é" and "日" are 2 and 3), -7 nats.
+    corpus = (_text("abcd", -0.5, -1.5), _text("aé日", -1.0, -2.0, -4.0, id="b"))
+    assert estimated(Perplexity(), *corpus)["perplexity"].value == pytest.approx(math.exp(9 / 5))
+    assert estimated(BitsPerByte(), *corpus)["bits_per_byte"].value == pytest.approx(9 / 10 / math.log(2))
+    assert estimated(LogprobPerByte(), *corpus)["logprob_per_byte"].value == pytest.approx(-9 / 10)
+
+
+def test_a_uniform_model_over_bytes_has_eight_bits_per_byte_and_perplexity_256(estimated: Estimated) -> None:
+    corpus = [_text("x" * n, *[-math.log(256)] * n, id=f"{n}") for n in (1, 5, 9)]
+    bits = estimated(BitsPerByte(), *corpus)["bits_per_byte"]
+    assert bits.value == pytest.approx(8.0)
+    assert bits.low == pytest.approx(8.0)
+    assert bits.high == pytest.approx(8.0)
+    assert bits.count == 3
+    assert estimated(Perplexity(), *corpus)["perplexity"].value == pytest.approx(256.0)
+
+
+def test_uncertainty_is_the_delta_methods(estimated: Estimated) -> None:
+    corpus = (_text("ab", -1.0, -2.0), _text("abc", -2.0, -2.0, -5.0, id="b"), _text("a", -0.5, id="c"))
+    ratio = ratio_estimate([-3.0, -9.0, -0.5], [2.0, 3.0, 1.0])
+    assert ratio.stderr is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    perplexity = estimated(Perplexity(), *corpus)["perplexity"]
+    assert perplexity.stderr == pytest.approx(math.exp(-ratio.value) * ratio.stderr)
+    assert perplexity.low == pytest.approx(math.exp(-ratio.high))
+    assert perplexity.high == pytest.approx(math.exp(-ratio.low))
+    assert perplexity.max == pytest.approx(math.exp(3.0))
+    bits = estimated(BitsPerByte(), *corpus)["bits_per_byte"]
+    assert bits.stderr == pytest.approx(ratio.stderr / math.log(2))
+    assert bits.low == pytest.approx(-ratio.high / math.log(2))
+
+
+def test_an_instance_in_several_requests_is_one_cluster(estimated: Estimated) -> None:
+    requests = (ScoreRequest("", "ab"), ScoreRequest("", "c"))
+    parts = Example(Instance("a", "abc"), requests, (Response(logprobs=(-1.0, -1.0)), Response(logprobs=(-4.0,))))
+    estimate = estimated(LogprobPerByte(), parts)["logprob_per_byte"]
+    assert estimate == Estimate(-2.0, 1, min=-2.0, max=-2.0)
+
+
+def test_auxiliary_questions_are_left_out(estimated: Estimated) -> None:
+    extra = ScoreRequest("", "zzz", origin=Origin("a", role="calibration"))
+    asked = (ScoreRequest("", "ab", origin=Origin("a")), extra)
+    example = Example(Instance("a", "ab"), asked, (Response(logprobs=(-1.0, -1.0)), Response(logprobs=(-9.0,))))
+    assert estimated(LogprobPerByte(), example)["logprob_per_byte"].value == -1.0
+
+
+def test_an_empty_text_adds_nothing(estimated: Estimated) -> None:
+    assert estimated(Perplexity(), _text("")) == {}
+    assert estimated(Perplexity(), _text(""), _text("a", -1.0, id="b"))["perplexity"].count == 1
+
+
+@pytest.mark.parametrize("metric", [Perplexity, BitsPerByte, LogprobPerByte])
+@pytest.mark.parametrize("logprobs", [(None,), (-1.0, math.nan), (-math.inf,), ()])
+def test_a_missing_logprob_is_an_error(metric: type[RunMetric], logprobs: tuple[float | None, ...]) -> None:
+    with pytest.raises(MetricError, match="no log-probability"):
+        metric().add(_text("ab", *logprobs))
+
+
+def test_generation_cannot_be_measured() -> None:
+    example = Example(Instance("a", "x"), requests=(GenerateRequest("x", 5),), responses=(Response(),))
+    with pytest.raises(MetricError, match="use an adapter like language_modeling"):
+        Perplexity().add(example)
