@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
-from harness.errors import HarnessError, SpecError, did_you_mean
+from harness.adapter_layers import check_capabilities, default_adapter, read_adapter, resolve_adapter, settings_of
+from harness.errors import SpecError, did_you_mean
 from harness.plugins import Kind, Plugin, ScenarioDetails
-from harness.registry import Registry, parameters_of
+from harness.registry import Registry
 from harness.resolve import (
     MAX_RUNS,
     Model,
@@ -42,9 +41,6 @@ from harness.sweep_file import (
     shown,
     space_hint,
 )
-
-_SHARED = ("max_train_instances", "train_trials")
-"""Keys of a run that are settings of its adapter."""
 
 
 @dataclass
@@ -91,11 +87,11 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     keys = read_keys(DefaultKeys, value, path, context.findings)
     if keys is None:
         return Defaults()
-    method, settings = _adapter_as_written(keys, path, {}, context)
+    method, settings = read_adapter(keys, path, {}, context.findings)
     if method is not None:
         find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
     names = context.registry.names(Kind.ADAPTER)
-    known = {setting for name in names for setting in _settings_of(name, context.registry)}
+    known = {setting for name in names for setting in settings_of(name, context.registry)}
     for name, setting in settings.items():
         if name not in known:
             context.findings.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
@@ -117,7 +113,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
         return
     made = 0
     for arguments in combinations(model, entry.scenario.arguments, entry.scenario.path, context.findings):
-        default = _default_adapter(entry, arguments, context)
+        default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter.name != (default and default.name), context)
             made += max(1, len(entry.models))
@@ -180,7 +176,7 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
     keys = read_keys(RunKeys, mapping, path, findings)
     if keys is None or written is None:
         return None
-    method, settings = _adapter_as_written(keys, path, said.adapter, context)
+    method, settings = read_adapter(keys, path, said.adapter, findings)
     if method is not None:
         find_plugin(Kind.ADAPTER, method, context.registry, findings)
     models = _models(keys, path, context)
@@ -255,28 +251,6 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
     return Written(written.name, arguments, written.path), run_settings(texts)
 
 
-def _adapter_as_written(
-    keys: DefaultKeys, path: KeyPath, said: Mapping[str, Any], context: Context
-) -> tuple[Written | None, dict[str, Setting]]:
-    """Return the method, if one is named, and the settings of the adapter that a run or the defaults give."""
-    settings: dict[str, Setting] = {}
-    method = None
-    if keys.adapter is not None:
-        place = (*path, "adapter")
-        written = read_component(keys.adapter, place, context.findings, key="method", nameless=True, parse=shorthand)
-        if written is not None:
-            method = written if written.name else None
-            settings.update(written.arguments)
-    shared = {name: getattr(keys, name) for name in _SHARED if name in keys.model_fields_set}
-    for name, value in {**said, **shared}.items():
-        setting = Setting(value, (*path, name))
-        if name in settings:
-            message = f"is also set at {context.findings.where(settings[name].path)}."
-            context.findings.add(setting.path, message, "Remove one of them.")
-        settings[name] = setting
-    return method, settings
-
-
 def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> Sequence[Component] | None:
     """Return what a run or the defaults name; None if they do not say."""
     key = f"{kind}s"
@@ -306,55 +280,21 @@ def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
     return own
 
 
-def _default_adapter(entry: _Entry, arguments: BaseModel, context: Context) -> Written | None:
-    """Return the scenario's default adapter for these parameters."""
-    name, path = entry.plugin.name, entry.scenario.path
-    value: Any = entry.details.adapter
-    if callable(value):
-        try:
-            value = value(**{key: getattr(arguments, key) for key in type(arguments).model_fields})
-        except HarnessError as error:
-            context.findings.add(path, str(error))
-            return None
-    return read_component(value, path, context.findings, key="method", parse=shorthand, origin=f"scenario {name!r}")
-
-
 def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Component]:
     method = entry.method or default
     plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
-    model = parameters(plugin, method.path, context.findings) if plugin else None
-    if plugin is None or model is None:
+    if plugin is None:
         return
-    _check_capabilities(plugin, entry, method, context)
-    inherited = {
-        key: Setting(setting.value, default.path, origin=default.origin)
-        for key, setting in default.arguments.items()
-        if key in model.model_fields or method.name == default.name
-    }
-    shared = {key: setting for key, setting in defaults.settings.items() if key in model.model_fields}
-    settings = {**inherited, **shared, **entry.settings}
-    for params in combinations(model, settings, (*entry.path, "adapter"), context.findings):
-        yield Component(name=method.name, arguments=params.model_dump(mode="json"))
+    others = context.models or ()
+    check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.findings)
+    known = settings_of(method.name, context.registry)
+    inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
+    layers = (inherited, _known(defaults.settings, known), entry.settings)
+    yield from resolve_adapter(plugin, layers, method.path, context.findings)
 
 
-def _check_capabilities(plugin: Plugin, entry: _Entry, method: Written, context: Context) -> None:
-    """Refuse a method that asks what a model cannot answer, before anything is loaded."""
-    asks = frozenset(getattr(plugin.target, "asks", ()))
-    registry = context.registry
-    able = [name for name in registry.names(Kind.BACKEND) if asks <= _answers(registry, name)]
-    others = [model.component.name for model in context.models or () if asks <= _answers(registry, model.backend.name)]
-    for model in entry.models:
-        lacking = asks - _answers(registry, model.backend.name)
-        if not lacking:
-            continue
-        message = f"method {method.name!r} asks a model to {' and '.join(sorted(lacking))}, which"
-        message += f" {model.component.name!r} cannot."
-        can = [*others, *(f"any {name}: model" for name in able)]
-        context.findings.add(entry.path, message, f"These can: {', '.join(can)}." if can else "")
-
-
-def _answers(registry: Registry, backend: str) -> frozenset[str]:
-    return frozenset(getattr(registry.get(Kind.BACKEND, backend).target, "answers", ()))
+def _known(settings: Mapping[str, Setting], names: frozenset[str]) -> Mapping[str, Setting]:
+    return {key: setting for key, setting in settings.items() if key in names}
 
 
 def _measured(entry: _Entry, other_method: bool, context: Context) -> tuple[tuple[Component, ...], str]:
@@ -372,13 +312,6 @@ def _measured(entry: _Entry, other_method: bool, context: Context) -> tuple[tupl
         for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.findings):
             metrics[component.name] = component
     return tuple(metrics.values()), main
-
-
-def _settings_of(method: str, registry: Registry) -> frozenset[str]:
-    try:
-        return frozenset(parameters_of(registry.get(Kind.ADAPTER, method)).model_fields)
-    except HarnessError:
-        return frozenset()  # said where the method is used
 
 
 def _said(key: str, keys: RunKeys, defaults: DefaultKeys) -> Any:

@@ -85,19 +85,22 @@ def sweep_from_entries(
     entries: Sequence[str],
     models: Sequence[str],
     *,
-    suite: str = "command-line",
+    suite: str | None = None,
     plugins: Sequence[Path] = (),
     only: Sequence[str] = (),
     max_eval_instances: int | None = None,
     seed: int | None = None,
     registry: Registry | None = None,
 ) -> tuple[Sweep, Registry]:
-    """Return the sweep that the command line's ``--run`` and ``--model`` describe; like :func:`load_sweep`."""
+    """Return the sweep that the command line's ``--run`` and ``--model`` describe; like :func:`load_sweep`.
+
+    Its suite is ``command-line`` unless another is given.
+    """
     overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, seed)
     findings = Findings(None, {"--run": entries, **overrides.shown()})
     if not models:
         findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
-    data = {"suite": suite, "runs": list(entries)}
+    data = {"suite": "command-line", "runs": list(entries)}
     return _read(data, Path(), None, findings, overrides, registry)
 
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of sweep files, for editors: the keys, and the names and parameters of everything that is installed."""
+"""The JSON Schema of sweep files, for editors: their keys, and the names and parameters of all that is installed."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _of_model(model: type[BaseModel], prefix: str, definitions: dict[str, Schema
         schema = _in_place(schema, held, ())
     else:
         definitions.update({name: _untitled(value) for name, value in held.items()})
-    schema = _untitled(schema)
+    schema = dict(_untitled(schema))
     schema["additionalProperties"] = False
     return schema
 
