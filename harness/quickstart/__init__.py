@@ -1,0 +1,5 @@
+"""The embedded default: two tiny models trained on generated text, one of which has also seen a test set."""
+
+from harness.quickstart.checkpoints import SEEN_SCENARIO, train_models
+
+__all__ = ["SEEN_SCENARIO", "train_models"]
