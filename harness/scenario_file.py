@@ -143,7 +143,8 @@ def _value(compiled: Any, scope: Mapping[str, Any], row: Row, key: str) -> Any:
         except DataError:
             raise
         except FAILURES as error:
-            absent = sorted(name for name in compiled.names if name not in scope)
+            # A name may be absent and the template mind only something else, as in ``a if a is defined else b[9]``.
+            absent = [name for name in compiled.names if name not in scope and str(error) == f"{name!r} is undefined"]
             if absent:
                 names = ", ".join(map(repr, row))
                 raise row.error(f"{key} needs column {absent[0]!r}, which is not there. Columns: {names}.") from None
