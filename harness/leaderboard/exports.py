@@ -29,7 +29,8 @@ _LIMIT = 32_000
 def as_csv(board: Board) -> str:
     """Return one line for each model and column that it was run on, by rank and column.
 
-    Texts that a spreadsheet would take for a formula begin with an apostrophe; invisible characters are escapes; texts too long for a spreadsheet's cell are cut.
+    Texts that a spreadsheet would take for a formula begin with an apostrophe; invisible characters are escapes; what
+    is too long for a spreadsheet's cell loses its middle.
     """
     file = io.StringIO()
     writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")

@@ -55,13 +55,11 @@ def _packed(board: Board, width: int) -> Iterator[list[_Strip]]:
     """Yield the columns of each table; the models' names lead every one, rank and win rate the first."""
     models = _models(board)
     table = [*_rank(board), models, *_win_rate(board)]
-    leading = len(table)
     for strip in _columns(board):
         used = sum(min(s.width, MODEL_WIDTH) + GAP for s in table)
-        if len(table) > leading and used + strip.width > width:
+        if len(table) > 1 and used + strip.width > width:
             yield table
             table = [models]
-            leading = 1
         table.append(strip)
     yield table
 

@@ -65,7 +65,7 @@ def number(value: float) -> str:
         return "0"
     if not math.isfinite(value) or size < 5e-4 or size >= 1e6:
         return f"{value:.2g}"
-    return f"{value:.{3 if size < 10 else 2 if size < 100 else 1}f}"
+    return f"{value:.{_decimals(value)}f}"
 
 
 def spread(mean: float, low: float | None, high: float | None) -> str:
@@ -74,8 +74,15 @@ def spread(mean: float, low: float | None, high: float | None) -> str:
         return ""
     below, above = mean - low, high - mean
     if math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
-        return f"±{number((below + above) / 2)}"
+        half = (below + above) / 2
+        # As many decimals as the mean has, unless they would all be zero.
+        return f"±{half:.{_decimals(mean)}f}" if half >= 10 ** -_decimals(mean) else f"±{number(half)}"
     return f"[{number(low)}, {number(high)}]"
+
+
+def _decimals(value: float) -> int:
+    size = abs(value)
+    return 3 if size < 10 else 2 if size < 100 else 1
 
 
 def value(cell: Cell) -> str:
