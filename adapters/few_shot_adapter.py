@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -78,6 +79,13 @@ def completions_of(response: Response, instance: Instance) -> tuple[Completion, 
     if not response.completions:
         raise ModelError(f"the model gave no completion for instance {instance.id!r}.")
     return response.completions
+
+
+def probability_of(completion: Completion) -> float | None:
+    """Return the model's probability of a completion, which rounding must not carry above 1; None when unknown."""
+    if completion.logprob is None or math.isnan(completion.logprob):
+        return None
+    return math.exp(min(0.0, completion.logprob))
 
 
 def _check_chat(policy: PromptPolicy, tokenization: Tokenization) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from adapters.few_shot import Label, correct_text
-from adapters.few_shot_adapter import FewShotAdapter, completions_of, origin_of
+from adapters.few_shot_adapter import FewShotAdapter, completions_of, origin_of, probability_of
 from adapters.fitting import PromptFitter
 from adapters.prompt import Shot, gold_answer, plain_question
 from adapters.prompt_policy import PromptPolicy, StopSequence
@@ -77,12 +76,12 @@ class Generation(FewShotAdapter):
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Take the likeliest completion, or the first where the model gives no log-probabilities (as HELM)."""
         completions = completions_of(responses[0], adapted.instance)
-        known = all(completion.logprob is not None for completion in completions)
+        known = all(probability_of(completion) is not None for completion in completions)
         best = max(completions, key=lambda completion: completion.logprob or 0.0) if known else completions[0]
         return Prediction(
             text=best.text,
             texts=tuple(completion.text for completion in completions),
-            probability=None if best.logprob is None else math.exp(best.logprob),
+            probability=probability_of(best),
         )
 
     def _sampling_seed(self, instance: Instance, trial: int, seed: int) -> int:

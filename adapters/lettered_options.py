@@ -91,7 +91,7 @@ def option_letters(instance: Instance, policy: LetteredOptions) -> tuple[str, ..
     if not count:
         raise HarnessError(f"instance {instance.id!r} has no references, so that there is nothing to choose from.")
     given = policy.reference_prefix_characters
-    letters = _count_up(policy.reference_prefix) if given is None else given
+    letters = _count_up(policy.reference_prefix, count) if given is None else given
     if count > len(letters):
         setting = f"reference_prefix {policy.reference_prefix!r}" if given is None else "reference_prefix_characters"
         raise HarnessError(
@@ -105,11 +105,11 @@ def _letter_place(prefix: str) -> int:
     return next(place for place, character in enumerate(prefix) if character.isalnum())
 
 
-def _count_up(prefix: str) -> tuple[str, ...]:
-    """Return the letters from the prefix's own on, as far as they are letters or digits."""
+def _count_up(prefix: str, count: int) -> tuple[str, ...]:
+    """Return so many letters from the prefix's own on, fewer where it comes to what is no letter or digit."""
     letters: list[str] = []
     code = ord(prefix[_letter_place(prefix)])
-    while chr(code).isalnum() and len(letters) < 26:
+    while chr(code).isalnum() and len(letters) < count:
         letters.append(chr(code))
         code += 1
     return tuple(letters)

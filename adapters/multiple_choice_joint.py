@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
 from pydantic import Field
 
-from adapters.few_shot_adapter import completions_of, origin_of
+from adapters.few_shot_adapter import completions_of, origin_of, probability_of
 from adapters.fitting import PromptFitter
 from adapters.lettered_options import LetteredAdapter, LetteredOptions, option_letters
 from adapters.prompt_policy import Pattern
@@ -72,8 +71,7 @@ class MultipleChoiceJoint(LetteredAdapter):
         letter = self._letter(completion.text)
         choice = adapted.labels.index(letter) if letter in adapted.labels else None
         text = completion.text if choice is None else adapted.instance.references[choice].text
-        probability = None if completion.logprob is None else math.exp(completion.logprob)
-        return Prediction(text=text, texts=(text,), choice=choice, probability=probability)
+        return Prediction(text=text, texts=(text,), choice=choice, probability=probability_of(completion))
 
     def _letter(self, output: str) -> str | None:
         output = output.strip()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from adapters.few_shot import Label, correct_text
-from adapters.few_shot_adapter import FewShotAdapter, completions_of, origin_of
+from adapters.few_shot_adapter import FewShotAdapter, completions_of, origin_of, probability_of
 from adapters.fitting import PromptFitter
 from adapters.prompt import Question, Shot
 from adapters.prompt_policy import PromptPolicy, StopSequence
@@ -140,9 +139,9 @@ class RankingBinary(FewShotAdapter):
 
 
 def _score(completion: Completion, instance: Instance) -> float:
-    if completion.logprob is None or math.isnan(completion.logprob):
+    probability = probability_of(completion)
+    if probability is None:
         raise ModelError(f"the model gave no log-probability for an answer about instance {instance.id!r}.")
-    probability = math.exp(min(0.0, completion.logprob))
     said = completion.text.strip().casefold()
     if said == RELEVANT.casefold():
         return 2.0 + probability

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -103,11 +104,25 @@ def test_examples_that_never_fit_are_not_counted_again(characters: Any) -> None:
     assert all("0" * 20 not in str(prompt) for prompt in tokenization.counted)
 
 
-def test_a_substitution_that_lengthens_the_prompt_is_counted(characters: Any) -> None:
-    policy = POLICY.model_copy(update={"substitutions": (("l;A", "l" + "-" * 50 + ";A"),)})
-    window = 1 + len("Q:owl;A:") + 50 + SHOT_LENGTH + 5
+@pytest.mark.parametrize("pattern", ["(?<=l);", "(?<=yes).(?=Q)"])
+def test_a_substitution_that_lengthens_the_prompt_is_counted(characters: Any, pattern: str) -> None:
+    """Within the question, or across the place where it meets the examples."""
+    policy = POLICY.model_copy(update={"substitutions": ((pattern, "-" * 50),)})
+    window = 1 + len("Q:owl;A:") + 49 + SHOT_LENGTH + 5
     fitted = fitter(characters(window=window), policy).fit([question("owl")], instance="one")
     assert len(fitted.train_instances) == 1
+
+
+def test_an_input_that_is_cut_to_more_tokens_than_asked_for_still_fits(characters: Any) -> None:
+    """Tokens of a text cut by itself need not be its tokens within the prompt."""
+
+    @dataclass
+    class Generous(type(characters())):  # type: ignore[misc]
+        def truncate(self, text: str, tokens: int) -> str:
+            return text[: 3 * tokens // 2]
+
+    fitted = fitter(Generous(window=1 + len("Q:;A:") + 12 + 5)).fit([question("abcdefghijklmnop")], instance="one")
+    assert fitted.prompts == ("Q:abcdefghijkl;A:",)
 
 
 @given(

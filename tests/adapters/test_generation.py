@@ -187,8 +187,10 @@ def test_sampling_is_seeded_by_run_trial_and_instance_and_greedy_decoding_by_non
         ([("one", -2.0)], "one", math.exp(-2.0)),
         ([("one", -2.0), ("two", -1.0), ("three", -3.0)], "two", math.exp(-1.0)),
         ([("one", None), ("two", -1.0)], "one", None),
+        ([("one", math.nan), ("two", -1.0)], "one", None),
         ([(" kept as it is ", None)], " kept as it is ", None),
         ([("certain", 0.0)], "certain", 1.0),
+        ([("rounded", 1e-7)], "rounded", 1.0),
     ],
 )
 def test_the_likeliest_completion_is_the_prediction(

@@ -92,6 +92,12 @@ def test_surest_yes_first_and_surest_no_last(make: Make, characters: Any) -> Non
     assert prediction.texts == tuple(text for text, _ in said)
 
 
+def test_rounding_does_not_carry_a_score_out_of_its_range(make: Make, characters: Any) -> None:
+    adapted = adapt_one({"max_train_instances": 0}, make("e", "q", ["a", "b", "c"]), [], characters())
+    said = answers(("Yes", 1e-3), ("No", 1e-3), ("Perhaps", 1e-3))
+    assert RankingBinary(RankingBinary.Params()).predict(adapted, said).choice_scores == (3.0, 1.0, 0.0)
+
+
 @given(st.lists(st.tuples(st.sampled_from(["Yes", "No", "Perhaps"]), st.floats(-30, 0)), min_size=2, max_size=6))
 def test_scores_sort_as_helms_keys(make: Make, characters: Any, said: list[tuple[str, float]]) -> None:
     def helms_key(text: str, logprob: float) -> tuple[int, float]:
