@@ -150,6 +150,8 @@ def _run(
         trace = "".join(traceback.format_exception(error))
     elif outcome.failed:
         message = f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
+    elif error is None and not _measured(spec, outcome):
+        message = f"the main metric {spec.main_metric!r} is undefined for all {outcome.examples} examples."
     provenance = {
         "model": _model_provenance(spec, client),
         "data": data,
@@ -170,6 +172,10 @@ def _run(
         started=started,
         finished=now(),
     )
+
+
+def _measured(spec: RunSpec, outcome: Outcome) -> bool:
+    return any(stat.metric == spec.main_metric and stat.perturbation is None for stat in outcome.stats)
 
 
 def _message(error: BaseException) -> str:
