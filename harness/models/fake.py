@@ -7,6 +7,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -133,21 +134,23 @@ class FakeModel(Model):
     def _complete(self, prompt: str, request: GenerateRequest, number: int) -> Completion:
         rng = derive_rng(request.seed, f"{self._seed}/{number}/{prompt}") if request.temperature > 0 else None
         state = TextState(self._seed, prompt)
-        text, logprob, stopped = "", 0.0, False
+        tokens: list[str] = []
+        logprobs: list[float] = []
         top: list[Mapping[str, float]] = []
-        for _ in range(request.max_tokens):
+        text, stopped = "", False
+        while len(tokens) < request.max_tokens and not stopped:
             distribution = state.next()
             token = distribution.draw(rng, request.temperature) if rng else distribution.first()
-            logprob += math.log(distribution.probability(token))
             if request.top_logprobs:
                 likeliest = distribution.likeliest(request.top_logprobs)
                 top.append({token: math.log(share) for token, share in likeliest})
+            logprobs.append(math.log(distribution.probability(token)))
+            tokens.append(token)
             state.read(token)
             text, stopped = cut_at_stop(text + token, request.stop)
             stopped = stopped or token == END
-            if stopped:
-                break
-        return Completion(text, logprob, state.count, "stop" if stopped else "length", tuple(top))
+        logprob = sum(logprobs[: _covering(tokens, len(text))], 0.0)
+        return Completion(text, logprob, len(tokens), "stop" if stopped else "length", tuple(top))
 
     def _score(self, request: ScoreRequest) -> Response:
         context, continuation = _text_of(request.context), request.continuation
@@ -194,6 +197,12 @@ class FakeModel(Model):
             completion_tokens=count,
             seconds=self._delay,
         )
+
+
+def _covering(tokens: Sequence[str], length: int) -> int:
+    """Return how many tokens it takes to cover that many characters."""
+    ends = accumulate(map(len, tokens), initial=0)
+    return next(count for count, end in enumerate(ends) if end >= length)
 
 
 def request_digest(request: Request) -> str:

@@ -1,0 +1,88 @@
+"""Batches under a budget of tokens, padding counted, that shrink when memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much may be worked on at once; halved for good when memory ran out.
+
+    Attributes:
+        tokens: Most tokens of a batch: its longest item times their number.
+        rows: Most positions of a batch whose logits are computed.
+    """
+
+    tokens: int
+    rows: int
+
+
+def run_batches(
+    items: Sequence[Item],
+    size: Callable[[Item], tuple[int, int]],
+    budget: Budget,
+    work: Callable[[Sequence[Item]], Result],
+) -> Iterator[tuple[Sequence[Item], Result | None]]:
+    """Yield each batch of items, longest first, with its result; None for a single item that is too much for memory.
+
+    Args:
+        items: What to work on, in any order.
+        size: Length of an item, and how many of its positions are read.
+        budget: Changed when memory runs out.
+        work: Does a batch.
+    """
+    waiting = sorted(items, key=lambda item: -size(item)[0])
+    start = 0
+    while start < len(waiting):
+        batch = waiting[start : start + _count(waiting, start, size, budget)]
+        length, rows = size(batch[0])[0] * len(batch), sum(size(item)[1] for item in batch)
+        try:
+            result = work(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not _out_of_memory(error):
+                raise
+            del error
+        else:
+            yield batch, result
+            start += len(batch)
+            continue
+        _free_memory()
+        if len(batch) == 1:
+            yield batch, None
+            start += 1
+        else:
+            budget.tokens, budget.rows = max(1, length // 2), max(1, rows // 2)
+
+
+def _count(items: Sequence[Item], start: int, size: Callable[[Item], tuple[int, int]], budget: Budget) -> int:
+    length, rows, count = max(1, size(items[start])[0]), 0, 0
+    for item in items[start:]:
+        rows += size(item)[1]
+        if count and (length * (count + 1) > budget.tokens or rows > budget.rows):
+            break
+        count += 1
+    return count
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return (
+        isinstance(error, MemoryError)
+        or type(error).__name__ == "OutOfMemoryError"
+        or any(words in str(error) for words in ("out of memory", "not enough memory", "can't allocate memory"))
+    )
+
+
+def _free_memory() -> None:
+    import gc
+
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,209 @@
+"""Requests in, responses out, for a causal language model that is in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
+from harness.models.batching import Budget
+from harness.models.causal_generation import Draw, Drawn, generate
+from harness.models.causal_scoring import ScoredSpan, score_spans
+from harness.models.logit_rows import LogitRows
+from harness.models.tokenized import TextTokenizer, Tokens
+from harness.models.windows import Span, spans
+
+AT_ONCE = 4096
+"""Requests that are tokenized and sorted together."""
+
+NO_MEMORY = "there is not enough memory for this request alone."
+NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
+NOTHING_TO_SCORE = "there is nothing to score: the continuation has no tokens of its own."
+
+Numbered = list[tuple[int, Request]]
+
+
+@dataclass(frozen=True, slots=True)
+class CausalLM:
+    """A causal language model with its tokenizer and limits.
+
+    Attributes:
+        rows: The model.
+        tokenizer: Its tokenizer.
+        window: Most tokens of prompt and completion together; None when unlimited.
+        ends: Tokens that end a text.
+        budget: Limits of a batch.
+    """
+
+    rows: LogitRows
+    tokenizer: TextTokenizer
+    window: int | None
+    ends: frozenset[int]
+    budget: Budget
+
+    def answer(self, requests: Iterable[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
+        """Yield each request's number with its response, as batches are done."""
+        waiting = list(requests)
+        for start in range(0, len(waiting), AT_ONCE):
+            refused, asked = self._refuse(waiting[start : start + AT_ONCE])
+            yield from refused
+            yield from self._score(asked)
+            yield from self._generate(asked)
+
+    def _refuse(self, requests: Numbered) -> tuple[list[tuple[int, Response]], Numbered]:
+        """Split requests into those that cannot be answered, with the reason, and the others."""
+        refused: list[tuple[int, Response]] = []
+        asked: Numbered = []
+        for index, request in requests:
+            reason = self._objection(request)
+            if reason is None:
+                asked.append((index, request))
+            else:
+                refused.append((index, Response(error=reason)))
+        return refused, asked
+
+    def _objection(self, request: Request) -> str | None:
+        if isinstance(request, SequenceRequest):
+            return None
+        try:
+            self.tokenizer.render(request.prompt if isinstance(request, GenerateRequest) else request.context)
+        except ValueError as error:
+            return str(error)
+        if isinstance(request, GenerateRequest):
+            if request.max_tokens < 1 or request.completions < 1:
+                return "max_tokens and completions must be at least 1."
+            if self.window is not None and request.max_tokens >= self.window:
+                return (
+                    f"max_tokens is {request.max_tokens}, and the model's window holds {self.window} with the prompt."
+                )
+        return None
+
+    def _score(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
+        scores = [(index, request) for index, request in requests if isinstance(request, ScoreRequest)]
+        sequences = [(index, request) for index, request in requests if isinstance(request, SequenceRequest)]
+        asked = [*self._pairs(scores), *(self._sequence(index, request) for index, request in sequences)]
+        flat: list[Span[int]] = []
+        owners: list[_Asked] = []
+        for one in asked:
+            if not one.continuation:
+                yield one.index, Response(error=NOTHING_TO_SCORE)
+                continue
+            found, one.truncated = spans(one.context, one.continuation, self.window)
+            one.answers = [None] * len(found)
+            one.first = len(flat)
+            flat += found
+            owners += [one] * len(found)
+        for number, scored in score_spans(self.rows, flat, self.budget, pad=self.tokenizer.prefix):
+            owner = owners[number]
+            owner.answers[number - owner.first] = scored
+            owner.done += 1
+            if owner.done == len(owner.answers):
+                yield owner.index, owner.response()
+
+    def _pairs(self, requests: Sequence[tuple[int, ScoreRequest]]) -> Iterator[_Asked]:
+        texts = [
+            (self.tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
+            for _, request in requests
+        ]
+        for (index, _), (context, continuation) in zip(requests, self.tokenizer.pairs(texts), strict=True):
+            yield _Asked(index, context, continuation)
+
+    def _sequence(self, index: int, request: SequenceRequest) -> _Asked:
+        segments = self.tokenizer.segments(request.segments)
+        ordered = [segments[place] for place in request.order]
+        tokens = tuple(token for segment in ordered for token in segment)
+        return _Asked(index, (self.tokenizer.prefix,), tokens, tuple(map(len, ordered)))
+
+    def _generate(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
+        asked = [(index, request) for index, request in requests if isinstance(request, GenerateRequest)]
+        prompts = self.tokenizer.prompts([request.prompt for _, request in asked])
+        draws: list[Draw] = []
+        writers: list[_Written] = []
+        for (index, request), prompt in zip(asked, prompts, strict=True):
+            room = len(prompt) if self.window is None else self.window - request.max_tokens
+            kept = prompt[-room:]
+            # Greedy completions of one prompt are all the same.
+            count = request.completions if request.temperature > 0 else 1
+            writer = _Written(index, request, len(kept), len(kept) < len(prompt), len(draws), [None] * count)
+            for number in range(count):
+                purpose = f"completion={number}/{self.tokenizer.render(request.prompt)}"
+                draws.append(
+                    Draw(
+                        prompt=kept,
+                        max_tokens=request.max_tokens,
+                        temperature=request.temperature,
+                        stop=request.stop,
+                        purpose=purpose,
+                        seed=request.seed,
+                        top=request.top_logprobs,
+                    )
+                )
+                writers.append(writer)
+        for place, drawn in generate(self.rows, draws, self.tokenizer, self.budget, ends=self.ends):
+            writer = writers[place]
+            writer.answers[place - writer.first] = drawn
+            writer.done += 1
+            if writer.done == len(writer.answers):
+                yield writer.index, writer.response()
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request to score, while its spans come back."""
+
+    index: int
+    context: Tokens
+    continuation: Tokens
+    segment_tokens: tuple[int, ...] = ()
+    truncated: bool = False
+    first: int = 0
+    done: int = 0
+    answers: list[ScoredSpan | None] = field(default_factory=list)
+
+    def response(self) -> Response:
+        scored = [answer for answer in self.answers if answer is not None]
+        logprobs = tuple(logprob for answer in scored for logprob in answer.logprobs)
+        if len(scored) < len(self.answers):
+            return Response(error=NO_MEMORY)
+        if any(math.isnan(logprob) for logprob in logprobs):
+            return Response(error=NO_NUMBERS)
+        return Response(
+            logprobs=logprobs,
+            segment_tokens=self.segment_tokens,
+            greedy=None if self.segment_tokens else all(answer.greedy for answer in scored),
+            prompt_tokens=len(self.context),
+            completion_tokens=len(self.continuation),
+            seconds=sum(answer.seconds for answer in scored),
+            truncated=self.truncated,
+        )
+
+
+@dataclass(slots=True)
+class _Written:
+    """A request to generate, while its completions come back."""
+
+    index: int
+    request: GenerateRequest
+    prompt_tokens: int
+    truncated: bool
+    first: int
+    answers: list[Drawn | None]
+    done: int = 0
+
+    def response(self) -> Response:
+        drawn = [answer for answer in self.answers if answer is not None]
+        if len(drawn) < len(self.answers):
+            return Response(error=NO_MEMORY)
+        if any(math.isnan(answer.completion.logprob or 0.0) for answer in drawn):
+            return Response(error=NO_NUMBERS)
+        completions = tuple(answer.completion for answer in drawn)
+        return Response(
+            completions=completions
+            if len(drawn) == self.request.completions
+            else completions * self.request.completions,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=sum(completion.tokens or 0 for completion in completions),
+            seconds=sum(answer.seconds for answer in drawn),
+            truncated=self.truncated,
+        )

@@ -1,0 +1,123 @@
+"""Log-probabilities of tokens under a causal language model, computed only where they are read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.models.batching import Budget, run_batches
+from harness.models.logit_rows import LogitRows
+from harness.models.tokenized import Tokens
+from harness.models.windows import Span
+
+if TYPE_CHECKING:
+    import torch
+
+FLOAT32_ROWS = 2**26
+"""Most logits that are held in float32 at once (256 MB)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSpan:
+    """A span's answer.
+
+    Attributes:
+        logprobs: Natural log-probability of each scored token.
+        greedy: Whether each was the model's first choice.
+        seconds: The span's share of its batch's wall time.
+    """
+
+    logprobs: tuple[float, ...]
+    greedy: bool
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Row:
+    """Tokens that are read once, and the spans that share them: they differ in the last token, which is not read."""
+
+    tokens: Tokens
+    spans: list[int] = field(default_factory=list)
+    reads: int = 0
+
+
+def score_spans(
+    rows: LogitRows, spans: Sequence[Span[int]], budget: Budget, *, pad: int
+) -> Iterator[tuple[int, ScoredSpan | None]]:
+    """Yield each span's index with its log-probabilities, batch by batch; None where memory does not suffice.
+
+    Padding stands on the right and needs no mask: in a causal model nothing reads what comes after it.
+
+    Args:
+        rows: The model.
+        spans: What to score.
+        budget: Limits of a batch.
+        pad: Any valid token.
+    """
+    different: dict[Tokens, _Row] = {}
+    for index, span in enumerate(spans):
+        tokens = span.tokens[:-1]
+        row = different.setdefault(tokens, _Row(tokens))
+        row.spans.append(index)
+        row.reads = max(row.reads, span.scored)
+
+    def work(batch: Sequence[_Row]) -> list[tuple[int, ScoredSpan]]:
+        return _score_batch(rows, spans, batch, pad)
+
+    sized = run_batches(list(different.values()), lambda row: (len(row.tokens), row.reads), budget, work)
+    for batch, scored in sized:
+        if scored is None:
+            yield from ((index, None) for row in batch for index in row.spans)
+        else:
+            yield from scored
+
+
+def _score_batch(
+    rows: LogitRows, spans: Sequence[Span[int]], batch: Sequence[_Row], pad: int
+) -> list[tuple[int, ScoredSpan]]:
+    import torch
+
+    started = time.perf_counter()
+    device = rows.model.device
+    width = max(len(row.tokens) for row in batch)
+    tokens = torch.tensor([[*row.tokens, *[pad] * (width - len(row.tokens))] for row in batch], device=device)
+    where = [
+        (number, position)
+        for number, row in enumerate(batch)
+        for position in range(len(row.tokens) - row.reads, len(row.tokens))
+    ]
+    read: list[int] = []
+    targets: list[int] = []
+    order: list[int] = []
+    end = 0
+    for row in batch:
+        end += row.reads
+        for index in row.spans:
+            scored = spans[index].scored
+            read += range(end - scored, end)
+            targets += spans[index].tokens[-scored:]
+            order.append(index)
+    places = torch.tensor(where, device=device).T
+    with torch.inference_mode():
+        logits, _ = rows(tokens, places[0], places[1], use_cache=False)
+        logprobs, first = _logprobs(logits, torch.tensor(read, device=device), torch.tensor(targets, device=device))
+        answers = torch.stack([logprobs, first.float()]).cpu().tolist()
+    seconds = (time.perf_counter() - started) / len(order)
+    found, start = [], 0
+    for index in order:
+        end = start + spans[index].scored
+        found.append((index, ScoredSpan(tuple(answers[0][start:end]), all(answers[1][start:end]), seconds)))
+        start = end
+    return found
+
+
+def _logprobs(logits: torch.Tensor, read: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return each target's log-probability, ``logit - logsumexp(logits)`` in float32, and whether it is the argmax."""
+    import torch
+
+    parts = torch.split(logits, max(1, FLOAT32_ROWS // logits.shape[-1]))
+    norms = torch.cat([part.float().logsumexp(-1) for part in parts])
+    first = torch.cat([part.argmax(-1) for part in parts])
+    return logits[read, targets].float() - norms[read], first[read] == targets

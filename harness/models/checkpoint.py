@@ -1,0 +1,227 @@
+"""Finding a transformers checkpoint, by folder or Hub name, and saying exactly which one it is."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import ModelError
+
+INSTALL = "pip install 'holistic-harness[hf]'"
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+ANSWER_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer*",
+    "vocab*",
+    "merges.txt",
+    "added_tokens.json",
+    "special_tokens_map.json",
+    "chat_template*",
+    "*.safetensors",
+    "pytorch_model*.bin",
+    "*.index.json",
+    "*.model",
+    "*.tiktoken",
+    "*.py",
+)
+"""Files of a checkpoint's folder that can change an answer; notes, logs and optimizer states cannot."""
+
+_digests: dict[tuple[str, int, int], str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint that exists, as far as could be checked without reading it.
+
+    Attributes:
+        name: The identifier as the user wrote it.
+        location: A folder, or a name on the Hub.
+        local: Whether it is a folder.
+        revision: The Hub revision that was asked for.
+        remote_code: Whether the user allows code that comes with the checkpoint to run.
+    """
+
+    name: str
+    location: str
+    local: bool
+    revision: str | None
+    remote_code: bool
+
+
+def find_checkpoint(name: str, revision: str | None, remote_code: bool) -> Checkpoint:
+    """Return the checkpoint that an identifier names; a folder goes before a Hub name. Nothing is downloaded.
+
+    Raises:
+        ModelError: The folder does not exist or holds no checkpoint, or the name cannot be one on the Hub.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(
+                f"hf:{name}: the folder has no config.json, so it is no transformers checkpoint. "
+                "It needs what save_pretrained of a model and of its tokenizer write."
+            )
+        if revision is not None:
+            raise ModelError(f"hf:{name}: a folder has no revision; 'revision: {revision}' is for names on the Hub.")
+        return Checkpoint(name, str(path), True, None, remote_code)
+    if path.exists():
+        raise ModelError(f"hf:{name}: this is a file; name the folder that holds config.json and the weights.")
+    if name.startswith((".", "/", "~")) or HUB_NAME.fullmatch(name) is None:
+        raise ModelError(
+            f"hf:{name}: there is no such folder. Name a folder that holds a transformers checkpoint, "
+            "or a model on the Hub, for example hf:openai-community/gpt2."
+        )
+    return Checkpoint(name, name, False, revision, remote_code)
+
+
+def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
+    """Return a Hub checkpoint with its revision resolved to a commit, from the Hub or else from the local cache.
+
+    Raises:
+        ModelError: The Hub has no such model or revision, or it cannot be reached and the cache does not have it.
+    """
+    if checkpoint.local:
+        return checkpoint
+    with _installed():
+        from huggingface_hub import HfApi, try_to_load_from_cache
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+    name, revision = checkpoint.location, checkpoint.revision
+    here = f"hf:{checkpoint.name}"
+    try:
+        commit = HfApi().model_info(name, revision=revision, timeout=10).sha
+    except GatedRepoError:
+        raise ModelError(
+            f"{here}: the model is gated. Accept its terms at https://huggingface.co/{name} and log in "
+            "with `hf auth login`, or name a folder with a copy."
+        ) from None
+    except RevisionNotFoundError:
+        raise ModelError(f"{here}: the Hub has the model, but no revision {revision!r}.") from None
+    except RepositoryNotFoundError:
+        raise ModelError(
+            f"{here}: there is no such folder, and no such public model on the Hub. Check the spelling; "
+            "a private model needs `hf auth login`."
+        ) from None
+    except Exception as error:
+        cached = try_to_load_from_cache(name, "config.json", revision=revision)
+        if not isinstance(cached, str):
+            raise ModelError(
+                f"{here}: there is no such folder, and the Hub cannot be reached ({_first_line(error)}). "
+                f"Where there is a network, `hf download {name} --local-dir {name.rpartition('/')[2]}` makes a folder; "
+                f"copy it here and name it: hf:./{name.rpartition('/')[2]}."
+            ) from None
+        commit = Path(cached).parent.name
+    return Checkpoint(checkpoint.name, name, False, commit, checkpoint.remote_code)
+
+
+def checkpoint_digest(checkpoint: Checkpoint) -> str:
+    """Return the sha256 over names and contents of a folder's files that can change an answer."""
+    total = hashlib.sha256()
+    for file in _answer_files(Path(checkpoint.location)):
+        total.update(f"{file.name}\0{_file_digest(file)}\n".encode())
+    return total.hexdigest()
+
+
+def load_config(checkpoint: Checkpoint) -> Any:
+    """Return the checkpoint's transformers configuration.
+
+    Raises:
+        ModelError: It cannot be read.
+    """
+    from_pretrained = _auto_class("AutoConfig").from_pretrained
+    return _load(checkpoint, "configuration", from_pretrained)
+
+
+def load_tokenizer(checkpoint: Checkpoint) -> Any:
+    """Return the checkpoint's tokenizer.
+
+    Raises:
+        ModelError: It has none, or it cannot be read.
+    """
+    return _load(checkpoint, "tokenizer", _auto_class("AutoTokenizer").from_pretrained)
+
+
+def load_weights(checkpoint: Checkpoint, dtype: str) -> Any:
+    """Return the checkpoint as a causal language model in evaluation mode, on the CPU.
+
+    Raises:
+        ModelError: The weights are missing, incomplete or not those of a causal language model.
+    """
+    load = _auto_class("AutoModelForCausalLM").from_pretrained
+    _silence_progress()
+    model, info = _load(checkpoint, "weights", load, dtype=dtype, output_loading_info=True)
+    missing = sorted(info.get("missing_keys", ()))
+    if missing:
+        shown = ", ".join(missing[:3])
+        raise ModelError(
+            f"hf:{checkpoint.name}: the checkpoint lacks {len(missing)} of the model's weights ({shown}…), "
+            "which would be filled with random numbers. Is it a language model with its output layer?"
+        )
+    return model.eval()
+
+
+def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options: Any) -> Any:
+    try:
+        return load(
+            checkpoint.location, revision=checkpoint.revision, trust_remote_code=checkpoint.remote_code, **options
+        )
+    except ImportError as error:
+        raise ModelError(f"hf:{checkpoint.name}: its {what} needs another package: {_first_line(error)}") from error
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        if "trust_remote_code" in str(error):
+            raise ModelError(
+                f"hf:{checkpoint.name}: the checkpoint brings Python code of its own, which is not run unless "
+                "you say so. If you trust it, write {name: " + f'"hf:{checkpoint.name}"' + ", trust_remote_code: true}."
+            ) from None
+        raise ModelError(f"hf:{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
+    except Exception as error:
+        if type(error).__module__.startswith(("safetensors", "tokenizers")) or type(error) is Exception:
+            raise ModelError(f"hf:{checkpoint.name}: its {what} is damaged: {_first_line(error)}") from error
+        raise
+
+
+def _silence_progress() -> None:
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+def _auto_class(name: str) -> Any:
+    with _installed():
+        import torch  # noqa: F401 - transformers imports without it, and fails later and less clearly
+        import transformers
+    return getattr(transformers, name)
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ModelError(f"hf: models need torch and transformers ({error}): {INSTALL}") from error
+
+
+def _answer_files(folder: Path) -> list[Path]:
+    files = (file for file in folder.iterdir() if file.is_file())
+    return sorted(file for file in files if any(fnmatch.fnmatch(file.name, pattern) for pattern in ANSWER_FILES))
+
+
+def _file_digest(file: Path) -> str:
+    status = file.stat()
+    key = (str(file.resolve()), status.st_size, status.st_mtime_ns)
+    if key not in _digests:
+        with file.open("rb") as stream:
+            _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
+    return _digests[key]
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

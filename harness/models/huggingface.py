@@ -1,0 +1,217 @@
+"""Any causal language model that transformers can load, by folder or Hub name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from harness import GenerateRequest, Model, ModelError, Prompt, Request, Response, SequenceRequest, backend
+from harness.models.batching import Budget
+from harness.models.causal_lm import CausalLM
+from harness.models.checkpoint import (
+    Checkpoint,
+    checkpoint_digest,
+    find_checkpoint,
+    load_config,
+    load_tokenizer,
+    load_weights,
+    resolve_commit,
+)
+from harness.models.logit_rows import LogitRows
+from harness.models.tokenized import TextTokenizer
+
+BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
+"""Tokens of a batch, by kind of device, unless the user says otherwise."""
+
+LOGITS = 2**28
+"""Most logits that one batch computes: half a gigabyte in 16 bits."""
+
+
+@backend("hf", source="Wolf et al. 2020, https://aclanthology.org/2020.emnlp-demos.6")
+class HuggingFaceModel(Model):
+    """A causal language model from a folder or the Hugging Face Hub: ``hf:./my-checkpoint``, ``hf:org/name``.
+
+    Log-likelihoods are those of lm-evaluation-harness on the same checkpoint and text. No answer depends on what else
+    is in the batch.
+
+    Args:
+        identifier: A folder, or a name on the Hub.
+        revision: Branch, tag or commit on the Hub.
+        dtype: Precision of the weights; ``auto`` is the checkpoint's own.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        trust_remote_code: Whether Python code that comes with the checkpoint may run.
+        max_batch_tokens: Most tokens of a batch, padding counted; None for a default that fits the device.
+        chat: Whether conversations go through the tokenizer's chat template; None where it has one.
+    """
+
+    answers = frozenset({"generate", "score"})
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        revision: str | None = None,
+        dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+        device: str = "auto",
+        trust_remote_code: bool = False,
+        max_batch_tokens: int | None = None,
+        chat: bool | None = None,
+    ) -> None:
+        if max_batch_tokens is not None and max_batch_tokens < 1:
+            raise ModelError(f"hf:{identifier}: max_batch_tokens is {max_batch_tokens}; it must be at least 1.")
+        self._found = find_checkpoint(identifier, revision, trust_remote_code)
+        self._dtype = dtype
+        self._device = device
+        self._max_batch_tokens = max_batch_tokens
+        self._wants_chat = chat
+        self._model: CausalLM | None = None
+
+    @property
+    def window(self) -> int | None:
+        return self._window
+
+    @property
+    def chat(self) -> bool:
+        if self._wants_chat is None:
+            return getattr(self._raw_tokenizer, "chat_template", None) is not None
+        return self._wants_chat
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        import torch
+        import transformers
+
+        template = getattr(self._raw_tokenizer, "chat_template", None)
+        return {
+            "backend": "hf",
+            "checkpoint": checkpoint_digest(self._checkpoint)
+            if self._checkpoint.local
+            else f"{self._checkpoint.location}@{self._checkpoint.revision}",
+            "dtype": self._precision,
+            "chat_template": hashlib.sha256(repr(template).encode()).hexdigest() if self.chat else None,
+            "transformers": transformers.__version__.partition(".")[0],
+            "torch": torch.__version__.partition(".")[0],
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        config = self._config
+        known: dict[str, Any] = {
+            "architecture": (getattr(config, "architectures", None) or [config.model_type])[0],
+            "vocabulary": config.get_text_config().vocab_size,
+            "window": self.window,
+            "dtype": self._precision,
+            "revision": self._checkpoint.revision,
+        }
+        if self._model is not None:
+            known["parameters"] = self._model.rows.model.num_parameters()
+        return known
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        try:
+            return self._tokenizer.count(prompt)
+        except ValueError as error:
+            raise ModelError(f"hf:{self._found.name}: {error}") from error
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return self._tokenizer.truncate(text, tokens)
+
+    def close(self) -> None:
+        self._model = None
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        asked = []
+        for index, request in enumerate(requests):
+            if isinstance(_prompt_of(request), str) or self.chat:
+                asked.append((index, request))
+            else:
+                yield index, Response(error=f"hf:{self._found.name} has no chat template for a conversation.")
+        if asked:
+            if self._model is None:
+                self._model = self._load()
+            yield from self._model.answer(asked)
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        return resolve_commit(self._found)
+
+    @cached_property
+    def _config(self) -> Any:
+        return load_config(self._checkpoint)
+
+    @cached_property
+    def _raw_tokenizer(self) -> Any:
+        return load_tokenizer(self._checkpoint)
+
+    @cached_property
+    def _tokenizer(self) -> TextTokenizer:
+        raw = self._raw_tokenizer
+        prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
+        if prefix is None:
+            raise ModelError(
+                f"hf:{self._found.name}: its tokenizer has no beginning-of-text and no end-of-text token; "
+                "set bos_token or eos_token in tokenizer_config.json."
+            )
+        return TextTokenizer(raw, prefix)
+
+    @cached_property
+    def _window(self) -> int | None:
+        return _positions(self._config, self._raw_tokenizer)
+
+    @cached_property
+    def _precision(self) -> str:
+        if self._dtype != "auto":
+            return self._dtype
+        return str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch.")
+
+    def _load(self) -> CausalLM:
+        import torch
+
+        name = f"hf:{self._found.name}"
+        device = _best_device() if self._device == "auto" else self._device
+        weights = load_weights(self._checkpoint, self._precision)
+        try:
+            kind = torch.device(device).type
+            weights = weights.to(device)
+        except (RuntimeError, AssertionError) as error:
+            raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
+        vocabulary = self._config.get_text_config().vocab_size
+        tokens = self._max_batch_tokens or BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
+        return CausalLM(
+            rows=LogitRows(weights),
+            tokenizer=self._tokenizer,
+            window=self.window,
+            ends=_end_tokens(weights, self._raw_tokenizer),
+            budget=Budget(tokens, max(1, LOGITS // vocabulary)),
+        )
+
+
+def _prompt_of(request: Request) -> Prompt:
+    if isinstance(request, SequenceRequest):
+        return ""
+    return request.prompt if isinstance(request, GenerateRequest) else request.context
+
+
+def _positions(config: Any, tokenizer: Any) -> int | None:
+    """Return the text model's number of positions, else the tokenizer's limit; None where neither says."""
+    text = config.get_text_config()
+    for name in ("n_positions", "max_position_embeddings", "n_ctx"):
+        if getattr(text, name, None) is not None:
+            return int(getattr(text, name))
+    limit = getattr(tokenizer, "model_max_length", None)
+    # transformers writes 10^30 where a tokenizer has no limit.
+    return int(limit) if limit is not None and limit < 1e12 else None
+
+
+def _best_device() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    declared = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    listed = declared if isinstance(declared, list | tuple) else [declared]
+    return frozenset(int(token) for token in (*listed, tokenizer.eos_token_id) if token is not None)
