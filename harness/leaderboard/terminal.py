@@ -16,7 +16,7 @@ from harness.leaderboard.aggregate import Board, Row
 from harness.leaderboard.visible import brief
 
 MODEL_WIDTH = 36
-GAP = 2
+GAP = 3  # one space of padding on either side, and the box's separator
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,12 @@ class _Strip:
     header: Text
     cells: Sequence[Text]
     justify: Literal["left", "right"] = "right"
+    limit: int | None = None
 
     @property
     def width(self) -> int:
-        return max(line.cell_len for text in (self.header, *self.cells) for line in text.split() or [Text()])
+        widest = max(line.cell_len for text in (self.header, *self.cells) for line in text.split() or [Text()])
+        return widest if self.limit is None else min(widest, self.limit)
 
 
 def printed(board: Board, width: int) -> Iterator[RenderableType]:
@@ -41,13 +43,13 @@ def printed(board: Board, width: int) -> Iterator[RenderableType]:
         yield Text(wording.NOTHING)
         return
     for strips in _packed(board, width):
-        table = Table(box=SIMPLE_HEAD, padding=(0, GAP // 2), pad_edge=False, header_style="")
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False, header_style="")
         for strip in strips:
-            limit = MODEL_WIDTH if strip.justify == "left" else None
-            table.add_column(strip.header, justify=strip.justify, overflow="fold", max_width=limit)
+            table.add_column(strip.header, justify=strip.justify, overflow="fold", max_width=strip.limit)
         for cells in zip(*(strip.cells for strip in strips), strict=True):
             table.add_row(*cells)
         yield table
+        yield Text()
     yield from _footnotes(board)
 
 
@@ -56,7 +58,7 @@ def _packed(board: Board, width: int) -> Iterator[list[_Strip]]:
     models = _models(board)
     table = [*_rank(board), models, *_win_rate(board)]
     for strip in _columns(board):
-        used = sum(min(s.width, MODEL_WIDTH) + GAP for s in table)
+        used = sum(placed.width + GAP for placed in table)
         if len(table) > 1 and used + strip.width > width:
             yield table
             table = [models]
@@ -65,7 +67,7 @@ def _packed(board: Board, width: int) -> Iterator[list[_Strip]]:
 
 
 def _models(board: Board) -> _Strip:
-    return _Strip(Text("model", "bold"), [Text(brief(row.model)) for row in board.rows], "left")
+    return _Strip(Text("model", "bold"), [Text(brief(row.model)) for row in board.rows], "left", MODEL_WIDTH)
 
 
 def _rank(board: Board) -> list[_Strip]:

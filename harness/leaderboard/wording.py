@@ -61,9 +61,7 @@ class Footnotes:
 def number(value: float) -> str:
     """Return a number with about three significant digits."""
     size = abs(value)
-    if value == 0:
-        return "0"
-    if not math.isfinite(value) or size < 5e-4 or size >= 1e6:
+    if not math.isfinite(value) or 0 < size < 5e-4 or size >= 1e6:
         return f"{value:.2g}"
     return f"{value:.{_decimals(value)}f}"
 

@@ -95,10 +95,11 @@ def test_the_best_of_a_column_is_bold(board: Board) -> None:
         (0.5, 0.4, 0.6, "0.500 ±0.100"),
         (0.5, 0.4, 0.9, "0.500 [0.400, 0.900]"),
         (0.5, None, None, "0.500"),
-        (1.0, 1.0, 1.0, "1.000 ±0"),
+        (1.0, 1.0, 1.0, "1.000 ±0.000"),
         (-2.5, -3.0, -2.0, "-2.500 ±0.500"),
         (12.344, 12.0, 12.688, "12.34 ±0.34"),
         (12.5, 12.499, 12.501, "12.50 ±0.001"),
+        (0.0, 0.0, 0.0, "0.000 ±0.000"),
         (1234.5, None, None, "1234.5"),
         (1.5e-7, 1e-8, 1e-6, "1.5e-07 [1e-08, 1e-06]"),
         (3e9, None, None, "3e+09"),
@@ -140,6 +141,14 @@ def test_columns_that_do_not_fit_go_to_further_tables(make_run: Any) -> None:
     tables = [line for line in lines if "hf:a" in line.split()[:2]]
     assert len(tables) > 2
     assert all("0.500" in line for line in tables)
+
+
+def test_a_column_is_printed_only_where_it_fits_unfolded(make_run: Any) -> None:
+    board = build_board([make_run("hf:a", "s", 0.5, metric="multiple_choice_accuracy"), make_run("hf:a", "t", 0.5)])
+    for width in range(46, 120):
+        file = io.StringIO()
+        show(board, Console(file=file, width=width))
+        assert "multiple_choice_accuracy ↑" in file.getvalue(), width
 
 
 @pytest.mark.parametrize("width", [1, 10, 20, 40])
