@@ -155,6 +155,8 @@ class _Files(Data):
 
     def missing(self, split: str | None = None) -> DataError:
         """Return the error that no data, or not those of a split, are there."""
+        if not self.alternatives:
+            return DataError(f"{self.name}: the data are not in local files.")
         wanted = [self.alternatives[split]] if split else list(self.alternatives.values())
         parts = list(dict.fromkeys(part for alternatives in wanted for part in alternatives))
         what = f"no data for split {split!r}" if split else "no data"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class HubData(Data):
         name: The scenario's name, for messages.
         hub: The data set, with its templates filled in.
         files: The local data folder, which does not have the data set itself.
+        looked_for: What was looked for there in vain, for messages.
 
     Raises:
         DataError: The revision is no commit, or the extra ``hub`` is not installed.
@@ -31,6 +33,8 @@ class HubData(Data):
 
     def __init__(self, name: str, hub: HubSource, files: Data, looked_for: str) -> None:
         self.name, self.hub, self.files, self.looked_for = name, hub, files, looked_for
+        self._builder: Any = None
+        self._tables: dict[str, Any] = {}
         self.label = f"{hub.path}{f'/{hub.config}' if hub.config else ''}@{hub.revision[:12]}"
         if not _COMMIT.fullmatch(hub.revision):
             raise DataError(
@@ -44,8 +48,7 @@ class HubData(Data):
         theirs = self.hub.splits.get(str(split))
         if theirs is None:
             return
-        table = self._load(theirs)
-        for number, values in enumerate(table, start=1):
+        for number, values in enumerate(self._table(theirs), start=1):
             yield Row(values, file=f"{self.label} {theirs}", number=number)
 
     def provenance(self) -> dict[str, Any]:
@@ -61,13 +64,43 @@ class HubData(Data):
     def read(self, relative: str) -> Iterator[Row]:
         return self.files.read(relative)
 
-    def _load(self, split: str) -> Any:
-        import datasets
+    def _table(self, split: str) -> Any:
+        if split not in self._tables:
+            try:
+                builder = self._prepared()
+                if split not in builder.info.splits:
+                    raise ValueError(f"it has no split {split!r}, only {', '.join(builder.info.splits)}")
+                self._tables[split] = builder.as_dataset(split=split)
+            except Exception as error:  # whatever the network, the Hub, its files or its readers raise
+                reason = " ".join(str(error).split())[:500] or type(error).__name__
+                tried = f"{self.looked_for} Then tried {self.label} on the Hub: {reason.rstrip('.')}."
+                raise DataError(f"{tried} Without network, bring the data into the data folder.") from error
+        return self._tables[split]
 
-        try:
-            return datasets.load_dataset(self.hub.path, self.hub.config, split=split, revision=self.hub.revision)
-        except Exception as error:  # whatever the network, the Hub, its files or the data set's builder raise
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise DataError(
-                f"{self.looked_for} Tried the Hub's {self.label}, split {split!r}, which failed: {reason[:500]}"
-            ) from error
+    def _prepared(self) -> Any:
+        if self._builder is None:
+            import datasets
+
+            hub = self.hub
+            builder = datasets.load_dataset_builder(hub.path, hub.config, revision=hub.revision)
+            if builder.hash != hub.revision:
+                # Where it cannot reach the Hub, datasets takes whatever revision it has in its cache.
+                raise ValueError(f"the Hub cannot be reached, and the cache has another revision, {builder.hash[:12]}")
+            with _no_progress_bars():
+                builder.download_and_prepare()
+            self._builder = builder
+        return self._builder
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Keep the library's progress bars from drawing over the harness's own."""
+    import datasets
+
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()

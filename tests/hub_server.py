@@ -27,7 +27,7 @@ class Repository:
 class HubServer:
     """What the server holds, and which requests it got (``GET /path``)."""
 
-    repositories: dict[tuple[str, str], Repository] = field(default_factory=dict)
+    repositories: dict[tuple[str, str], dict[str, Repository]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     port: int = 0
 
@@ -40,7 +40,7 @@ class HubServer:
         """Publish a repository (``datasets`` or ``models``) and return its commit."""
         listing = "".join(f"{path} {hashlib.sha1(content).hexdigest()}\n" for path, content in sorted(files.items()))  # noqa: S324
         commit = hashlib.sha1(f"{kind}/{name}\n{listing}".encode()).hexdigest()  # noqa: S324 - commits are SHA-1
-        self.repositories[kind, name] = Repository(kind, name, dict(files), commit)
+        self.repositories.setdefault((kind, name), {})[commit] = Repository(kind, name, dict(files), commit)
         return commit
 
     def answer(self, method: str, target: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -52,10 +52,11 @@ class HubServer:
         kind, path = ("datasets", path.removeprefix("datasets/")) if path.startswith("datasets/") else ("models", path)
         name, separator, rest = path.partition("/resolve/")
         revision, _, file = rest.partition("/")
-        repository = self.repositories.get((kind, name))
-        if not separator or repository is None:
+        commits = self.repositories.get((kind, name))
+        if not separator or commits is None:
             return _missing("RepoNotFound")
-        if revision not in {repository.commit, "main"}:
+        repository = _at(commits, revision)
+        if repository is None:
             return _missing("RevisionNotFound")
         headers = {"X-Repo-Commit": repository.commit, "Accept-Ranges": "bytes"}
         if file not in repository.files:
@@ -66,11 +67,12 @@ class HubServer:
 
     def _api(self, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
         kind, _, path = path.partition("/")
-        for (known, name), repository in self.repositories.items():
+        for (known, name), commits in self.repositories.items():
             if known == kind and (path == name or path.startswith(name + "/")):
                 action, _, rest = path.removeprefix(name).strip("/").partition("/")
                 revision, _, folder = rest.partition("/")
-                if action and revision not in {repository.commit, "main"}:
+                repository = _at(commits, revision or "main")
+                if repository is None:
                     return _missing("RevisionNotFound")
                 return _describe(repository, action, folder, body)
         return _missing("RepoNotFound")
@@ -118,11 +120,17 @@ def serve_hub() -> Iterator[HubServer]:
         thread.join()
 
 
+def _at(commits: Mapping[str, Repository], revision: str) -> Repository | None:
+    return list(commits.values())[-1] if revision == "main" else commits.get(revision)
+
+
 def _describe(repository: Repository, action: str, folder: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
     files = repository.files
     if action in {"", "revision"}:
         siblings = [{"rfilename": path} for path in files]
-        return _json({"id": repository.name, "sha": repository.commit, "private": False, "tags": [], "siblings": siblings})
+        return _json(
+            {"id": repository.name, "sha": repository.commit, "private": False, "tags": [], "siblings": siblings}
+        )
     if action == "tree":
         inside = [path for path in files if not folder or path.startswith(folder + "/")]
         if folder and not inside:
@@ -143,5 +151,5 @@ def _json(value: Any) -> tuple[int, dict[str, str], bytes]:
     return 200, {"Content-Type": "application/json"}, json.dumps(value).encode()
 
 
-def _missing(code: str, headers: Mapping[str, str] = {}) -> tuple[int, dict[str, str], bytes]:  # noqa: B006
+def _missing(code: str, headers: Mapping[str, str] = {}) -> tuple[int, dict[str, str], bytes]:
     return 404, {**headers, "X-Error-Code": code, "X-Error-Message": code}, b""
