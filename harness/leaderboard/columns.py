@@ -20,6 +20,7 @@ from harness.specs import Component, RunSpec
 # No scenario's parameters ask for another of these: they separate columns whenever they vary.
 NEVER_BY_SCENARIO = frozenset({"seed", "max_eval_instances"})
 VARIES = "varies by run"
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def group_runs(runs: Iterable[RunRecord], *, pool: bool = True) -> list[Group]:
 
 def canonical(value: Any) -> str:
     """Return a value as JSON, equal for equal values."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return _ENCODER.encode(value)
 
 
 def run_settings(spec: RunSpec) -> dict[str, Any]:
