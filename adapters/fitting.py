@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from adapters.prompt import PromptWriter, Question
 from harness import HarnessError, Prompt, Tokenization
@@ -81,11 +82,13 @@ class PromptFitter:
             HarnessError: A prompt does not fit even without examples and input.
         """
         examples = len(self._ids)
-        if self._window is not None and not all(self._surely_fits(question, answers) for question in questions):
-            budget = self._window - self._reserve(answers)
-            examples = min(self._most_examples(question, budget) for question in questions)
-            if examples < 0:
-                return self._cut(questions, budget, instance)
+        if self._window is not None:
+            longest = max(map(_bytes, answers), default=self._max_tokens)
+            if not all(self._surely_fits(question, examples, self._window - longest) for question in questions):
+                budget = self._window - self._reserve(answers)
+                examples = min(self._most_examples(question, budget) for question in questions)
+                if examples < 0:
+                    return self._cut(questions, budget, instance)
         prompts = tuple(self._writer.write(question, examples) for question in questions)
         return Fitted(prompts, self._ids[:examples], len(self._ids) - examples, truncated=False)
 
@@ -98,15 +101,15 @@ class PromptFitter:
         """Return the prompt of a question that is known to be short, without examples."""
         return self._writer.write(question, 0)
 
-    def _surely_fits(self, question: Question, answers: Sequence[str]) -> bool:
-        if self._window is None or not self._adds_up:
-            return self._window is None
-        answer = max((_bytes(answer) for answer in answers), default=self._max_tokens)
-        return self._head(len(self._ids)) + _bytes(str(question)) + answer + SLACK <= self._window
+    def _surely_fits(self, question: Question, examples: int, budget: int) -> bool:
+        """Return whether the bytes alone tell that a prompt fits."""
+        return self._adds_up and self._head(examples) + _bytes(str(question)) + SLACK <= budget
 
     def _most_examples(self, question: Question, budget: int) -> int:
         """Return how many examples fit beside the question; -1 if the question alone is too long."""
-        own = self._count(self._writer.write_alone(question)) - self._count(self._writer.write_alone(EMPTY))
+        if self._surely_fits(question, len(self._ids), budget):
+            return len(self._ids)
+        own = self._count(self._writer.write_alone(question)) - self._empty
         for examples in range(len(self._ids), -1, -1):
             if self._adds_up:
                 spare = budget - self._head(examples) - own
@@ -125,8 +128,7 @@ class PromptFitter:
 
     def _cut_one(self, question: Question, budget: int, instance: str) -> Question:
         """Return the question with the longest beginning of its text that fits without examples."""
-        total = self._count(self._writer.write(question, 0))
-        if total <= budget:
+        if self._surely_fits(question, 0, budget) or self._count(self._writer.write(question, 0)) <= budget:
             return question
         shortest = self._count(self._writer.write(question.cut_to(""), 0))
         if shortest > budget:
@@ -143,6 +145,10 @@ class PromptFitter:
                 return cut
             room -= excess
         return question.cut_to("")
+
+    @cached_property
+    def _empty(self) -> int:
+        return self._count(self._writer.write_alone(EMPTY))
 
     def _head(self, examples: int) -> int:
         if examples not in self._head_tokens:
