@@ -63,7 +63,7 @@ def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, finding
         return None
     # In the sweep it stands where the scenario does.
     settings = {key: Setting(setting.value, path, origin=origin) for key, setting in written.arguments.items()}
-    return Written(written.name, settings, path, origin)
+    return Written(written.name, settings, path, origin=origin)
 
 
 def resolve_adapter(

@@ -213,7 +213,7 @@ def _scenario(written: Written, context: Context) -> Plugin | None:
     if path not in context.scenario_files:
         context.scenario_files[path] = None
         if not path.is_file():
-            context.findings.add(written.path, f"there is no scenario file {path}.")
+            context.findings.add(written.name_path, f"there is no scenario file {path}.")
             return None
         try:
             plugin = load_scenario_file(path)
@@ -225,7 +225,7 @@ def _scenario(written: Written, context: Context) -> Plugin | None:
     found = context.scenario_files[path]
     # By its name, so that one that is registered twice is refused.
     return found and find_plugin(
-        Kind.SCENARIO, Written(found.name, {}, written.path), context.registry, context.findings
+        Kind.SCENARIO, Written(found.name, {}, written.path, written.key), context.registry, context.findings
     )
 
 
@@ -248,7 +248,7 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
             texts[key] = setting.value
         else:
             arguments[key] = setting
-    return Written(written.name, arguments, written.path), run_settings(texts)
+    return Written(written.name, arguments, written.path, written.key), run_settings(texts)
 
 
 def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> Sequence[Component] | None:
@@ -290,7 +290,7 @@ def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Cont
     known = settings_of(method.name, context.registry)
     inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
     layers = (inherited, _known(defaults.settings, known), entry.settings)
-    yield from resolve_adapter(plugin, layers, method.path, context.findings)
+    yield from resolve_adapter(plugin, layers, (*entry.path, "adapter"), context.findings)
 
 
 def _known(settings: Mapping[str, Setting], names: frozenset[str]) -> Mapping[str, Setting]:

@@ -42,13 +42,13 @@ def find_plugin(kind: Kind, written: Written, registry: Registry, findings: Find
         try:
             return registry.get(kind, written.name)
         except PluginError as error:
-            findings.add(written.path, str(error))
+            findings.add(written.name_path, str(error))
             return None
     hint = did_you_mean(written.name, registry.names(kind))
     broken = [str(problem) for problem in registry.problems if written.name and written.name in str(problem)]
     if broken:
         hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
-    findings.add(written.path, f"there is no {kind} named {shown(written.name)}{_by(written.origin)}.", hint)
+    findings.add(written.name_path, f"there is no {kind} named {shown(written.name)}{_by(written.origin)}.", hint)
     return None
 
 
@@ -173,16 +173,16 @@ def _backend(written: Written, registry: Registry, findings: Findings) -> Plugin
     if not colon:
         guess = "replay" if written.name.endswith(".jsonl") and "replay" in known else "hf"
         hint = f"Did you mean '{guess}:{written.name}'?" if guess in known else did_you_mean("", known)
-        findings.add(written.path, f"{shown(written.name)} names no backend; a model is backend:identifier.", hint)
+        findings.add(written.name_path, f"{shown(written.name)} names no backend; a model is backend:identifier.", hint)
     elif prefix not in known:
         hint = did_you_mean(prefix, known)
         if hint.startswith("Did"):
             hint = f"{hint[:-2]}:{identifier}'?"
-        findings.add(written.path, f"there is no backend named {shown(prefix)}.", hint)
+        findings.add(written.name_path, f"there is no backend named {shown(prefix)}.", hint)
     elif not identifier:
-        findings.add(written.path, f"'{prefix}:' is followed by no identifier.")
+        findings.add(written.name_path, f"'{prefix}:' is followed by no identifier.")
     else:
-        return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path), registry, findings)
+        return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path, written.key), registry, findings)
     return None
 
 

@@ -176,12 +176,26 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A component as it was written: a name, its arguments, and where they stand."""
+    """A component as it was written: a name, its arguments, and where they stand.
+
+    Attributes:
+        name: Its name.
+        arguments: Its arguments.
+        path: Where it stands.
+        key: The key of the name, where it is written as a mapping.
+        origin: Who wrote it, if not the file, for messages.
+    """
 
     name: str
     arguments: Mapping[str, Setting]
     path: KeyPath
+    key: str = ""
     origin: str = ""
+
+    @property
+    def name_path(self) -> KeyPath:
+        """Where the name stands."""
+        return (*self.path, self.key) if self.key else self.path
 
 
 def read_component(
@@ -212,7 +226,7 @@ def read_component(
             findings.add(path, str(error))
             return None
         settings = {k: Setting(v, (*path, k), text=True, origin=origin) for k, v in arguments.items()}
-        return Written(name, settings, path, origin)
+        return Written(name, settings, path, origin=origin)
     if not isinstance(value, Mapping):
         findings.add(path, f"is a name, or a mapping with `{key}`, not {shown(value)}.")
         return None
@@ -222,7 +236,7 @@ def read_component(
         findings.add((*path, key), message, space_hint(value))
         return None
     settings = {k: Setting(v, (*path, k), origin=origin) for k, v in value.items() if k != key}
-    return Written(named, settings, (*path, key) if key in value else path, origin)
+    return Written(named, settings, path, key if key in value else "", origin)
 
 
 def shown(value: object) -> str:

@@ -1,0 +1,40 @@
+"""A registry of toy plugins, and sweeps loaded with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from harness.registry import Registry
+from harness.sweep import Sweep, load_sweep
+
+
+@pytest.fixture(scope="session")
+def toy_plugins() -> Path:
+    """The file with one plugin of each kind."""
+    return Path(__file__).with_name("toy_plugins.py")
+
+
+@pytest.fixture
+def toy_registry(toy_plugins: Path) -> Registry:
+    """A registry that knows the toy plugins and nothing else."""
+    registry = Registry()
+    registry.load_path(toy_plugins)
+    assert registry.problems == []
+    return registry
+
+
+@pytest.fixture
+def load(tmp_path: Path, toy_registry: Registry) -> Callable[..., Sweep]:
+    """Load a sweep from its text, indented or not, as the file ``sweep.yaml`` of the test's folder."""
+
+    def _load(text: str, **overrides: Any) -> Sweep:
+        path = tmp_path / "sweep.yaml"
+        path.write_text(dedent(text), encoding="utf-8")
+        return load_sweep(path, registry=toy_registry, **overrides)[0]
+
+    return _load
