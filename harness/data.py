@@ -81,32 +81,39 @@ def open_data(
         arguments: The scenario's parameters, which may stand in the source's names as ``{{ parameter }}``.
         name: The scenario's name, for messages.
         data_dir: The local data folder.
-        root: The folder that the paths of samples are relative to; the scenario file's own by default.
+        root: The folder that samples and files beginning with ``./`` are relative to; the scenario file's own by default.
 
     Raises:
         DataError: There are no data; the message says what was looked for, where, and how to get it.
     """
     source = _filled(details.data, arguments, name)
-    files = _Files(name, source, data_dir, arguments)
-    if source.files and data_dir is not None and files.any():
+    home = root or (details.file.parent if details.file else None)
+    files = _Files(name, source, data_dir, arguments, home=home)
+    if source.files and files.any():
         return files
     if source.hub is not None:
         from harness.hub import HubData
 
         return HubData(name, source.hub, files, str(files.missing()))
     if source.sample and not source.files:
-        folder = root or (details.file.parent if details.file else Path())
-        return _Files(name, replace(source, files=source.sample), folder, arguments, sample=True)
+        return _Files(name, replace(source, files=source.sample), home or Path(), arguments, sample=True)
     raise files.missing()
 
 
 class _Files(Data):
-    """Data in a folder."""
+    """Data in a folder; a name that begins with ``./`` is looked for beside the scenario's file, ``home``."""
 
     def __init__(
-        self, name: str, source: Source, folder: Path | None, arguments: Mapping[str, Any], *, sample: bool = False
+        self,
+        name: str,
+        source: Source,
+        folder: Path | None,
+        arguments: Mapping[str, Any],
+        *,
+        home: Path | None = None,
+        sample: bool = False,
     ) -> None:
-        self.name, self.source, self.folder, self.sample = name, source, folder, sample
+        self.name, self.source, self.folder, self.home, self.sample = name, source, folder, home, sample
         self.alternatives = {split: _alternatives(declared) for split, declared in source.files.items()}
         self.used: dict[str, Path] = {}
 
@@ -132,10 +139,12 @@ class _Files(Data):
 
     def unchanged(self, provenance: Mapping[str, Any]) -> bool:
         recorded = provenance.get("files")
-        if not recorded or provenance.get("sample") is not self.sample or self.folder is None:
+        if not recorded or provenance.get("sample") is not self.sample:
             return False
         return all(
-            (path := self.folder / file["path"]).exists() and {**file, **_fingerprint(path)} == file
+            (folder := self._folder_of(file["path"])) is not None
+            and (path := folder / file["path"]).exists()
+            and {**file, **_fingerprint(path)} == file
             for file in recorded
         )
 
@@ -145,7 +154,7 @@ class _Files(Data):
     def path(self, relative: str) -> Path:
         path = self._locate(relative)
         if path is None:
-            raise DataError(f"{self.name}: {_looked_for([(relative,)], self.folder)}{_advice(self.source)}")
+            raise DataError(f"{self.name}: {_looked_for([(relative,)], self.folder, self.home)}{_advice(self.source)}")
         self._use(path)
         return path
 
@@ -160,7 +169,7 @@ class _Files(Data):
         wanted = [self.alternatives[split]] if split else list(self.alternatives.values())
         parts = list(dict.fromkeys(part for alternatives in wanted for part in alternatives))
         what = f"no data for split {split!r}" if split else "no data"
-        return DataError(f"{self.name}: {what}. {_looked_for(parts, self.folder)}{_advice(self.source)}")
+        return DataError(f"{self.name}: {what}. {_looked_for(parts, self.folder, self.home)}{_advice(self.source)}")
 
     def _find(self, alternatives: Sequence[Parts]) -> list[tuple[str, Path]] | None:
         for parts in alternatives:
@@ -171,15 +180,15 @@ class _Files(Data):
         return None
 
     def _locate(self, relative: str) -> Path | None:
-        pure = PurePosixPath(relative)
-        if self.folder is None:
+        pure, folder = PurePosixPath(relative), self._folder_of(relative)
+        if folder is None:
             return None
         if pure.is_absolute() or ".." in pure.parts or "\0" in relative:
             raise DataError(f"{self.name}: {relative!r} is no path inside of the data folder.")
         from harness.archives import DAMAGE, find_file
 
         try:
-            return find_file(self.folder, relative)
+            return find_file(folder, relative)
         except DAMAGE as error:
             raise DataError(f"{self.name}: {relative!r} cannot be looked for: {error}.") from None
 
@@ -193,7 +202,13 @@ class _Files(Data):
         from harness.archives import containing_file
 
         file = containing_file(path)
-        self.used[file.relative_to(self.folder or path.anchor).as_posix()] = file
+        if self.folder is not None and file.is_relative_to(self.folder):
+            self.used[file.relative_to(self.folder).as_posix()] = file
+        else:
+            self.used[f"./{file.relative_to(self.home or path.anchor).as_posix()}"] = file
+
+    def _folder_of(self, relative: str) -> Path | None:
+        return self.home if relative.startswith("./") else self.folder
 
 
 def _side_by_side(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> Iterator[Row]:
@@ -260,10 +275,12 @@ def _alternatives(declared: Any) -> list[Parts]:
     return [parts for item in declared for parts in _alternatives(item)]
 
 
-def _looked_for(wanted: Sequence[Parts], folder: Path | None) -> str:
+def _looked_for(wanted: Sequence[Parts], folder: Path | None, home: Path | None) -> str:
     from harness.archives import COMPRESSIONS
 
     names = " or ".join(" with ".join(parts) for parts in wanted) or "no file"
+    if home is not None and all(name.startswith("./") for parts in wanted for name in parts):
+        return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)}) beside the scenario's file, in {home}."
     if folder is None:
         return f"No data folder is set (--data-dir or HARNESS_DATA_DIR); it would have {names}."
     there = "" if folder.is_dir() else ", which does not exist"
