@@ -81,7 +81,7 @@ def open_data(
         arguments: The scenario's parameters, which may stand in the source's names as ``{{ parameter }}``.
         name: The scenario's name, for messages.
         data_dir: The local data folder.
-        root: The folder that samples and files beginning with ``./`` are relative to; the scenario file's own by default.
+        root: The folder of samples and of files named with ``./``; the scenario file's own by default.
 
     Raises:
         DataError: There are no data; the message says what was looked for, where, and how to get it.

@@ -134,6 +134,15 @@ class Plugin:
     members: tuple[str, ...] = field(default=())
 
     @property
+    def file(self) -> Path | None:
+        """The file that defines it, where it is known."""
+        if isinstance(self.details, ScenarioDetails) and self.details.file is not None:
+            return self.details.file
+        module = sys.modules.get(getattr(self.target, "__module__", ""))
+        file = getattr(module, "__file__", None)
+        return Path(file) if file else None
+
+    @property
     def summary(self) -> str:
         """The first paragraph of the docstring, on one line, without code marks."""
         return " ".join(self.doc.split("\n\n")[0].split()).replace("``", "")

@@ -16,7 +16,7 @@ from harness.contracts import Model
 from harness.errors import HarnessError, ModelError
 from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare
 from harness.plugins import Kind
-from harness.provenance import environment, now
+from harness.provenance import definitions, environment, now
 from harness.registry import Registry, build
 from harness.results import RunRecord, read_run, run_directory, write_run
 from harness.specs import Component, RunSpec
@@ -109,17 +109,18 @@ def _run_model(
 
 
 def _finished(spec: RunSpec, registry: Registry, settings: Settings, client: Client) -> RunRecord | None:
-    """Return the record of an equal run that ended well with the same model and the same data, if there is one."""
+    """Return the record of an equal run that ended well with the same model, data and plugins, if there is one."""
     try:
         record = read_run(run_directory(settings.results_dir, spec))
         if record.status != "ok" or record.spec != spec:
             return None
+        same_code = record.provenance.get("definitions") == definitions(spec, registry)
         data = open_scenario_data(spec, registry, settings.data_dir)
         same_data = data.unchanged(record.provenance.get("data", {}))
     except HarnessError:
         return None
     same_model = record.provenance.get("model", {}).get("fingerprint") == _as_json(client.fingerprint)
-    return record if same_data and same_model else None
+    return record if same_code and same_data and same_model else None
 
 
 def _as_json(value: Mapping[str, Any]) -> Any:
@@ -155,6 +156,7 @@ def _run(
     provenance = {
         "model": _model_provenance(spec, client),
         "data": data,
+        "definitions": definitions(spec, registry),
         "seed": spec.seed,
         **environment(),
         **({"traceback": trace} if trace else {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 
 from harness.contracts import Estimate
 from harness.statistics.student import t_quantile
@@ -16,10 +17,10 @@ def mean_estimate(values: Sequence[float]) -> Estimate:
     """Return the mean of one value for each instance.
 
     The standard error is s/√n with the sample standard deviation s (n − 1 in the denominator); the interval is
-    mean ± t·s/√n with n − 1 degrees of freedom (Student 1908). One value has neither. Values that are themselves means
-    over an instance's trials are right here: the instance is the cluster, and with one value for each cluster the
-    clustered standard error of a mean of cluster means is this one. An interval of a proportion is not cut at 0 or 1,
-    and has no width where all values are equal.
+    mean ± t·s/√n with n − 1 degrees of freedom (Student 1908). One value has neither. Where every value is 0 or 1, the
+    interval is Wilson's (1927), which stays between 0 and 1 and has a width even where all values are equal. Values
+    that are themselves means over an instance's trials are right here: the instance is the cluster, and with one value
+    for each cluster the clustered standard error of a mean of cluster means is this one.
 
     The sums are exact, so that the order of the values changes nothing.
 
@@ -36,8 +37,26 @@ def mean_estimate(values: Sequence[float]) -> Estimate:
     deviations = [value - mean for value in values]
     variance = math.fsum([deviation * deviation for deviation in deviations]) / (count - 1)
     stderr = math.sqrt(variance / count)
-    reach = t_quantile(UPPER_TAIL, count - 1) * stderr
-    return Estimate(mean, count, stderr, mean - reach, mean + reach, smallest, largest)
+    if all(value in (0.0, 1.0) for value in values):
+        low, high = wilson_interval(mean, count)
+    else:
+        reach = t_quantile(UPPER_TAIL, count - 1) * stderr
+        low, high = mean - reach, mean + reach
+    return Estimate(mean, count, stderr, low, high, smallest, largest)
+
+
+def wilson_interval(share: float, count: int) -> tuple[float, float]:
+    """Return the 95 % score interval of a proportion (Wilson 1927; Brown, Cai and DasGupta 2001, eq. 4).
+
+    Args:
+        share: The proportion observed, in [0, 1].
+        count: Out of how many, at least 1.
+    """
+    z = NormalDist().inv_cdf(UPPER_TAIL)
+    shrunk = (share + z * z / (2 * count)) / (1 + z * z / count)
+    reach = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+    # Rounding must not push an end past the share itself where none or all are right.
+    return min(max(0.0, shrunk - reach), share), max(min(1.0, shrunk + reach), share)
 
 
 def ratio_estimate(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:

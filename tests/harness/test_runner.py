@@ -181,6 +181,23 @@ def test_changed_data_are_run_again(sweep: Sweep, folder: Path) -> None:
     assert again.efficiency["examples"] == 31
 
 
+def test_a_changed_scenario_is_run_again(sweep: Sweep, folder: Path) -> None:
+    sweep(spec())
+    file = folder / "quiz.yaml"
+    file.write_text(file.read_text().replace("even", "odd"))
+    registry = default_registry([file])
+    watcher = Silent()
+    (again,) = run_sweep([spec()], registry, Settings(folder / "results", folder), watcher)
+    assert watcher.skipped_runs == []
+    assert "odd?" in next(read_examples(again.directory))[0].instance.input
+
+
+def test_an_undefined_main_metric_is_a_failed_run(sweep: Sweep) -> None:
+    (record,) = sweep(spec(main_metric="f1_score"))
+    assert record.status == "failed"
+    assert "main metric 'f1_score' is undefined for all 30 examples" in str(record.error)
+
+
 def test_one_failing_run_does_not_take_the_sweep_down(sweep: Sweep, folder: Path) -> None:
     records = sweep(
         spec(),

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness import Estimate
@@ -48,6 +48,7 @@ def test_a_mean_equals_scipys_interval(values: list[float]) -> None:
 
     estimate = mean_estimate(values)
     scale = max(map(abs, values)) + 1.0
+    assume(not set(values) <= {0.0, 1.0})
     assert estimate.value == pytest.approx(np.mean(values), abs=1e-9 * scale)
     assert estimate.stderr == pytest.approx(stats.sem(values), abs=1e-9 * scale)
     if np.ptp(values) > 1e-6 * scale:
@@ -75,7 +76,22 @@ def test_a_ratio_with_equal_denominators_is_a_mean(values: list[float], denomina
     scale = max(map(abs, values)) + 1.0
     assert ratio.value == pytest.approx(mean.value, abs=1e-9 * scale)
     assert ratio.stderr == pytest.approx(mean.stderr, abs=1e-9 * scale)
-    assert ratio.high == pytest.approx(mean.high, abs=1e-7 * scale)
+    if not set(values) <= {0.0, 1.0}:
+        assert ratio.high == pytest.approx(mean.high, abs=1e-7 * scale)
+
+
+@given(st.integers(0, 60), st.integers(2, 60))
+def test_a_proportion_has_wilsons_interval(right: int, count: int) -> None:
+    from scipy import stats
+
+    assume(right <= count)
+    estimate = mean_estimate([1.0] * right + [0.0] * (count - right))
+    expected = stats.binomtest(right, count).proportion_ci(0.95, method="wilson")
+    assert (estimate.low, estimate.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
+    assert estimate.low < estimate.high
 
 
 def test_a_ratio_by_hand() -> None:
