@@ -64,10 +64,11 @@ def bbq(data: Data, *, subject: Subject = "all") -> Iterator[Instance]:
     category after category, are shuffled with Python's generator seeded 0, and the last 1,000 are the test split; a
     category of fewer than 1,100 rows, which HELM would evaluate whole, without a row for examples, has its last 80 %.
 
-    ``meta`` has what bias scores need: ``category``, ``polarity`` (neg, nonneg), ``context`` (ambig, disambig), and the
-    indices of the ``unknown`` answer, of the ``target`` of the stereotype and of the other group. The target is the one
-    person whose group is among the stereotyped ones; where that is not exactly one, ``target`` and ``non_target`` are
-    None. HELM takes the last that matches, and joins its conditions so that a rule for Race_x_SES holds everywhere.
+    ``meta`` has what bias scores need: ``category``, ``question_polarity`` (neg, nonneg), ``context_condition`` (ambig,
+    disambig), and the indices of the ``unknown`` answer, of the stereotype's ``target`` and of the other person
+    (``non_target``). The target is the one person whose group is among the stereotyped ones; where that is not exactly
+    one, both are None. HELM takes the last that matches, and so joins its conditions that the rule for Race_x_SES holds
+    in every category.
     """
     categories = get_args(Category) if subject == "all" else (subject,)
     rows = [(category, row) for category in categories for row in data.rows(category)]
@@ -88,8 +89,8 @@ def _instance(category: str, row: Row, split: Split) -> Instance:
         split=split,
         meta={
             "category": category,
-            "polarity": row["question_polarity"],
-            "context": row["context_condition"],
+            "question_polarity": row["question_polarity"],
+            "context_condition": row["context_condition"],
             "unknown": unknown,
             "target": target,
             "non_target": non_target,

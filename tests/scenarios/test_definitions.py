@@ -1,0 +1,87 @@
+"""What every scenario that comes with the harness says of itself."""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Mapping
+
+import pytest
+
+from harness.plugins import Kind, ScenarioDetails
+from harness.registry import Registry, build, parameters_of
+from scenarios.raft import _adapter as raft_adapter
+from scenarios.raft import _subsets as raft_subsets
+
+BENCHMARKS = {
+    "arc",
+    "bbq",
+    "boolq",
+    "civil_comments",
+    "gsm8k",
+    "hellaswag",
+    "imdb",
+    "mmlu",
+    "narrative_qa",
+    "natural_qa",
+    "openbookqa",
+    "piqa",
+    "raft",
+    "truthful_qa",
+}
+
+
+def test_the_benchmarks_are_there(built_in: Mapping[str, ScenarioDetails]) -> None:
+    assert set(built_in) >= BENCHMARKS | {"wikitext", "nfcorpus"}
+
+
+def test_every_scenario_says_what_it_is_and_where_its_data_come_from(
+    built_in: Mapping[str, ScenarioDetails], registry: Registry
+) -> None:
+    for name, details in built_in.items():
+        assert details.title, name
+        assert set(details.taxonomy) == {"task", "what", "who", "when", "language"}, name
+        assert all(details.taxonomy.values()), name
+        if not details.data.sample:
+            assert details.data.url.startswith("https://"), name
+            assert details.data.licence, name
+            assert re.search(r"\b(19|20)\d\d\b", registry.get(Kind.SCENARIO, name).source), name
+
+
+def test_hub_revisions_are_commits(built_in: Mapping[str, ScenarioDetails]) -> None:
+    for name, details in built_in.items():
+        if details.data.hub is not None:
+            assert re.fullmatch("[0-9a-f]{40}", details.data.hub.revision), name
+            assert details.eval_split in details.data.hub.splits, name
+
+
+def test_default_adapters_and_metrics_exist_and_fit(
+    built_in: Mapping[str, ScenarioDetails], registry: Registry
+) -> None:
+    for name, details in built_in.items():
+        parameters = parameters_of(registry.get(Kind.SCENARIO, name)).model_fields
+        arguments = {
+            key: typing.get_args(field.annotation)[0] if field.is_required() else field.default
+            for key, field in parameters.items()
+        }
+        settings = dict(details.adapter(**arguments) if callable(details.adapter) else details.adapter)
+        build(registry.get(Kind.ADAPTER, settings.pop("method")), arguments=settings)
+        metrics = [member for metric in details.metrics for member in registry.expand(Kind.METRIC, metric)]
+        assert "efficiency" in metrics, name
+        assert details.main_metric in [*metrics, "NDCG@10"], name
+
+
+@pytest.mark.parametrize("subset", sorted(raft_subsets()))
+def test_raft_subsets(subset: str, registry: Registry) -> None:
+    details = raft_subsets()[subset]
+    instructions = raft_adapter(subset=subset)["instructions"]
+    for number, label in enumerate(details["labels"], start=1):
+        assert f"\n{number}. {label}\n" in instructions
+    assert instructions.endswith(f"{len(details['labels'])}. {details['labels'][-1]}\n")
+
+
+def test_raft_has_the_eleven_subsets(registry: Registry) -> None:
+    choices = typing.get_args(parameters_of(registry.get(Kind.SCENARIO, "raft")).model_fields["subset"].annotation)
+    assert list(choices) == sorted(raft_subsets())
+    assert len(choices) == 11
+    assert len(raft_subsets()["banking_77"]["labels"]) == 77
