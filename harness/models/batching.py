@@ -79,10 +79,7 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _free_memory() -> None:
-    import gc
-
     import torch
 
-    gc.collect()
-    if torch.cuda.is_available():
+    if torch.cuda.is_initialized():
         torch.cuda.empty_cache()

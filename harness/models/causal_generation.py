@@ -5,6 +5,7 @@ What a completion is depends on its own prompt, settings and seed alone, never o
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A generated completion, and its share of the batch's wall time in seconds."""
+    """A generated completion, and its share of the batch's wall time in seconds; NaN logits make its logprob NaN."""
 
     completion: Completion
     seconds: float
@@ -58,7 +59,8 @@ class _Row:
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     top: list[Mapping[str, float]] = field(default_factory=list)
-    ended: bool = False
+    end_tokens: int = 0
+    stopped: bool = False
 
 
 def generate(
@@ -139,43 +141,33 @@ def _extend(active: Sequence[_Row], logits: torch.Tensor, tokenizer: TextTokeniz
         row.logprobs.append(logprob)
         if row.draw.top:
             texts = tokenizer.decode_each(indices[number][: row.draw.top])
-            row.top.append(_by_text(texts, values[number]))
-
-
-def _by_text(texts: Sequence[str], logprobs: Sequence[float]) -> Mapping[str, float]:
-    """Return logprobs by text; of tokens with equal text, such as halves of a character, the likeliest counts."""
-    found: dict[str, float] = {}
-    for text, logprob in zip(texts, logprobs, strict=False):
-        found.setdefault(text, logprob)
-    return found
+            row.top.append(dict(zip(texts, values[number], strict=False)))
 
 
 def _finished(row: _Row, tokenizer: TextTokenizer, ends: frozenset[int]) -> bool:
     if row.tokens[-1] in ends:
-        row.ended = True
+        row.end_tokens = 1
         return True
     if row.draw.stop:
         # A stop string of n characters begins at most 4n bytes, hence as many tokens, before its end.
         reach = 4 * max(map(len, row.draw.stop)) + 8
         if find_stop(tokenizer.decode(row.tokens[-reach:]), row.draw.stop) is not None:
-            row.ended = find_stop(tokenizer.decode(row.tokens), row.draw.stop) is not None
-    return row.ended or len(row.tokens) >= row.draw.max_tokens
+            row.stopped = find_stop(tokenizer.decode(row.tokens), row.draw.stop) is not None
+    return row.stopped or len(row.tokens) >= row.draw.max_tokens
 
 
 def _drawn(row: _Row, tokenizer: TextTokenizer, seconds: float) -> Drawn:
-    text = tokenizer.decode(row.tokens)
+    kept = len(row.tokens) - row.end_tokens
+    text = tokenizer.decode(row.tokens[:kept])
     cut = find_stop(text, row.draw.stop)
-    kept = len(row.tokens)
     if cut is not None:
         text = text[:cut]
         kept = next(count for count in range(kept + 1) if len(tokenizer.decode(row.tokens[:count])) >= cut)
-    elif row.ended:
-        kept -= 1
     completion = Completion(
         text=text,
-        logprob=sum(row.logprobs[:kept], 0.0),
+        logprob=math.nan if any(map(math.isnan, row.logprobs)) else sum(row.logprobs[:kept], 0.0),
         tokens=len(row.tokens),
-        finish_reason="stop" if row.ended else "length",
+        finish_reason="stop" if row.end_tokens or cut is not None else "length",
         top_logprobs=tuple(row.top),
     )
     return Drawn(completion, seconds)

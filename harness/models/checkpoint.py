@@ -145,7 +145,14 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     Raises:
         ModelError: It has none, or it cannot be read.
     """
-    return _load(checkpoint, "tokenizer", _auto_class("AutoTokenizer").from_pretrained)
+    tokenizer = _load(checkpoint, "tokenizer", _auto_class("AutoTokenizer").from_pretrained)
+    # transformers makes an empty tokenizer where the files are missing.
+    if not tokenizer("The answer is 42.", add_special_tokens=False)["input_ids"]:
+        raise ModelError(
+            f"hf:{checkpoint.name}: its tokenizer has no vocabulary. Save the tokenizer beside the model "
+            "(tokenizer.json, or the files of the model's own tokenizer)."
+        )
+    return tokenizer
 
 
 def load_weights(checkpoint: Checkpoint, dtype: str) -> Any:

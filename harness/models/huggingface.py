@@ -22,7 +22,7 @@ from harness.models.checkpoint import (
 from harness.models.logit_rows import LogitRows
 from harness.models.tokenized import TextTokenizer
 
-BATCH_TOKENS = {"cpu": 4096, "mps": 8192, "cuda": 32768}
+BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens of a batch, by kind of device, unless the user says otherwise."""
 
 LOGITS = 2**28

@@ -139,8 +139,17 @@ class TextTokenizer:
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def decode_each(self, tokens: Iterable[int]) -> list[str]:
-        """Return the text of each token by itself, special ones included."""
-        return [str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False)) for token in tokens]
+        """Return a text for each of some different tokens, special ones included.
+
+        A part of a character, and a token whose text another one before it has, is spelled as the vocabulary has it.
+        """
+        texts: dict[str, None] = {}
+        for token in tokens:
+            text = str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False))
+            if "\ufffd" in text or text in texts:
+                text = str(self._tokenizer.convert_ids_to_tokens(token))
+            texts[text] = None
+        return list(texts)
 
     def _begins_with_prefix(self, text: str) -> bool:
         return bool(self._prefix_text) and text.startswith(self._prefix_text)

@@ -1,0 +1,134 @@
+"""What is said of a model that is not there, and how to get one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import ModelError, ScoreRequest
+from harness.models import checkpoint
+from harness.models.huggingface import HuggingFaceModel
+
+pytest.importorskip("transformers")
+
+Make = Callable[..., Path]
+
+
+def refusal(identifier: str, revision: str | None = None) -> str:
+    with pytest.raises(ModelError) as caught:
+        HuggingFaceModel(identifier, revision=revision)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "/no/such/folder", "~/nowhere", "a/b/c", "with space", "../x"])
+def test_a_path_that_does_not_exist(name: str) -> None:
+    message = refusal(name)
+    assert message.startswith(f"hf:{name}: there is no such folder.")
+    assert "hf:openai-community/gpt2" in message
+
+
+def test_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
+    assert "no config.json" in refusal(str(tmp_path))
+    file = tmp_path / "model.safetensors"
+    file.touch()
+    assert "this is a file" in refusal(str(file))
+
+
+def test_a_folder_has_no_revision(tiny_checkpoint: Make) -> None:
+    assert "no revision" in refusal(str(tiny_checkpoint("gpt2")), "main")
+
+
+def copy_of(folder: Path, target: Path) -> Path:
+    shutil.copytree(folder, target)
+    return target
+
+
+def load(folder: Path) -> str:
+    with pytest.raises(ModelError) as caught:
+        list(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))
+    message = str(caught.value)
+    assert str(folder) in message
+    assert "\n" not in message
+    return message
+
+
+def test_weights_that_are_missing_or_damaged(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    assert "weights" in load(folder)
+    (folder / "model.safetensors").unlink()
+    assert "weights cannot be loaded" in load(folder)
+
+
+def test_weights_that_would_be_random(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = copy_of(tiny_checkpoint("llama"), tmp_path / "a")
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    message = load(folder)
+    assert "lacks 1 of the model's weights (model.layers.1.mlp.up_proj.weight" in message
+
+
+def test_a_config_of_another_sort(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    (folder / "config.json").write_text("{")
+    assert "configuration" in load(folder)
+    (folder / "config.json").write_text(json.dumps({"model_type": "no-such-architecture"}))
+    assert "no-such-architecture" in load(folder)
+
+
+def test_a_folder_without_tokenizer(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    assert "tokenizer" in load(folder)
+
+
+def test_code_that_comes_with_a_checkpoint_runs_only_when_allowed(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    config = {"model_type": "mine", "auto_map": {"AutoConfig": "mine.MyConfig", "AutoModelForCausalLM": "mine.MyModel"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    assert "trust_remote_code: true" in load(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", _unreachable)
+    model = HuggingFaceModel("some-org/some-model")
+    with pytest.raises(ModelError) as caught:
+        model.fingerprint()
+    assert "cannot be reached (no route)" in str(caught.value)
+    assert "hf download some-org/some-model --local-dir some-model" in str(caught.value)
+
+
+def _unreachable(*_: object, **__: object) -> None:
+    raise ConnectionError("no route")
+
+
+def test_a_hub_name_is_pinned_to_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Info:
+        sha = "c0ffee"
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: Info())
+    found = checkpoint.resolve_commit(checkpoint.find_checkpoint("some-org/some-model", "main", False))
+    assert found.revision == "c0ffee"
+
+
+def test_digests_are_of_what_can_change_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    found = checkpoint.find_checkpoint(str(tmp_path), None, False)
+    first = checkpoint.checkpoint_digest(found)
+    (tmp_path / "README.md").write_text("x")
+    (tmp_path / "optimizer.pt").write_text("x")
+    assert checkpoint.checkpoint_digest(found) == first
+    (tmp_path / "tokenizer.json").write_text("x")
+    assert checkpoint.checkpoint_digest(found) != first
