@@ -1,0 +1,101 @@
+"""Who may know whom: what the import contracts in pyproject.toml cannot say.
+
+Layers, and the rule that plugins know the public API alone, are import-linter's (``lint-imports``).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEAVY = {
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "scipy",
+    "sklearn",
+    "sacrebleu",
+    "pandas",
+    "pyarrow",
+    "nltk",
+}
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield the modules that a syntax tree names in its imports, at any depth."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            yield ".".join([*parts, *([node.module] if node.module else [])])
+
+
+def trespasses(source: str, module: str) -> list[str]:
+    """Return what a backend's module imports of the engine beside the public API and its own folder."""
+    named = imported(ast.parse(source), module.rpartition(".")[0])
+    return sorted({name for name in named if name.startswith("harness.") and not name.startswith("harness.models")})
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "harness" / "models").glob("*.py")), ids=lambda file: file.stem)
+def test_backends_know_the_public_api_and_each_other_alone(file: Path) -> None:
+    assert trespasses(file.read_text(encoding="utf-8"), f"harness.models.{file.stem}") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from harness import Model", []),
+        ("from harness.models.windows import windows", []),
+        ("from .windows import windows", []),
+        ("from harness.cache import Cache", ["harness.cache"]),
+        ("def load():\n    import harness.registry", ["harness.registry"]),
+        ("from ..cache import Cache", ["harness.cache"]),
+    ],
+)
+def test_a_trespass_is_seen(source: str, expected: list[str]) -> None:
+    assert trespasses(source, "harness.models.example") == expected
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import harness",
+        "import harness.cli",
+        "from harness.cli import main",
+        "from harness.registry import default_registry; registry = default_registry(); assert not registry.problems",
+        "import harness.cli.run, harness.cli.check, harness.cli.plugins, harness.cli.results, harness.cli.quickstart",
+        "import harness.runner, harness.sweep, harness.quickstart",
+    ],
+)
+def test_heavy_libraries_are_imported_where_they_are_used(code: str) -> None:
+    loaded = _modules_after(code)
+    assert "harness" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_finding_every_plugin_is_what_loads_the_built_in_packages() -> None:
+    assert {"scenarios", "adapters", "metrics"}.isdisjoint(
+        _modules_after("import harness, harness.cli, harness.runner")
+    )
+    assert _modules_after("from harness.registry import default_registry; default_registry()") >= {
+        "scenarios",
+        "adapters",
+        "metrics",
+    }
+
+
+def _modules_after(code: str) -> set[str]:
+    """Return the top-level modules that a fresh interpreter holds after running the code."""
+    report = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    ran = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    return set(json.loads(ran.stdout.splitlines()[-1]))
