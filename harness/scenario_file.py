@@ -38,10 +38,11 @@ def load_scenario_file(path: Path) -> Plugin:
     from harness.scenario_schema import ScenarioSchema, schema_mistakes
 
     located = load(path)
-    mistakes = [*located.mistakes, *schema_mistakes(located), *_template_mistakes(located)]
+    mistakes: dict[tuple[int | None, str], Mistake] = {}
+    for mistake in (*located.mistakes, *schema_mistakes(located), *_template_mistakes(located)):
+        mistakes.setdefault((mistake.line, mistake.path), mistake)
     if mistakes:
-        unique = dict.fromkeys(mistakes)
-        raise SpecError(sorted(unique, key=lambda mistake: mistake.line or 0))
+        raise SpecError(sorted(mistakes.values(), key=lambda mistake: mistake.line or 0))
     schema = ScenarioSchema.model_validate(located.data)
     return Plugin(
         kind=Kind.SCENARIO,
@@ -109,6 +110,10 @@ class MappedScenario:
         texts = _texts(_value(self._references, scope, row, "references"), row, "references")
         if self._correct is not None:
             right = _texts(_value(self._correct, scope, row, "correct"), row, "correct")
+            if not right:
+                raise row.error(
+                    "correct is empty; a row without a right answer cannot be scored (leave it out by filter)."
+                )
             if self._references is None:
                 texts = right
             for text in right:
@@ -280,7 +285,7 @@ def _template_mistakes(located: Located) -> Iterator[Mistake]:
                 template = compiler(text)
             except TemplateSyntaxError as error:
                 line = located.value_line(path) + (error.lineno - 1 if "\n" in text else 0)
-                yield located.mistake(path, f"is not a template: {error.message}.", line=line)
+                yield located.mistake(path, f"is not a template: {str(error.message).rstrip('.')}.", line=line)
                 continue
             if place[0] in ROW_KEYS:
                 continue

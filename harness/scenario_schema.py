@@ -51,6 +51,12 @@ def _commit(revision: str) -> str:
     return revision
 
 
+def _name(name: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+        raise ValueError(f"{name!r} is no name: letters, digits, '_', '-' and '.', beginning with a letter or digit")
+    return name
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
@@ -159,11 +165,10 @@ class ParameterSchema(_Strict):
         return self
 
 
-def _parameter_names(parameters: dict[str, Any]) -> dict[str, Any]:
-    for name in parameters:
-        if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or hasattr(BaseModel, name):
-            raise ValueError(f"{name!r} cannot be a parameter's name: lower-case letters, digits and _")
-    return parameters
+def _parameter_name(name: str) -> str:
+    if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or hasattr(BaseModel, name):
+        raise ValueError("cannot be a parameter's name: lower-case letters, digits and '_', no word of Python's")
+    return name
 
 
 def _adapter(value: Any) -> Any:
@@ -176,7 +181,7 @@ def _adapter(value: Any) -> Any:
 class ScenarioSchema(_Strict):
     """A scenario that maps each row of its data to an instance."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    name: Annotated[str, AfterValidator(_name)]
     """The name that sweeps use."""
 
     title: str = ""
@@ -194,7 +199,7 @@ class ScenarioSchema(_Strict):
     source: SourceSchema
     """Where the rows come from."""
 
-    parameters: Annotated[dict[str, ParameterSchema], AfterValidator(_parameter_names)] = {}
+    parameters: dict[Annotated[str, AfterValidator(_parameter_name)], ParameterSchema] = {}
     """What a sweep may choose."""
 
     id: str = ""
@@ -273,6 +278,8 @@ def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """Return pydantic's path without the names of the types that it tried."""
     path: list[str | int] = []
     for index, step in enumerate(loc):
+        if step == "[key]":
+            continue
         if isinstance(data, dict) and step in data:
             data = data[str(step)]
         elif isinstance(data, list) and isinstance(step, int) and step < len(data):

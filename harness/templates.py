@@ -6,17 +6,17 @@ Templates come from scenario files. What they are filled with is data and is nev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
-from jinja2.sandbox import SandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment, safe_range
 
 __all__ = ["FAILURES", "GLOBALS", "Template", "TemplateSyntaxError", "compile_expression", "compile_template"]
 
-GLOBALS: Mapping[str, Any] = {"range": range, "dict": dict}
+GLOBALS: Mapping[str, Any] = {"range": safe_range, "dict": dict}
 """What templates know besides the names that they are given."""
 
 FAILURES = (
@@ -31,7 +31,8 @@ FAILURES = (
 )
 """What filling in a template can raise: its own expressions fail, or lack a name."""
 
-_MAX_LENGTH = 10_000_000
+_MAX_LENGTH = 10_000_000  # characters or items
+_MAX_BITS = 10_000
 _RESULT = "harness_result"
 
 
@@ -41,8 +42,13 @@ class _Environment(SandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**"})
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and isinstance(right, int | float) and abs(right) > 64:
-            raise SecurityError("an exponent above 64 is refused")
+        if (
+            operator == "**"
+            and isinstance(left, int)
+            and isinstance(right, int)
+            and left.bit_length() * right > _MAX_BITS
+        ):
+            raise SecurityError("a power that large is refused")
         for text, times in ((left, right), (right, left)):
             if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > _MAX_LENGTH:
                 raise SecurityError("a product that long is refused")
@@ -83,6 +89,7 @@ class Template:
         return value
 
 
+@lru_cache(maxsize=1000)
 def compile_template(source: str) -> Template:
     """Compile text with expressions. Text that is nothing but one ``{{ expression }}`` keeps the expression's type.
 
