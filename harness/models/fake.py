@@ -160,18 +160,9 @@ class FakeModel(Model):
         after = whole[len(before) :]
         if not after:
             return Response(error="there is nothing to score: the continuation is empty.")
-        found, truncated = spans([END, *whole[: len(before)]], after, self._window)
-        logprobs: list[float] = []
-        greedy = True
-        for span in found:
-            state = TextState(self._seed, "".join(span.tokens[: -span.scored]))
-            for token in span.tokens[-span.scored :]:
-                distribution = state.next()
-                logprobs.append(math.log(distribution.probability(token)))
-                greedy = greedy and distribution.first() == token
-                state.read(token)
+        logprobs, greedy, truncated = self._read(before, after)
         return Response(
-            logprobs=tuple(logprobs),
+            logprobs=logprobs,
             greedy=greedy,
             prompt_tokens=len(before),
             completion_tokens=len(after),
@@ -181,22 +172,31 @@ class FakeModel(Model):
 
     def _score_sequence(self, request: SequenceRequest) -> Response:
         segments = [tokenize(request.segments[index]) for index in request.order]
-        count = sum(map(len, segments))
-        if self._window is not None and count > self._window:
-            return Response(error=f"the sequence has {count} tokens, more than the window of {self._window}.")
-        state = TextState(self._seed, "")
-        logprobs = []
-        for segment in segments:
-            for token in segment:
-                logprobs.append(math.log(state.next().probability(token)))
-                state.read(token)
+        if not any(segments):
+            return Response(error="there is nothing to score: the segments are empty.")
+        logprobs, _, truncated = self._read((), [token for segment in segments for token in segment])
         return Response(
-            logprobs=tuple(logprobs),
+            logprobs=logprobs,
             segment_tokens=tuple(map(len, segments)),
-            prompt_tokens=0,
-            completion_tokens=count,
+            prompt_tokens=1,
+            completion_tokens=len(logprobs),
             seconds=self._delay,
+            truncated=truncated,
         )
+
+    def _read(self, before: Sequence[str], after: Sequence[str]) -> tuple[tuple[float, ...], bool, bool]:
+        """Return the log-probabilities of ``after``, whether all were first choices, and whether text was lost."""
+        found, truncated = spans([END, *before], after, self._window)
+        logprobs: list[float] = []
+        greedy = True
+        for span in found:
+            state = TextState(self._seed, "".join(span.tokens[: -span.scored]))
+            for token in span.tokens[-span.scored :]:
+                distribution = state.next()
+                logprobs.append(math.log(distribution.probability(token)))
+                greedy = greedy and distribution.first() == token
+                state.read(token)
+        return tuple(logprobs), greedy, truncated
 
 
 def _covering(tokens: Sequence[str], length: int) -> int:

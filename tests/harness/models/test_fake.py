@@ -139,6 +139,15 @@ def test_the_window_truncates_and_rolls() -> None:
     assert (rolled.logprobs or ())[8:16] == ask(model, ScoreRequest("h", "ijklmnop"))[0].logprobs
 
 
+def test_a_sequence_longer_than_the_window_rolls_like_any_text() -> None:
+    model = FakeModel("1", window=8)
+    text, sequence = ask(
+        model, ScoreRequest("", "the river and the house"), SequenceRequest(("the river", " and the house"), (0, 1))
+    )
+    assert sequence.logprobs == text.logprobs
+    assert sum(sequence.segment_tokens) == len(text.logprobs or ())
+
+
 def test_conversations_need_chat() -> None:
     prompt = (Message("user", "Hello"),)
     [refused] = ask(FakeModel("1"), GenerateRequest(prompt, max_tokens=1))

@@ -137,6 +137,14 @@ def test_sequences_are_segments_in_order_after_one_prefix_token(tiny_checkpoint:
         assert response.completion_tokens == sum(lengths)
 
 
+def test_a_sequence_longer_than_the_window_rolls_like_any_text(tiny_checkpoint: Make) -> None:
+    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device="cpu")
+    halves = ("the answer to the question " * 9, " is the answer" * 9)
+    text, sequence = ask(model, [ScoreRequest("", "".join(halves)), SequenceRequest(halves, (0, 1))])
+    assert text.completion_tokens == sequence.completion_tokens == sum(sequence.segment_tokens)
+    assert sequence.logprobs == pytest.approx(text.logprobs, abs=1e-5)
+
+
 PROMPTS = ["the answer", "Question: what is the answer to the question?\nAnswer:", "A", ""]
 
 
