@@ -182,4 +182,4 @@ def _reviews(rng: random.Random) -> str:
     return "\n\n".join(_review(rng) for _ in range(4))
 
 
-_KINDS: dict[Callable[[random.Random], str], int] = {_told: 5, _asked: 4, _records: 1, _passages: 2, _reviews: 4}
+_KINDS: dict[Callable[[random.Random], str], int] = {_told: 5, _asked: 4, _records: 1, _passages: 1, _reviews: 3}

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.quickstart.muon import Muon
+
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -42,7 +44,7 @@ class Recipe:
     heads: int = 4
     batch: int = 4
     matrix_rate: float = 7e-3
-    other_rate: float = 4e-3
+    other_rate: float = 1.5e-2
     warmup: int = 40
 
 
@@ -154,23 +156,18 @@ def _optimise(model: GPT2LMHeadModel, batches: Iterable[Any], recipe: Recipe, st
 
     matrices = [weight for name, weight in model.named_parameters() if weight.ndim == 2 and ".h." in name]
     others = [weight for name, weight in model.named_parameters() if weight.ndim != 2 or ".h." not in name]
-    optimisers: list[torch.optim.Optimizer] = [
-        torch.optim.Muon(matrices, lr=recipe.matrix_rate, weight_decay=0.01, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True),
-    ]
-    schedules = [
-        torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _rate(step, recipe.warmup, steps))
-        for optimiser in optimisers
-    ]
-    for batch in batches:
+    muon = Muon(matrices)
+    adam = torch.optim.AdamW(others, lr=recipe.other_rate, betas=(0.9, 0.98), weight_decay=0.01)
+    for step, batch in enumerate(batches):
+        rate = _rate(step, recipe.warmup, steps)
         logits = model(batch, use_cache=False).logits[:, :-1]
         loss = functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        for optimiser, schedule in zip(optimisers, schedules, strict=True):
-            optimiser.step()
-            schedule.step()
-            optimiser.zero_grad()
+        muon.step(recipe.matrix_rate * rate)
+        adam.param_groups[0]["lr"] = recipe.other_rate * rate
+        adam.step()
+        adam.zero_grad()
         yield loss.item()
     model.eval()
 
