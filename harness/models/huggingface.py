@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib.metadata import version
 from typing import Any, Literal
 
 from harness import GenerateRequest, Model, ModelError, Prompt, Request, Response, SequenceRequest, backend
@@ -79,9 +80,6 @@ class HuggingFaceModel(Model):
         return self._wants_chat
 
     def fingerprint(self) -> Mapping[str, Any]:
-        import torch
-        import transformers
-
         template = getattr(self._raw_tokenizer, "chat_template", None)
         return {
             "backend": "hf",
@@ -90,8 +88,8 @@ class HuggingFaceModel(Model):
             else f"{self._checkpoint.location}@{self._checkpoint.revision}",
             "dtype": self._precision,
             "chat_template": hashlib.sha256(repr(template).encode()).hexdigest() if self.chat else None,
-            "transformers": transformers.__version__.partition(".")[0],
-            "torch": torch.__version__.partition(".")[0],
+            "transformers": version("transformers").partition(".")[0],
+            "torch": version("torch").partition(".")[0],
         }
 
     def description(self) -> Mapping[str, Any]:

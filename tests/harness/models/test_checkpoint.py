@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +99,15 @@ def test_code_that_comes_with_a_checkpoint_runs_only_when_allowed(tiny_checkpoin
     (folder / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     assert "trust_remote_code: true" in load(folder)
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_packages_that_are_not_installed(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")))
+    for use in (model.fingerprint, lambda: model.count_tokens("x"), lambda: model.window):
+        with pytest.raises(ModelError, match=r"pip install 'holistic-harness\[hf\]'"):
+            use()
 
 
 def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
