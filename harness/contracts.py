@@ -336,7 +336,7 @@ class Prediction:
 class Adapter(ABC):
     """An adaptation method: instances become requests, and responses predictions.
 
-    A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params`` and receives them, checked.
+    A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params``, and receives them checked.
 
     Attributes:
         asks: Which questions the method puts to a model: ``generate``, ``score`` or both.

@@ -13,7 +13,7 @@ import inspect
 import pkgutil
 import sys
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
@@ -292,18 +292,17 @@ def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any
     Raises:
         PluginError: An argument is unknown, missing or of the wrong type.
     """
-    target = plugin.target
+    target: Callable[..., Any] | None = plugin.target
     if target is None:
         raise PluginError(f"{plugin.kind} {plugin.name!r} is a set of {', '.join(plugin.members)}.")
     params, mistakes = check_parameters(parameters_of(plugin), arguments)
     if params is None:
         raise PluginError("\n".join(f"{plugin.kind} {plugin.name!r}: {mistake}" for mistake in mistakes))
-    if hasattr(target, "Params") and inspect.isclass(target):
+    is_class = inspect.isclass(target)
+    if is_class and hasattr(target, "Params"):
         return target(*positional, params)
     keywords = {name: getattr(params, name) for name in type(params).model_fields}
-    if inspect.isclass(target):
-        return target(*positional, **keywords)
-    return partial(target, *positional, **keywords)
+    return target(*positional, **keywords) if is_class else partial(target, *positional, **keywords)
 
 
 def describe_parameters(plugin: Plugin) -> Sequence[tuple[str, str, str]]:
