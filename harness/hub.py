@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from harness.contracts import Split
 from harness.data import Data
@@ -73,6 +77,8 @@ class HubData(Data):
                 self._tables[split] = builder.as_dataset(split=split)
             except Exception as error:  # whatever the network, the Hub, its files or its readers raise
                 reason = " ".join(str(error).split())[:500] or type(error).__name__
+                if "OfflineModeIsEnabled" in reason:
+                    reason = "it cannot be reached, and this commit is not in the local cache"
                 tried = f"{self.looked_for} Then tried {self.label} on the Hub: {reason.rstrip('.')}."
                 raise DataError(f"{tried} Without network, bring the data into the data folder.") from error
         return self._tables[split]
@@ -81,6 +87,7 @@ class HubData(Data):
         if self._builder is None:
             import datasets
 
+            _give_up_soon_without_network()
             hub = self.hub
             builder = datasets.load_dataset_builder(hub.path, hub.config, revision=hub.revision)
             if builder.hash != hub.revision:
@@ -90,6 +97,26 @@ class HubData(Data):
                 builder.download_and_prepare()
             self._builder = builder
         return self._builder
+
+
+@cache
+def _give_up_soon_without_network() -> None:
+    """Put the Hub's libraries into offline mode where its host cannot be reached: they would retry for 20 seconds.
+
+    What is in their cache is still found. Behind a proxy only the proxy knows what can be reached, so nothing is tried.
+    """
+    import datasets
+    from huggingface_hub import constants
+
+    address = urlsplit(constants.ENDPOINT)
+    if getproxies().get(address.scheme):
+        return
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        socket.create_connection((address.hostname or "", port), timeout=5).close()
+    except OSError:
+        constants.HF_HUB_OFFLINE = True
+        datasets.config.HF_HUB_OFFLINE = True
 
 
 @contextmanager

@@ -74,16 +74,15 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
             soft_wrap=True,
         )
         raise
+    ok = [record for record in records if record.status == "ok"]
     failed = [record for record in records if record.status != "ok"]
-    suites = " ".join(dict.fromkeys(record.suite for record in records))
-    for record in failed:
-        console.print(f"FAILED {record.directory}: {record.error}", markup=False, soft_wrap=True)
-    console.print(
-        f"{len(records) - len(failed)} of {len(records)} runs ok, in {settings.results_dir}. "
-        f"Compare: harness leaderboard {suites}",
-        markup=False,
-        soft_wrap=True,
-    )
+    console.print(f"{len(ok)} of {len(records)} runs ok, in {settings.results_dir}.", markup=False, soft_wrap=True)
+    if failed:
+        where = "\n  ".join(str(record.directory) for record in failed)
+        console.print(f"Failed, with the reason in run.json:\n  {where}", markup=False, soft_wrap=True)
+    if ok:
+        suites = " ".join(dict.fromkeys(record.suite for record in ok))
+        console.print(f"Compare: harness leaderboard {suites}", markup=False, soft_wrap=True)
     return records
 
 
@@ -94,9 +93,11 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | Non
     from harness.preview import plan
     from harness.runner import load_model
 
-    table = Table("Run", "Model", "Examples", "Requests", "Prompt tokens", "Most generated", "Shortened")
+    table = Table("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
+    for column in table.columns[:2]:
+        column.overflow = "fold"
     for column in table.columns[2:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True
     problems: list[str] = []
     total = [0, 0, 0, 0, 0]
     for spec in runs:
