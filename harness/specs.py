@@ -41,8 +41,9 @@ class Component(BaseModel):
 
     @property
     def label(self) -> str:
-        """HELM's shorthand: ``name:key=value,…``."""
-        arguments = ",".join(f"{key}={value}" for key, value in self.arguments.items())
+        """HELM's shorthand, ``name:key=value,…``, for people; what is None or False is left out."""
+        shown = {key: value for key, value in self.arguments.items() if value is not None and value is not False}
+        arguments = ",".join(f"{key}={value}" for key, value in shown.items())
         return f"{self.name}:{arguments}" if arguments else self.name
 
 

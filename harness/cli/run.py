@@ -98,13 +98,13 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | Non
         column.overflow = "fold"
     for column in table.columns[2:]:
         column.justify, column.no_wrap = "right", True
-    problems: list[str] = []
+    problems: dict[str, None] = {}
     total = [0, 0, 0, 0, 0]
     for spec in runs:
         try:
             planned = plan(prepare(spec, registry, data_dir), load_model(spec.model, registry))
         except HarnessError as error:
-            problems.append(f"{spec.scenario.label} with {spec.model.name}: {error}")
+            problems[str(error)] = None
             continue
         numbers = [
             planned.instances,
