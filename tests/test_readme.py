@@ -1,0 +1,82 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS: list[tuple[str, str]] = re.findall(r"```(\w+)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def block(language: str, mark: str) -> str:
+    """Return the one block of a language that contains a mark."""
+    (found,) = [text for name, text in BLOCKS if name == language and mark in text]
+    return found
+
+
+def harness(folder: Path, *arguments: str) -> str:
+    command = [sys.executable, "-m", "harness", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture
+def quiz(tmp_path: Path) -> Path:
+    """A folder with what ``harness new`` writes, the scenario's file replaced by the README's."""
+    harness(tmp_path, "new", "scenario", "my_quiz")
+    (tmp_path / "my_quiz.yaml").write_text(block("yaml", "name: my_quiz"))
+    return tmp_path
+
+
+def test_the_sweep_is_valid(tmp_path: Path) -> None:
+    (tmp_path / "my-sweep.yaml").write_text(block("yaml", "# my-sweep.yaml"))
+    assert "12 runs with 2 models" in harness(tmp_path, "validate", "my-sweep.yaml")
+
+
+def test_the_mistakes_are_answered_as_shown(tmp_path: Path) -> None:
+    (tmp_path / "my-sweep.yaml").write_text(
+        "suite: demo\n"
+        "models: [hf:openai-community/gpt2, openai-community/gpt2]\n"
+        "runs:\n"
+        "  - scenario: {name: mmlu, subject: astronmy}\n"
+        "  - {scenario: imbd, perturbations: [typos]}\n"
+        "  - {scenario: boolq, adapter: {method: generation, max_token: 5}}\n"
+        "  - {scenario: boolq, metrics: [exact_mach], metrics: [f1_score]}\n"
+    )
+    command = [sys.executable, "-m", "harness", "validate", "my-sweep.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.split("\n") == block("console", "harness validate").split("\n")[1:]
+
+
+def test_the_scenario_file_works(quiz: Path) -> None:
+    assert "Which animal says moo?" in harness(quiz, "preview", "-r", "./my_quiz.yaml", "-m", "fake:0")
+    assert "1 of 1 runs ok" in harness(quiz, "run", "-r", "./my_quiz.yaml", "-m", "fake:0")
+
+
+def test_the_metric_works(quiz: Path) -> None:
+    (quiz / "contains.py").write_text(block("python", '@metric("contains"'))
+    (quiz / "sweep.yaml").write_text(block("yaml", "suite: with-contains"))
+    assert "1 of 1 runs ok" in harness(quiz, "run", "sweep.yaml")
+    assert "contains" in harness(quiz, "show", "metric", "contains", "--plugin", "contains.py")
+
+
+def test_the_scenario_in_python_works(tmp_path: Path) -> None:
+    (tmp_path / "parity.py").write_text(block("python", '"parity"'))
+    (tmp_path / "parity").mkdir()
+    (tmp_path / "parity" / "numbers.jsonl").write_text("".join(f'{{"number": {n}}}\n' for n in range(9)))
+    plugin = ["--plugin", "parity.py", "--data-dir", "."]
+    assert "n=9" in harness(tmp_path, "run", "-r", "parity:odd_first=true", "-m", "fake:0", *plugin)
+
+
+def test_the_model_works(tmp_path: Path) -> None:
+    (tmp_path / "echo.py").write_text(block("python", '@backend("echo"'))
+    assert "1 of 1 runs ok" in harness(
+        tmp_path, "run", "-r", "sample_generation", "-m", "echo:2", "--plugin", "echo.py"
+    )
