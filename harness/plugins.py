@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from harness.contracts import Split
 
@@ -109,6 +109,19 @@ class MetricDetails:
     higher_is_better: bool | None = True
 
 
+PerturbationCategory = Literal["robustness", "fairness"]
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbationDetails:
+    """What the harness knows of a perturbation: which of HELM's categories the scores on its copies belong to."""
+
+    category: PerturbationCategory
+
+
+Details = ScenarioDetails | MetricDetails | PerturbationDetails
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plugin:
     """A named, documented thing that the harness can use.
@@ -121,7 +134,8 @@ class Plugin:
         source: The paper, equation or page that defines it.
         origin: Where it was defined, for messages: ``module.qualname (file:line)``.
         details: What is particular to the kind.
-        members: For a set of metrics or perturbations, the names it stands for.
+        members: For a set of metrics or perturbations, what it stands for: names, or ``name:key=value,…`` where a
+            member's parameters are not the defaults.
     """
 
     kind: Kind
@@ -130,7 +144,7 @@ class Plugin:
     doc: str
     source: str
     origin: str
-    details: ScenarioDetails | MetricDetails | None = None
+    details: Details | None = None
     members: tuple[str, ...] = field(default=())
 
     @property
@@ -155,7 +169,7 @@ def _origin(target: Callable[..., Any]) -> str:
     return f"{target.__module__}.{target.__qualname__}{place}"
 
 
-def _attach(kind: Kind, name: str, source: str, details: ScenarioDetails | MetricDetails | None) -> Callable[[T], T]:
+def _attach(kind: Kind, name: str, source: str, details: Details | None) -> Callable[[T], T]:
     def decorate(target: T) -> T:
         plugin = Plugin(kind, name, target, inspect.getdoc(target) or "", source, _origin(target), details)
         setattr(target, ATTRIBUTE, plugin)
@@ -208,12 +222,18 @@ def metric(name: str, *, category: str, higher_is_better: bool | None = True, so
     return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better))
 
 
-def perturbation(name: str, *, source: str) -> Callable[[T], T]:
+def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:
     """Register ``f(instance, rng: random.Random, *, parameters…) -> Instance`` as a perturbation.
 
-    The generator is seeded by run, perturbation and instance, so the result depends on nothing else.
+    The generator is seeded by run, perturbation and instance, so the result depends on nothing else. What is measured
+    on the perturbed copies belongs to the ``category``, robustness or fairness.
+
+    Raises:
+        ValueError: The category is neither.
     """
-    return _attach(Kind.PERTURBATION, name, source, None)
+    if category not in get_args(PerturbationCategory):
+        raise ValueError(f"perturbation {name!r}: category is robustness or fairness, not {category!r}.")
+    return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category))
 
 
 def backend(name: str, *, source: str) -> Callable[[T], T]:
@@ -228,10 +248,16 @@ def _members(kind: Kind, name: str, members: Sequence[str], doc: str, source: st
 
 
 def metric_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
-    """Name several metrics at once; assign the result to a module's variable to register it."""
+    """Name several metrics at once; assign the result to a module's variable to register it.
+
+    A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
+    """
     return _members(Kind.METRIC, name, members, doc, source)
 
 
 def perturbation_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
-    """Name several perturbations at once; assign the result to a module's variable to register it."""
+    """Name several perturbations at once; assign the result to a module's variable to register it.
+
+    A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
+    """
     return _members(Kind.PERTURBATION, name, members, doc, source)
