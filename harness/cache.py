@@ -17,14 +17,14 @@ from typing import Any
 
 from harness.contracts import Request, Response, SequenceRequest
 from harness.encoding import decode_response, encode_request, encode_response
-from harness.errors import HarnessError
+from harness.errors import StorageError
 
 FILE_NAME = "responses.sqlite"
 _SCHEMA = "CREATE TABLE IF NOT EXISTS responses (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
 
 
-class CacheError(HarnessError):
+class CacheError(StorageError):
     """The response cache cannot be read or written."""
 
 
@@ -53,7 +53,7 @@ class ResponseCache:
                 query = f"SELECT key, value FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
                 for key, value in self._database.execute(query, part):
                     found[key] = decode_response(json.loads(zlib.decompress(value)), cached=True)
-        except (sqlite3.Error, zlib.error, ValueError, TypeError) as error:
+        except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError) as error:
             raise self._error("cannot be read", error) from error
         return found
 

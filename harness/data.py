@@ -37,8 +37,9 @@ class Data(ABC):
     def provenance(self) -> dict[str, Any]:
         """Return where the data that were read came from, as JSON values.
 
-        ``kind`` is ``files``, ``hub`` or ``sample``; ``sample`` says whether they are sample data. Files are listed
-        with ``path``, ``sha256`` and ``bytes``; the Hub's with ``path``, ``config`` and ``revision``.
+        ``kind`` is ``files``, ``hub``, ``sample`` or, where no data are read, ``computed``; ``sample`` says whether
+        they are sample data. Files are listed with ``path``, ``sha256`` and ``bytes``; the Hub's with ``path``,
+        ``config`` and ``revision``.
         """
 
     def unchanged(self, provenance: Mapping[str, Any]) -> bool:
@@ -97,6 +98,8 @@ def open_data(
         return HubData(name, source.hub, files, str(files.missing()))
     if source.sample and not source.files:
         return _Files(name, replace(source, files=source.sample), home or Path(), arguments, sample=True)
+    if not source.files:
+        return files  # the scenario computes its instances
     raise files.missing()
 
 
@@ -135,10 +138,13 @@ class _Files(Data):
 
     def provenance(self) -> dict[str, Any]:
         files = [{"path": name, **_fingerprint(path)} for name, path in sorted(self.used.items())]
-        return {"kind": "sample" if self.sample else "files", "sample": self.sample, "files": files}
+        kind = "sample" if self.sample else "files" if files or self.source.files else "computed"
+        return {"kind": kind, "sample": self.sample, "files": files}
 
     def unchanged(self, provenance: Mapping[str, Any]) -> bool:
         recorded = provenance.get("files")
+        if provenance.get("kind") == "computed":
+            return not self.source.files and not self.sample
         if not recorded or provenance.get("sample") is not self.sample:
             return False
         return all(

@@ -37,6 +37,10 @@ class PluginError(HarnessError):
     """A plugin is missing, broken, registered twice, or given parameters that it does not have."""
 
 
+class StorageError(HarnessError):
+    """The results or the response cache cannot be written or read: the disk is full, damaged or not ours."""
+
+
 class MetricError(HarnessError):
     """A metric lacks what its definition needs, for example log-probabilities."""
 
@@ -79,6 +83,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    if not near and len(name) > 1:  # f1 for f1_score
+        near = [candidate for candidate in folded if candidate.startswith(name.casefold())]
     if near:
         return f"Did you mean {folded[near[0]]!r}?"
     if not names:

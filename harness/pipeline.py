@@ -131,16 +131,26 @@ def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance
 
     Of more than ``max_eval_instances`` those with the smallest hash of seed and id are chosen: the same ones whatever
     the order of the file, and mostly the same ones when the data grow.
+
+    Raises:
+        DataError: Two evaluation instances have the same id.
     """
     train: list[Instance] = []
     limit, count = spec.max_eval_instances, 0
     heap: list[tuple[int, int, Instance]] = []
+    ids: set[str] = set()
     for instance in instances:
         if instance.split == Split.TRAIN:
             train.append(instance)
         if instance.split != spec.eval_split:
             continue
         count += 1
+        ids.add(instance.id)
+        if len(ids) < count:
+            raise DataError(
+                f"scenario {spec.scenario.label!r} gives two instances of split {spec.eval_split} the id "
+                f"{instance.id!r}; ids must tell instances apart, or statistics take two for one."
+            )
         if limit is not None:
             entry = (-derive_seed(spec.seed, f"eval-instances/{instance.id}"), -count, instance)
             if len(heap) < limit:
@@ -153,13 +163,22 @@ def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance
     return train, chosen, len(chosen)
 
 
-def evaluate(evaluation: Evaluation, registry: Registry, client: Client, directory: Path, watcher: Watcher) -> Outcome:
+def evaluate(
+    evaluation: Evaluation, registry: Registry, client: Client, directory: Path, watcher: Watcher, outcome: Outcome
+) -> None:
     """Ask a model everything, score the answers, and write the examples into the run's folder.
+
+    Args:
+        evaluation: The run.
+        registry: Knows its metrics.
+        client: The model.
+        directory: The run's folder.
+        watcher: Is told how the run is getting on.
+        outcome: Filled as the run goes on, so that it says what was done of a run that cannot go on.
 
     Raises:
         HarnessError: The run cannot go on; what was answered so far is in the response cache.
     """
-    outcome = Outcome()
     scorer = build_scorer(evaluation.spec, registry)
     watcher.planned(evaluation.examples)
     with ExampleWriter(directory) as writer:
@@ -173,7 +192,6 @@ def evaluate(evaluation: Evaluation, registry: Registry, client: Client, directo
                 _conclude(evaluation.adapter, adapted, responses[start:end], scorer, writer, outcome)
                 start = end
         outcome.stats = scorer.stats()
-    return outcome
 
 
 def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
@@ -210,7 +228,6 @@ def _conclude(
 ) -> None:
     """Predict, score and write one example, and count it."""
     outcome.examples += 1
-    outcome.truncated += adapted.truncated or bool(adapted.dropped_examples)
     for response in responses:
         outcome.usage.add(response)
     example = Example(
@@ -223,6 +240,7 @@ def _conclude(
         dropped_examples=adapted.dropped_examples,
         truncated=adapted.truncated or any(response.truncated for response in responses),
     )
+    outcome.truncated += example.truncated or bool(example.dropped_examples)
     error = next((response.error for response in responses if response.error is not None), None)
     if error is not None:
         outcome.failed += 1
@@ -241,14 +259,23 @@ def _conclude(
     writer.write(example, scorer.add(example))
 
 
-def rescore(record: RunRecord, registry: Registry) -> Sequence[Stat]:
+def rescore(record: RunRecord, registry: Registry) -> Outcome:
     """Compute a run's statistics again from its examples, and write the scores beside them.
+
+    Returns:
+        The statistics, and how many examples there are and have no answer; what the run took is not computed again.
 
     Raises:
         HarnessError: The examples are missing or damaged, or a metric cannot score them.
     """
+    outcome = Outcome()
     scorer = build_scorer(record.spec, registry)
     with ExampleWriter(record.directory) as writer:
         for example, _, error in read_examples(record.directory):
+            outcome.examples += 1
+            if error is not None:
+                outcome.failed += 1
+                outcome.first_error = outcome.first_error or error
             writer.write(example, {} if error is not None else scorer.add(example), error)
-    return scorer.stats()
+        outcome.stats = scorer.stats()
+    return outcome

@@ -9,14 +9,17 @@ import sys
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from harness.errors import PluginError
-from harness.plugins import Kind
+from harness.plugins import Kind, Plugin
 from harness.registry import Registry
 from harness.specs import RunSpec
 
-PACKAGES = ("holistic-harness", "torch", "transformers", "tokenizers", "datasets", "vllm", "numpy", "scipy", "pydantic")
+DISTRIBUTION = "holistic-harness"
+PACKAGES = (DISTRIBUTION, "torch", "transformers", "tokenizers", "datasets", "vllm", "numpy", "scipy", "pydantic")
 
 
 def now() -> str:
@@ -40,19 +43,46 @@ def environment() -> dict[str, Any]:
 
 
 def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
-    """Return the SHA-256 of the file that defines each plugin that a run uses; of a missing plugin, nothing."""
+    """Return the SHA-256 of what defines each plugin that a run uses; of a missing plugin, nothing.
+
+    That is its file, and the files of those modules of the same package that it uses, directly or through others.
+    """
     used = [(Kind.SCENARIO, spec.scenario), (Kind.ADAPTER, spec.adapter)]
     used += [(Kind.PERTURBATION, part) for part in spec.perturbations]
     used += [(Kind.METRIC, part) for part in spec.metrics]
     found = {}
     for kind, part in used:
         try:
-            file = registry.get(kind, part.name).file
+            plugin = registry.get(kind, part.name)
         except PluginError:
             continue
-        if file is not None and file.is_file():
-            found[f"{kind} {part.name}"] = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest = hashlib.sha256()
+        for file in _files(plugin):
+            digest.update(file.read_bytes())
+        found[f"{kind} {part.name}"] = digest.hexdigest()
     return found
+
+
+@cache
+def _files(plugin: Plugin) -> tuple[Path, ...]:
+    modules: dict[str, ModuleType] = {}
+    own = plugin.file
+    _follow(sys.modules.get(getattr(plugin.target, "__module__", "")), modules)
+    files = {Path(file) for module in modules.values() if (file := getattr(module, "__file__", None))}
+    return tuple(sorted(file for file in files | ({own} if own else set()) if file.is_file()))
+
+
+def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
+    if module is None or module.__name__ in found:
+        return
+    found[module.__name__] = module
+    package = module.__name__.partition(".")[0]
+    if package == __package__:
+        return  # the engine itself: its version stands for it
+    for value in vars(module).values():
+        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(name, str) and name.partition(".")[0] == package:
+            _follow(sys.modules.get(name), found)
 
 
 def _versions() -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import json
 import os
+import platform
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +17,7 @@ from typing import Any, Literal
 
 from harness.contracts import Example, Stat
 from harness.encoding import decode_example, encode_example
-from harness.errors import DataError
+from harness.errors import DataError, StorageError
 from harness.specs import RunSpec
 
 SCHEMA_VERSION = 1
@@ -61,7 +64,11 @@ def run_directory(results_dir: Path, spec: RunSpec) -> Path:
 
 
 def write_run(record: RunRecord) -> None:
-    """Write run.json into the record's folder."""
+    """Write run.json into the record's folder.
+
+    Raises:
+        StorageError: The folder or the file cannot be written.
+    """
     value = {
         "schema_version": record.schema_version,
         "name": record.name,
@@ -75,9 +82,10 @@ def write_run(record: RunRecord) -> None:
         "started": record.started,
         "finished": record.finished,
     }
-    record.directory.mkdir(parents=True, exist_ok=True)
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    _write_whole(record.directory / RUN_FILE, (text + "\n").encode("utf-8", "backslashreplace"))
+    with _writing(record.directory / RUN_FILE):
+        record.directory.mkdir(parents=True, exist_ok=True)
+        _write_whole(record.directory / RUN_FILE, (text + "\n").encode("utf-8", "backslashreplace"))
 
 
 def read_run(directory: Path) -> RunRecord:
@@ -94,12 +102,19 @@ def read_run(directory: Path) -> RunRecord:
             raise DataError(
                 f"schema version {version} is not the one this version reads ({SCHEMA_VERSION}).", file=file
             )
+        if value["status"] not in {"ok", "failed"}:
+            raise DataError(f"status {value['status']!r} is neither ok nor failed.", file=file)
+        for key in ("efficiency", "provenance"):
+            if not isinstance(value[key], dict):
+                raise DataError(f"not a run's record ({key!r} is no object).", file=file)
         value["spec"] = RunSpec.model_validate(value["spec"])
         value["stats"] = [_stat(stat) for stat in value["stats"]]
         return RunRecord(directory=directory, **value)
     except FileNotFoundError:
         raise DataError("there is no finished run here.", file=file) from None
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except KeyError as error:
+        raise DataError(f"not a run's record (it has no {error}).", file=file) from error
+    except (ValueError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise DataError(f"not a run's record ({error}).", file=file) from error
 
 
@@ -128,13 +143,19 @@ def find_runs(results_dir: Path, suites: Sequence[str] | None = None) -> list[Ru
 
 
 class ExampleWriter:
-    """Writes a run's examples as they come; the file appears under its name only when all are written."""
+    """Writes a run's examples as they come; the file appears under its name only when all are written.
+
+    Raises:
+        StorageError: The folder or the file cannot be written.
+    """
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
         self._path = directory / EXAMPLES_FILE
-        self._partial = self._path.with_name(f".{EXAMPLES_FILE}.{os.getpid()}")
-        self._raw = self._partial.open("wb")
+        with _writing(self._path):
+            directory.mkdir(parents=True, exist_ok=True)
+            _clear_abandoned(directory)
+            self._partial = _partial(self._path)
+            self._raw = self._partial.open("wb")
         # Level 3 compresses repeated few-shot headers nearly as well as 9, at a third of the time.
         self._file = gzip.GzipFile(filename="", mode="wb", compresslevel=3, fileobj=self._raw, mtime=0)
 
@@ -145,7 +166,8 @@ class ExampleWriter:
         if error is not None:
             value["error"] = error
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        self._file.write(line.encode("utf-8", "backslashreplace") + b"\n")
+        with _writing(self._path):
+            self._file.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def __enter__(self) -> ExampleWriter:
         return self
@@ -153,11 +175,19 @@ class ExampleWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        self._raw.close()
-        if kind is None:
-            self._partial.replace(self._path)
-        else:
+        try:
+            with _writing(self._path):
+                try:
+                    self._file.close()
+                finally:
+                    self._raw.close()
+                if kind is None:
+                    self._partial.replace(self._path)
+        except StorageError:
+            # What stopped the writing says more than that its rest could not be written either.
+            if kind is None:
+                raise
+        finally:
             self._partial.unlink(missing_ok=True)
 
 
@@ -190,10 +220,64 @@ def _stat(value: Mapping[str, Any]) -> Stat:
     return Stat(**{**rest, "ci95": None if interval is None else (interval[0], interval[1])})
 
 
+def has_examples(directory: Path) -> bool:
+    """Return whether a run's examples are there."""
+    return (directory / EXAMPLES_FILE).is_file()
+
+
+def discard_examples(directory: Path) -> None:
+    """Remove the examples of an earlier attempt at a run, which a record that follows does not describe.
+
+    Raises:
+        StorageError: They cannot be removed.
+    """
+    file = directory / EXAMPLES_FILE
+    with _writing(file):
+        if directory.is_dir():
+            file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written ({error.strerror or error}).") from error
+
+
 def _write_whole(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    partial = _partial(path)
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _partial(path: Path) -> Path:
+    """Return the name under which this process writes a file; another one's, on any host, is different."""
+    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
+
+
+def _clear_abandoned(directory: Path) -> None:
+    """Remove what processes of this host that were killed have left half written."""
+    for name in (EXAMPLES_FILE, RUN_FILE):
+        for partial in directory.glob(f".{name}.{glob.escape(platform.node())}.*"):
+            process = partial.suffix[1:]
+            if process.isdecimal() and int(process) != os.getpid() and not _alive(int(process)):
+                partial.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    if os.name != "posix":  # there, asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

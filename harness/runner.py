@@ -6,19 +6,19 @@ import json
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.contracts import Model
-from harness.errors import HarnessError, ModelError
-from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare
+from harness.errors import HarnessError, ModelError, StorageError, did_you_mean
+from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore
 from harness.plugins import Kind
-from harness.provenance import definitions, environment, now
+from harness.provenance import DISTRIBUTION, definitions, environment, now
 from harness.registry import Registry, build
-from harness.results import RunRecord, read_run, run_directory, write_run
+from harness.results import RunRecord, discard_examples, has_examples, read_run, run_directory, write_run
 from harness.specs import Component, RunSpec
 
 
@@ -56,12 +56,15 @@ def run_sweep(
     """Run a sweep model by model, and yield each run's record as it is finished or found finished.
 
     Raises:
-        HarnessError: The response cache cannot be opened. What goes wrong in a run is in its record.
+        StorageError: The response cache or the results cannot be written or read, which no further run would change.
+            What else goes wrong in a run is in its record.
     """
     cache = ResponseCache(settings.results_dir / FILE_NAME)
+    by_model: dict[str, list[RunSpec]] = {}
+    for spec in runs:
+        by_model.setdefault(spec.model.model_dump_json(), []).append(spec)
     try:
-        for model in dict.fromkeys(spec.model.model_dump_json() for spec in runs):
-            specs = [spec for spec in runs if spec.model.model_dump_json() == model]
+        for specs in by_model.values():
             yield from _run_model(specs, registry, settings, cache, watcher)
     finally:
         cache.close()
@@ -93,7 +96,7 @@ def _run_model(
         failure = error
     try:
         for spec in specs:
-            done = None if settings.force or client is None else _finished(spec, registry, settings, client)
+            done = None if settings.force or client is None else finished_before(spec, registry, settings, client)
             if done is not None:
                 watcher.skipped(done)
                 yield done
@@ -108,19 +111,48 @@ def _run_model(
             client.model.close()
 
 
-def _finished(spec: RunSpec, registry: Registry, settings: Settings, client: Client) -> RunRecord | None:
+def finished_before(spec: RunSpec, registry: Registry, settings: Settings, client: Client) -> RunRecord | None:
     """Return the record of an equal run that ended well with the same model, data and plugins, if there is one."""
     try:
         record = read_run(run_directory(settings.results_dir, spec))
-        if record.status != "ok" or record.spec != spec:
+        if record.status != "ok" or record.spec != spec or not has_examples(record.directory):
             return None
-        same_code = record.provenance.get("definitions") == definitions(spec, registry)
+        recorded = {key: _object(record.provenance.get(key)) for key in ("model", "data", "definitions", "versions")}
         data = open_scenario_data(spec, registry, settings.data_dir)
-        same_data = data.unchanged(record.provenance.get("data", {}))
-    except HarnessError:
+        same = (
+            recorded["model"].get("fingerprint") == _as_json(client.fingerprint)
+            and recorded["definitions"] == definitions(spec, registry)
+            and recorded["versions"].get(DISTRIBUTION) == environment()["versions"].get(DISTRIBUTION)
+            and data.unchanged(recorded["data"])
+        )
+    except (HarnessError, OSError, LookupError, TypeError, AttributeError):
+        # Whatever is wrong with the record or the data is said by the run that follows.
         return None
-    same_model = record.provenance.get("model", {}).get("fingerprint") == _as_json(client.fingerprint)
-    return record if same_code and same_data and same_model else None
+    return record if same else None
+
+
+def rescored(record: RunRecord, registry: Registry) -> RunRecord:
+    """Return a run's record with statistics, and hence status, computed again from its examples.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+    outcome = rescore(record, registry)
+    message = _shortfall(record.spec, outcome)
+    known = _object(record.provenance.get("definitions"))
+    now_used = definitions(record.spec, registry)
+    metrics = {key: digest for key, digest in now_used.items() if key.startswith(f"{Kind.METRIC} ")}
+    return replace(
+        record,
+        status="ok" if message is None else "failed",
+        error=message,
+        stats=outcome.stats,
+        provenance={**record.provenance, "definitions": {**known, **metrics}},
+    )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _as_json(value: Mapping[str, Any]) -> Any:
@@ -135,24 +167,28 @@ def _run(
     failure: BaseException | None,
     watcher: Watcher,
 ) -> RunRecord:
-    """Run one spec and return its record, whatever happens short of an interrupt."""
+    """Run one spec and return its record, whatever happens short of an interrupt or of a disk that fails."""
     directory = run_directory(settings.results_dir, spec)
     started, clock = now(), time.perf_counter()
     outcome, data, error, trace = Outcome(), dict[str, Any](), failure, None
     if client is not None:
         try:
             evaluation = prepare(spec, registry, settings.data_dir)
-            outcome = evaluate(evaluation, registry, client, directory, watcher)
-            data = evaluation.data.provenance()
+            try:
+                evaluate(evaluation, registry, client, directory, watcher, outcome)
+            finally:
+                data = evaluation.data.provenance()
+        except StorageError:
+            raise
         except Exception as raised:
             error = raised
+    if error is not None:
+        discard_examples(directory)
     message = None if error is None else _message(error)
     if error is not None and not isinstance(error, HarnessError):
         trace = "".join(traceback.format_exception(error))
-    elif outcome.failed:
-        message = f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
-    elif error is None and not _measured(spec, outcome):
-        message = f"the main metric {spec.main_metric!r} is undefined for all {outcome.examples} examples."
+    elif error is None:
+        message = _shortfall(spec, outcome)
     provenance = {
         "model": _model_provenance(spec, client),
         "data": data,
@@ -176,8 +212,19 @@ def _run(
     )
 
 
-def _measured(spec: RunSpec, outcome: Outcome) -> bool:
-    return any(stat.metric == spec.main_metric and stat.perturbation is None for stat in outcome.stats)
+def _shortfall(spec: RunSpec, outcome: Outcome) -> str | None:
+    """Return why a run that came to its end is no success; None where it is one."""
+    if outcome.failed:
+        return f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
+    if any(stat.metric == spec.main_metric and stat.perturbation is None for stat in outcome.stats):
+        return None
+    return f"the main metric {spec.main_metric!r} is undefined for all {outcome.examples} examples."
+
+
+def _unmeasured(spec: RunSpec, outcome: Outcome) -> str:
+    message = f"no metric gives the main metric {spec.main_metric!r}, or it is undefined for all examples."
+    hint = did_you_mean(spec.main_metric, {stat.metric for stat in outcome.stats})
+    return f"{message} {hint}".rstrip()
 
 
 def _message(error: BaseException) -> str:

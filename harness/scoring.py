@@ -121,7 +121,7 @@ class Scorer:
             raise MetricError(f"metric {metric.plugin.name!r}, instance {example.instance.id!r}: {error}") from error
         except HarnessError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             instance = example.instance.id
             raise PluginError(f"{metric} failed on instance {instance!r}: {_reason(error)}") from error
 
@@ -199,5 +199,5 @@ def _named(key: tuple[Split, str | None]) -> str:
     return f"split {split}" if perturbation is None else f"split {split}, perturbation {perturbation}"
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

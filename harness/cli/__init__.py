@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from harness.cli.interrupts import Terminated
 from harness.errors import HarnessError
 
 # Command → the module that defines it as a function of the same name (``-`` and Python's words avoided). Modules are
@@ -70,9 +71,11 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("Interrupted.\n")
-        sys.exit(130)
+    except (KeyboardInterrupt, click.Abort) as error:
+        # Click turns an interrupt into an Abort, with the interrupt as its cause.
+        terminated = isinstance(error.__cause__ or error, Terminated)
+        sys.stderr.write("Terminated.\n" if terminated else "Interrupted.\n")
+        sys.exit(143 if terminated else 130)
     except BrokenPipeError:
         # The reader of our output has gone, for example `head`: no error of ours.
         sys.stderr.close()

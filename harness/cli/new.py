@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, StorageError
 
 _SCENARIO = """\
 # A scenario that maps the fields of a data file. Try it:
@@ -85,6 +85,9 @@ def new_command(kind: str, name: str, directory: Path) -> None:
     if taken:
         raise HarnessError(f"{taken[0]} exists already; choose another name or --directory.")
     for file, text in files.items():
-        (directory / file).parent.mkdir(parents=True, exist_ok=True)
-        (directory / file).write_text(text, encoding="utf-8")
+        try:
+            (directory / file).parent.mkdir(parents=True, exist_ok=True)
+            (directory / file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"{directory / file} cannot be written ({error.strerror or error}).") from error
         click.echo(f"Wrote {directory / file}.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import click
 
 from harness.cli import options
+from harness.errors import StorageError
 
 
 @click.command("score")
@@ -18,16 +18,16 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...]) -> None:
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
-    from harness.pipeline import rescore
     from harness.registry import default_registry
     from harness.results import read_run, write_run
+    from harness.runner import rescored
 
     registry = default_registry(plugins)
     for directory in runs:
-        record = read_run(directory)
-        stats = rescore(record, registry)
-        write_run(dataclasses.replace(record, stats=stats))
-        click.echo(f"{directory}: {len(stats)} statistics computed from {record.efficiency.get('examples')} examples.")
+        record = rescored(read_run(directory), registry)
+        write_run(record)
+        examples = record.efficiency.get("examples")
+        click.echo(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
 
 
 @click.command("leaderboard")
@@ -51,15 +51,17 @@ def leaderboard_command(suites: tuple[str, ...], results_dir: Path, format_: str
     from harness.results import find_runs
 
     board = build_board(find_runs(results_dir, suites or None))
-    if format_ == "terminal":
-        if output is None:
-            show(board, Console())
-        else:
-            with output.open("w", encoding="utf-8") as file:
-                show(board, Console(file=file, width=160))
-    elif output is None:
-        click.echo(render(board, format_), nl=False)
-    else:
-        output.write_text(render(board, format_), encoding="utf-8")
     if output is not None:
+        try:
+            with output.open("w", encoding="utf-8") as file:
+                if format_ == "terminal":
+                    show(board, Console(file=file, width=160))
+                else:
+                    file.write(render(board, format_))
+        except OSError as error:
+            raise StorageError(f"{output} cannot be written ({error.strerror or error}).") from error
         click.echo(f"Wrote {output}.", err=True)
+    elif format_ == "terminal":
+        show(board, Console())
+    else:
+        click.echo(render(board, format_), nl=False)

@@ -11,8 +11,9 @@ import click
 from rich.console import Console
 
 from harness.cli import options
+from harness.cli.interrupts import terminable
 from harness.cli.sources import read_sweep
-from harness.errors import HarnessError
+from harness.errors import HarnessError, StorageError
 from harness.progress import watch
 from harness.registry import Registry
 from harness.results import RunRecord
@@ -41,11 +42,11 @@ def run_command(
     """Run SWEEP, a YAML file or the name of one that comes with the harness.
 
     The same command again skips what is finished and continues what was interrupted. Exit code 1 says that a run
-    failed, 2 that nothing was run because of a mistake.
+    failed, 2 that a mistake kept anything from being run, or that the disk failed.
     """
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     if dry_run:
-        _show_plan(found.runs, registry, data_dir)
+        _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
         return
     records = execute(found.runs, registry, Settings(results_dir, data_dir, force))
     if any(record.status != "ok" for record in records):
@@ -56,20 +57,22 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     """Run specs with progress on the terminal, and close with what to do next.
 
     Raises:
-        KeyboardInterrupt: The user stopped it; how to go on was said.
+        KeyboardInterrupt: The user or, with a ``Terminated``, the system stopped it; how to go on was said.
+        StorageError: The response cache or the results cannot be written or read; how to go on was said.
     """
-    console = Console(stderr=True)
+    console = Console(stderr=True, highlight=False)
     records: list[RunRecord] = []
     try:
-        with watch(console, len(runs)) as watcher:
+        with terminable(), watch(console, len(runs)) as watcher:
             for record in run_sweep(runs, registry, settings, watcher):
                 records.append(record)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, StorageError) as error:
         again = shlex.join(["harness", *sys.argv[1:]])
         left = len(runs) - len(records)
+        what = "To go on, run" if isinstance(error, KeyboardInterrupt) else "When what follows is repaired, run"
         console.print(
             f"\nStopped; {len(records)} of {len(runs)} runs are finished, {left} left. Every answer so far is kept. "
-            f"To go on, run the same command again:\n  {again}",
+            f"{what} the same command again:\n  {again}",
             markup=False,
             soft_wrap=True,
         )
@@ -86,12 +89,13 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     return records
 
 
-def _show_plan(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> None:
+def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
     from rich.table import Table
 
+    from harness.client import Client
     from harness.pipeline import prepare
     from harness.preview import plan
-    from harness.runner import load_model
+    from harness.runner import finished_before, load_model
 
     table = Table("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
     for column in table.columns[:2]:
@@ -100,9 +104,18 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | Non
         column.justify, column.no_wrap = "right", True
     problems: dict[str, None] = {}
     total = [0, 0, 0, 0, 0]
+    finished = 0
+    clients: dict[str, Client] = {}
     for spec in runs:
         try:
-            planned = plan(prepare(spec, registry, data_dir), load_model(spec.model, registry))
+            client = clients.get(spec.model.model_dump_json())
+            if client is None:
+                client = Client(load_model(spec.model, registry), spec.model.name.partition(":")[0], None)
+                clients[spec.model.model_dump_json()] = client
+            if not settings.force and finished_before(spec, registry, settings, client) is not None:
+                finished += 1
+                continue
+            planned = plan(prepare(spec, registry, settings.data_dir), client.model)
         except HarnessError as error:
             problems[str(error)] = None
             continue
@@ -116,9 +129,11 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | Non
         total = [before + number for before, number in zip(total, numbers, strict=True)]
         table.add_row(spec.scenario.label, spec.model.name, *(f"{number:,}" for number in numbers))
     table.add_section()
-    table.add_row(f"{len(runs)} runs", "", *(f"{number:,}" for number in total))
+    table.add_row(f"{len(runs) - finished} runs", "", *(f"{number:,}" for number in total))
     console = Console()
     console.print(table)
+    if finished:
+        console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")
     for problem in problems:
         console.print(f"Would fail: {problem}", markup=False, soft_wrap=True)
     if problems:

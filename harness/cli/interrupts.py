@@ -1,0 +1,30 @@
+"""Ending in order when the system asks for it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Never
+
+
+class Terminated(KeyboardInterrupt):
+    """The system asked this process to end."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Let a SIGTERM stop what is going on as Ctrl-C does, instead of ending the process where it stands."""
+
+    def stop(*_: object) -> Never:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
