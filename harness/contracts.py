@@ -467,10 +467,33 @@ class RunMetric(ABC):
     def estimates(self) -> Mapping[str, Estimate]:
         """Return the numbers by name. A name that cannot be computed from what was seen is left out."""
 
+    def details(self) -> Mapping[str, Any]:
+        """Return, as JSON values, what a diagram needs beside the numbers; it goes into run.json."""
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One line of a run's statistics; the fields are those of :class:`Estimate`, and what it is about."""
+    """One line of a run's statistics; the fields are those of :class:`Estimate`, and what it is about.
+
+    Attributes:
+        metric: The name of the score.
+        category: The metric's; of perturbed copies the perturbation's; of groups ``fairness``.
+        split: The split of the instances.
+        perturbation: The perturbation, or the category that stands for all of its perturbations; None without one.
+        count: How many instances it is about.
+        mean: The number.
+        stderr: Standard error.
+        ci95: The 95 % interval.
+        min: Smallest value of a single instance; for a gap between groups the smallest group's mean.
+        max: Largest value of a single instance; for a gap the largest group's mean.
+        higher_is_better: Which way is better; None for neither.
+        missing: Examples without a value; where instances are compared, instances without one of the values.
+        computed_on: ``original`` instances; ``perturbed`` copies; ``worst``, the worst of an instance and its copies;
+            or ``drop``, how much worse a copy is than its original.
+        group: ``key=value`` for the instances whose meta data say so, ``key: gap`` for the difference between the
+            largest and the smallest group's mean; None for all instances.
+    """
 
     metric: str
     category: str
@@ -484,3 +507,10 @@ class Stat:
     max: float | None
     higher_is_better: bool | None = None
     missing: int = 0
+    computed_on: Literal["original", "perturbed", "worst", "drop"] = "original"
+    group: str | None = None
+
+    @property
+    def overall(self) -> bool:
+        """Whether it is about all unperturbed instances: what a score is when nothing more is said."""
+        return self.perturbation is None and self.computed_on == "original" and self.group is None

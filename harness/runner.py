@@ -216,15 +216,10 @@ def _shortfall(spec: RunSpec, outcome: Outcome) -> str | None:
     """Return why a run that came to its end is no success; None where it is one."""
     if outcome.failed:
         return f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
-    if any(stat.metric == spec.main_metric and stat.perturbation is None for stat in outcome.stats):
+    if any(stat.metric == spec.main_metric and stat.overall for stat in outcome.stats):
         return None
-    return f"the main metric {spec.main_metric!r} is undefined for all {outcome.examples} examples."
-
-
-def _unmeasured(spec: RunSpec, outcome: Outcome) -> str:
     message = f"no metric gives the main metric {spec.main_metric!r}, or it is undefined for all examples."
-    hint = did_you_mean(spec.main_metric, {stat.metric for stat in outcome.stats})
-    return f"{message} {hint}".rstrip()
+    return f"{message} {did_you_mean(spec.main_metric, {stat.metric for stat in outcome.stats})}".rstrip()
 
 
 def _message(error: BaseException) -> str:

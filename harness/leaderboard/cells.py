@@ -61,7 +61,7 @@ class Cell:
 def main_stat(run: RunRecord) -> Stat | None:
     """Return the run's main metric on the unperturbed instances of the evaluated split, if it is a finite number."""
     for stat in run.stats:
-        if stat.metric == run.spec.main_metric and stat.split == run.spec.eval_split and stat.perturbation is None:
+        if stat.metric == run.spec.main_metric and stat.split == run.spec.eval_split and stat.overall:
             return stat if math.isfinite(stat.mean) else None
     return None
 
