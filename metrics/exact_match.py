@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from decimal import Decimal
-
 from harness import Example, metric
 from metrics.normalisation import comparable
+from metrics.number_reading import final_number
 from metrics.references import Score, best_over_references
-
-_NUMBER = re.compile(
-    r"(?:(?<![\w)])[-\u2212])?"  # a sign, not a dash
-    r"(?:(?:[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?![0-9])|[0-9]+)(?:\.[0-9]+)?"  # 1,234.5 or 1234.5; 12,34,567 in India
-    r"|\.[0-9]+)"
-)
 
 
 @metric("exact_match", category="accuracy", source="Liang et al. 2022, appendix C.1")
@@ -111,11 +103,6 @@ def _last(text: str, indicator: str) -> str:
     return text.strip().split(indicator)[-1].strip()
 
 
-def _final_number(text: str) -> Decimal | None:
-    found = _NUMBER.findall(text)
-    return Decimal(found[-1].replace(",", "").replace("\u2212", "-")) if found else None
-
-
 def _same_final_number(gold: str, prediction: str) -> float:
-    number = _final_number(gold)
-    return float(number is not None and number == _final_number(prediction))
+    number = final_number(gold)
+    return float(number is not None and number == final_number(prediction))

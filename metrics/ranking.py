@@ -13,18 +13,23 @@ from harness import Example, MetricError, Reference, metric
 Tie = tuple[Reference, ...]
 
 
-@metric("ranking", category="accuracy", source="Craswell 2009 (RR); Järvelin and Kekäläinen 2002 (NDCG)")
+@metric(
+    "ranking",
+    category="accuracy",
+    source="Craswell 2009 (RR); Järvelin and Kekäläinen 2002 (NDCG); trec_eval 9 (recall, success)",
+)
 def ranking(example: Example, *, k: Annotated[int, Field(ge=1)] = 10) -> dict[str, float] | None:
-    """Reciprocal rank (RR@k) and normalised discounted cumulative gain (NDCG@k) of the references by their scores.
+    """RR@k, NDCG@k, recall@k and success@k of the references, ranked by their scores.
 
     RR@k is 1 / rank of the first correct reference, 0 if it is not among the first k. NDCG@k is DCG@k of the ranking
     over that of the best possible one, where DCG@k = Σ gain / log2(1 + rank) over the first k ranks (trec_eval's
-    ``ndcg_cut``); the gain is the reference's relevance, or 1 for a correct one where there are no grades. Both lie
-    between 0 and 1, and higher is better. Undefined without a correct reference (RR) or without a gain (NDCG).
+    ``ndcg_cut``); the gain is the reference's relevance, or 1 for a correct one where there are no grades. Recall@k is
+    the share of the correct references that are among the first k, success@k whether one of them is. All lie between 0
+    and 1, and higher is better. Undefined without a correct reference, or, for NDCG, without a gain.
 
     References with equal scores get the mean over all their orders (McSherry and Najork 2008), where HELM keeps the
-    data's order, which lists the relevant ones first. RR counts the correct references, where HELM's binarisation
-    of grades drops grade 1 whether or not the task does.
+    data's order, which lists the relevant ones first. RR, recall and success count the correct references, where HELM's
+    binarisation of grades drops grade 1 whether or not the task does.
 
     Args:
         example: Its adapter scores every reference.
@@ -41,6 +46,7 @@ def ranking(example: Example, *, k: Annotated[int, Field(ge=1)] = 10) -> dict[st
     values: dict[str, float] = {}
     if any(reference.correct for reference in example.references):
         values[f"RR@{k}"] = _reciprocal_rank(ties, k)
+        values[f"recall@{k}"], values[f"success@{k}"] = _recall_and_success(ties, k)
     ideal = _ideal_gain(example.references, k)
     if ideal > 0.0:
         values[f"NDCG@{k}"] = _discounted_gain(ties, k) / ideal
@@ -57,6 +63,18 @@ def _reciprocal_rank(ties: list[Tie], k: int) -> float:
             return sum(math.comb(size - 1 - j, correct - 1) / ways / (above + j + 1) for j in offsets)
         above += size
     return 0.0
+
+
+def _recall_and_success(ties: list[Tie], k: int) -> tuple[float, float]:
+    above, found, missed_all, total = 0, 0.0, 1.0, 0
+    for tie in ties:
+        size, correct = len(tie), sum(reference.correct for reference in tie)
+        taken = min(max(k - above, 0), size)  # of the tie, so many come among the first k, each as likely as any other
+        found += correct * taken / size
+        missed_all *= math.comb(size - correct, taken) / math.comb(size, taken)
+        total += correct
+        above += size
+    return found / total, 1.0 - missed_all
 
 
 def _discounted_gain(ties: list[Tie], k: int) -> float:

@@ -34,15 +34,17 @@ def test_binary_relevance_by_hand() -> None:
 def test_graded_relevance_by_hand() -> None:
     # The worked example of Järvelin and Kekäläinen's measure with grades 3, 2, 3, 0, 1, 2 (DCG 6.861, ideal 7.141).
     example = _ranked((6.0, 5.0, 4.0, 3.0, 2.0, 1.0), (True,) * 6, (3, 2, 3, 0, 1, 2))
-    assert ranking(example, k=6) == {"RR@6": 1.0, "NDCG@6": pytest.approx(6.861 / 7.141, abs=1e-3)}
+    scores = ranking(example, k=6)
+    assert scores == {"RR@6": 1.0, "NDCG@6": pytest.approx(6.861 / 7.141, abs=1e-3), "recall@6": 1.0, "success@6": 1.0}
 
 
 def test_the_cut_off() -> None:
     example = _ranked((4.0, 3.0, 2.0, 1.0), (False, False, True, True))
-    assert ranking(example, k=2) == {"RR@2": 0.0, "NDCG@2": 0.0}
+    assert ranking(example, k=2) == {"RR@2": 0.0, "NDCG@2": 0.0, "recall@2": 0.0, "success@2": 0.0}
     scores = ranking(example, k=3)
     assert scores is not None
     assert scores["RR@3"] == pytest.approx(1 / 3)
+    assert (scores["recall@3"], scores["success@3"]) == (0.5, 1.0)
     assert scores["NDCG@3"] == pytest.approx(0.5 / (1 + 1 / math.log2(3)))
 
 

@@ -1,0 +1,39 @@
+"""Whether two mathematical answers are the same but for their spelling."""
+
+from __future__ import annotations
+
+from harness import Example, metric
+from metrics.math_notation import boxed_answer, canonical
+from metrics.references import Score, best_over_references
+
+_SOURCE = "Hendrycks et al. 2021 (MATH), section 3 and math_equivalence.py"
+
+
+@metric("math_equiv", category="accuracy", source=_SOURCE)
+def math_equiv(example: Example) -> Score:
+    r"""1 if the prediction equals a correct reference once both are written in one way; else 0.
+
+    Spaces, units, degrees, percent and dollar signs, ``\left`` and ``\right``, ``dfrac``, missing braces and a short
+    left side (``x =``) make no difference; ``0.5``, ``1/2`` and ``\frac12`` are one answer. The rules are textual:
+    ``2x`` and ``x+x`` differ. The mean lies between 0 and 1, and higher is better. An empty prediction scores 0.
+    """
+    return best_over_references(example, "math_equiv", _same)
+
+
+@metric("math_equiv_chain_of_thought", category="accuracy", source=_SOURCE)
+def math_equiv_chain_of_thought(example: Example) -> Score:
+    r"""1 if the last ``\boxed{}`` of the prediction holds the answer of a correct reference's last one; else 0.
+
+    Answers are compared as for math_equiv. The mean lies between 0 and 1, and higher is better. A text without a box
+    has no answer, and no answer is never right; HELM gives 1 where both texts have none.
+    """
+    return best_over_references(example, "math_equiv_chain_of_thought", _same_boxed)
+
+
+def _same(gold: str, prediction: str) -> float:
+    return float(canonical(gold) == canonical(prediction))
+
+
+def _same_boxed(gold: str, prediction: str) -> float:
+    expected, given = boxed_answer(gold), boxed_answer(prediction)
+    return 0.0 if expected is None or given is None else _same(expected, given)

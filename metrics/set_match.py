@@ -1,0 +1,65 @@
+"""How far the set that a prediction names agrees with the set that the reference names."""
+
+from __future__ import annotations
+
+from harness import Example, metric
+from metrics.references import Score, best_over_references
+
+_SOURCE = "Liang et al. 2022, appendix C.1; HELM, evaluate_reference_metrics.py"
+
+
+@metric("exact_set_match", category="accuracy", source=_SOURCE)
+def exact_set_match(example: Example) -> Score:
+    """1 if the prediction names exactly the elements of a correct reference, in whatever order; else 0.
+
+    A text names what stands after its last " is ", divided at " and ", without full stops: "It is red and round." names
+    {red, round}. "Nothing." names the empty set. Only the prediction's first line counts. The mean lies between 0 and
+    1, and higher is better. An empty prediction scores 0.
+
+    Other than in HELM, whitespace around an element and the full stop of "Nothing." make no difference.
+    """
+    return best_over_references(example, "exact_set_match", lambda gold, text: float(_set(gold) == _prediction(text)))
+
+
+@metric("iou_set_match", category="accuracy", source=_SOURCE)
+def iou_set_match(example: Example) -> Score:
+    """Elements that prediction and reference share, over all elements of either (intersection over union).
+
+    Sets are read as for exact_set_match. Between 0 and 1, and higher is better; the largest over correct references.
+    Two empty sets agree (1).
+    """
+    return best_over_references(example, "iou_set_match", _intersection_over_union)
+
+
+@metric("f1_set_match", category="accuracy", source=_SOURCE)
+def f1_set_match(example: Example) -> Score:
+    """F1 of the elements of the prediction against those of the reference: 2·shared / (elements of one + of the other).
+
+    Sets are read as for exact_set_match. Between 0 and 1, and higher is better; the largest over correct references.
+    Two empty sets agree (1).
+    """
+    return best_over_references(example, "f1_set_match", _f1)
+
+
+def _intersection_over_union(gold: str, prediction: str) -> float:
+    expected, given = _set(gold), _prediction(prediction)
+    union = expected | given
+    return len(expected & given) / len(union) if union else 1.0
+
+
+def _f1(gold: str, prediction: str) -> float:
+    expected, given = _set(gold), _prediction(prediction)
+    size = len(expected) + len(given)
+    return 2.0 * len(expected & given) / size if size else 1.0
+
+
+def _prediction(text: str) -> frozenset[str]:
+    return _set(text.split("\n", 1)[0])
+
+
+def _set(text: str) -> frozenset[str]:
+    bare = text.replace(".", "").strip()
+    if bare == "Nothing":
+        return frozenset()
+    elements = (element.strip() for element in bare.split(" is ")[-1].split(" and "))
+    return frozenset(element for element in elements if element)
