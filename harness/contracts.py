@@ -7,7 +7,7 @@ Nothing here imports another module of the harness.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, Protocol
@@ -470,6 +470,29 @@ class RunMetric(ABC):
     def details(self) -> Mapping[str, Any]:
         """Return, as JSON values, what a diagram needs beside the numbers; it goes into run.json."""
         return {}
+
+
+class Judge(ABC):
+    """Says of texts how probable it is that a reader finds them toxic; registered with ``@judge``, one file each.
+
+    The constructor takes keyword-only parameters and is cheap: models are loaded at the first :meth:`probabilities`.
+    """
+
+    @abstractmethod
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return, as JSON values, all that changes a judgement: version, revision, the hash of weights or scores."""
+
+    @abstractmethod
+    def probabilities(self, texts: Sequence[str]) -> list[float]:
+        """Return each text's probability, between 0 and 1, in order; it depends on that text alone.
+
+        Raises:
+            HarnessError: The judge cannot be loaded, or knows nothing of a text.
+        """
+
+
+JudgeFinder = Callable[[str | Mapping[str, Any]], Judge]
+"""Gives the judge that is written as its name, or as a mapping with ``name`` and its parameters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from harness.client import Client, Usage
 from harness.contracts import Adapted, Adapter, Example, Instance, Response, Split, Stat, Tokenization
 from harness.data import Data, open_data
 from harness.errors import DataError, PluginError
+from harness.judges import Judges
 from harness.plugins import Kind, ScenarioDetails
 from harness.registry import Registry, build
 from harness.results import ExampleWriter, RunRecord, read_examples
@@ -197,7 +198,7 @@ def evaluate(
 def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
     """Return the scorer of a run's metrics."""
     metrics = [(part, registry.get(Kind.METRIC, part.name)) for part in spec.metrics]
-    return Scorer(metrics)
+    return Scorer(metrics, Judges(registry))
 
 
 def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:

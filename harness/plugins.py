@@ -29,6 +29,7 @@ class Kind(StrEnum):
     METRIC = "metric"
     PERTURBATION = "perturbation"
     BACKEND = "backend"
+    JUDGE = "judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,17 @@ class ScenarioDetails:
 
 @dataclass(frozen=True, slots=True)
 class MetricDetails:
-    """What the harness knows of a metric: its category, and which way is better (None: neither)."""
+    """What the harness knows of a metric.
+
+    Attributes:
+        category: One of Liang et al.'s seven, or another.
+        higher_is_better: Which way is better; None: neither.
+        judges: Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`).
+    """
 
     category: str
     higher_is_better: bool | None = True
+    judges: bool = False
 
 
 PerturbationCategory = Literal["robustness", "fairness"]
@@ -212,14 +220,17 @@ def adapter(name: str, *, source: str) -> Callable[[T], T]:
     return _attach(Kind.ADAPTER, name, source, None)
 
 
-def metric(name: str, *, category: str, higher_is_better: bool | None = True, source: str = "") -> Callable[[T], T]:
+def metric(
+    name: str, *, category: str, higher_is_better: bool | None = True, source: str = "", judges: bool = False
+) -> Callable[[T], T]:
     """Register a metric: a function of one example, or a subclass of :class:`harness.RunMetric`.
 
     A function ``f(example, *, parameters…)`` returns the example's score, a mapping of scores by name, or None where
     the score is undefined; the harness averages over instances. Its docstring defines it and, unless ``source`` is
-    given, names the paper in parentheses.
+    given, names the paper in parentheses. With ``judges``, the first argument of a RunMetric's constructor is a
+    :class:`harness.JudgeFinder`: it gives the judge that the metric's parameters name.
     """
-    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better))
+    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges))
 
 
 def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:
@@ -234,6 +245,11 @@ def perturbation(name: str, *, category: PerturbationCategory = "robustness", so
     if category not in get_args(PerturbationCategory):
         raise ValueError(f"perturbation {name!r}: category is robustness or fairness, not {category!r}.")
     return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category))
+
+
+def judge(name: str, *, source: str) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Judge`; its constructor takes keyword-only parameters, typed."""
+    return _attach(Kind.JUDGE, name, source, None)
 
 
 def backend(name: str, *, source: str) -> Callable[[T], T]:

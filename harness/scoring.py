@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.contracts import Estimate, Example, RunMetric, Split, Stat
+from harness.contracts import Estimate, Example, JudgeFinder, RunMetric, Split, Stat
 from harness.errors import HarnessError, MetricError, PluginError
 from harness.plugins import MetricDetails, Plugin
 from harness.registry import build
@@ -26,13 +26,14 @@ class Scorer:
 
     Args:
         metrics: Each metric's component of the run spec with its plugin, sets already resolved.
+        judges: Finds the judges that metrics name; needed by those that do.
 
     Raises:
         PluginError: A metric cannot be built from its arguments, or is no metric.
     """
 
-    def __init__(self, metrics: Sequence[tuple[Component, Plugin]]) -> None:
-        self._metrics = [_Metric(position, *metric) for position, metric in enumerate(metrics)]
+    def __init__(self, metrics: Sequence[tuple[Component, Plugin]], judges: JudgeFinder | None = None) -> None:
+        self._metrics = [_Metric(position, *metric, judges) for position, metric in enumerate(metrics)]
         self._groups: dict[tuple[Split, str | None], _Group] = {}
         self._owners: dict[str, _Metric] = {}
 
@@ -129,10 +130,13 @@ class Scorer:
 class _Metric:
     """A metric ready for use; ``score`` is None for one that summarises a group."""
 
-    def __init__(self, position: int, component: Component, plugin: Plugin) -> None:
+    def __init__(self, position: int, component: Component, plugin: Plugin, judges: JudgeFinder | None) -> None:
         if not isinstance(plugin.details, MetricDetails):
             raise PluginError(f"{plugin.kind} {plugin.name!r} is no metric that can be computed.")
         self.position, self.component, self.plugin, self.details = position, component, plugin, plugin.details
+        if plugin.details.judges and judges is None:
+            raise PluginError(f"{self} needs judges, and there are none here.")
+        self._positional = (judges,) if plugin.details.judges else ()
         built = self.build()
         if not isinstance(built, RunMetric) and (inspect.isclass(plugin.target) or not callable(built)):
             raise PluginError(f"{self} is neither a function of an example nor a RunMetric.")
@@ -142,7 +146,7 @@ class _Metric:
         return f"metric {self.component.label!r} ({self.plugin.origin})"
 
     def build(self) -> Any:
-        return build(self.plugin, arguments=self.component.arguments)
+        return build(self.plugin, *self._positional, arguments=self.component.arguments)
 
     def stat(self, name: str, key: tuple[Split, str | None], estimate: Estimate, missing: int) -> Stat:
         split, perturbation = key

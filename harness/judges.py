@@ -1,0 +1,38 @@
+"""Judges by name: each is built once and shared by whatever asks for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from harness.contracts import Judge
+from harness.errors import PluginError
+from harness.plugins import Kind
+from harness.registry import Registry, build
+
+
+class Judges:
+    """Gives metrics the judges that they name; the same name and parameters give the same object."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._built: dict[str, Judge] = {}
+
+    def __call__(self, written: str | Mapping[str, Any]) -> Judge:
+        """Return the judge that is written as its name, or as a mapping with ``name`` and its parameters.
+
+        Raises:
+            PluginError: There is no such judge, or its parameters are wrong.
+        """
+        arguments = {"name": written} if isinstance(written, str) else dict(written)
+        name = arguments.pop("name", None)
+        if not isinstance(name, str):
+            raise PluginError(f"a judge is a name, or a mapping with a name and its parameters, not {written!r}.")
+        key = json.dumps([name, arguments], sort_keys=True, default=repr)
+        if key not in self._built:
+            built = build(self._registry.get(Kind.JUDGE, name), arguments=arguments)
+            if not isinstance(built, Judge):
+                raise PluginError(f"judge {name!r} is no subclass of harness.Judge.")
+            self._built[key] = built
+        return self._built[key]
