@@ -21,8 +21,8 @@ def canonical(answer: str) -> str:
     r"""Return an answer without what does not change its value.
 
     Removed are line breaks, ``\!``, ``\left``, ``\right``, degrees, dollar and percent signs, units (``\text{ …}`` at
-    the end), spaces, and a short left side (``x =``). ``dfrac`` and ``tfrac`` become ``frac``; ``.5`` becomes ``0.5``, and
-    exactly that ``\frac{1}{2}``; ``\frac12``, ``\sqrt3`` and ``2/3`` get their braces.
+    the end), spaces, and a short left side (``x =``). ``dfrac`` and ``tfrac`` become ``frac``; ``.5`` becomes ``0.5``,
+    and exactly that ``\frac{1}{2}``; ``\frac12``, ``\sqrt3`` and ``2/3`` get their braces.
     """
     text = answer
     for deleted in _DELETED:

@@ -12,6 +12,12 @@ _NUMBER = re.compile(
 )
 
 
+def first_number(text: str) -> Decimal | None:
+    """Return the first number in a text; None where there is none."""
+    found = _NUMBER.search(text)
+    return _decimal(found[0]) if found else None
+
+
 def final_number(text: str) -> Decimal | None:
     """Return the last number in a text; None where there is none."""
     found = _NUMBER.findall(text)
