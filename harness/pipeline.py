@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.client import Client, Usage
 from harness.contracts import Adapted, Adapter, Example, Instance, Response, Split, Stat, Tokenization
 from harness.data import Data, open_data
 from harness.errors import DataError, PluginError
 from harness.judges import Judges
-from harness.plugins import Kind, ScenarioDetails
+from harness.plugins import Kind, PerturbationDetails, ScenarioDetails
 from harness.registry import Registry, build
 from harness.results import ExampleWriter, RunRecord, read_examples
 from harness.scoring import Scorer
@@ -88,6 +88,7 @@ class Outcome:
     """What came of a run: its statistics, what it took, and what failed in it."""
 
     stats: Sequence[Stat] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     examples: int = 0
     truncated: int = 0
@@ -192,13 +193,20 @@ def evaluate(
                 end = start + len(adapted.requests)
                 _conclude(evaluation.adapter, adapted, responses[start:end], scorer, writer, outcome)
                 start = end
-        outcome.stats = scorer.stats()
+        outcome.stats, outcome.details = scorer.stats(), scorer.details()
 
 
 def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
     """Return the scorer of a run's metrics."""
     metrics = [(part, registry.get(Kind.METRIC, part.name)) for part in spec.metrics]
-    return Scorer(metrics, Judges(registry))
+    categories = {
+        part.name: details.category
+        for part in spec.perturbations
+        if isinstance(details := registry.get(Kind.PERTURBATION, part.name).details, PerturbationDetails)
+    }
+    scenario = registry.get(Kind.SCENARIO, spec.scenario.name).details
+    labels = scenario.groups if isinstance(scenario, ScenarioDetails) else ()
+    return Scorer(metrics, Judges(registry), perturbations=categories, labels=labels)
 
 
 def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:
@@ -278,5 +286,5 @@ def rescore(record: RunRecord, registry: Registry) -> Outcome:
                 outcome.failed += 1
                 outcome.first_error = outcome.first_error or error
             writer.write(example, {} if error is not None else scorer.add(example), error)
-        outcome.stats = scorer.stats()
+        outcome.stats, outcome.details = scorer.stats(), scorer.details()
     return outcome

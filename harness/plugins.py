@@ -89,6 +89,7 @@ class ScenarioDetails:
         metrics: Default metrics and sets of metrics, by name.
         main_metric: The metric that stands for the scenario on a leaderboard.
         eval_split: The split that is evaluated.
+        groups: Keys of the instances' ``meta`` by whose values scores are compared, such as the people a text is about.
         file: The YAML file that defines it, where one does.
     """
 
@@ -99,6 +100,7 @@ class ScenarioDetails:
     metrics: tuple[str, ...]
     main_metric: str
     eval_split: Split = Split.TEST
+    groups: tuple[str, ...] = ()
     file: Path | None = None
 
 
@@ -197,6 +199,7 @@ def scenario(
     main_metric: str,
     taxonomy: Mapping[str, str],
     eval_split: Split = Split.TEST,
+    groups: Sequence[str] = (),
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
 
@@ -210,8 +213,12 @@ def scenario(
         main_metric: The metric that stands for the scenario on a leaderboard.
         eval_split: The split that is evaluated.
         taxonomy: ``task``, ``what``, ``who``, ``when``, ``language``.
+        groups: Keys of the instances' ``meta``: their values are groups, whose scores are compared. A list puts an
+            instance into several.
     """
-    details = ScenarioDetails(title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split)
+    details = ScenarioDetails(
+        title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split, tuple(groups)
+    )
     return _attach(Kind.SCENARIO, name, source, details)
 
 

@@ -38,6 +38,7 @@ class RunRecord:
         spec: The resolved spec.
         stats: Every statistic per metric, split and perturbation.
         efficiency: Queries, tokens and seconds of the whole run.
+        details: What metrics give for diagrams, by metric, split and perturbation.
         provenance: Versions, model, data, seeds and host.
         started: UTC, ISO 8601.
         finished: UTC, ISO 8601.
@@ -52,6 +53,7 @@ class RunRecord:
     spec: RunSpec
     stats: Sequence[Stat] = ()
     efficiency: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     started: str = ""
     finished: str = ""
@@ -78,6 +80,7 @@ def write_run(record: RunRecord) -> None:
         "spec": record.spec.model_dump(mode="json"),
         "stats": [asdict(stat) for stat in record.stats],
         "efficiency": dict(record.efficiency),
+        "details": dict(record.details),
         "provenance": dict(record.provenance),
         "started": record.started,
         "finished": record.finished,
@@ -104,7 +107,8 @@ def read_run(directory: Path) -> RunRecord:
             )
         if value["status"] not in {"ok", "failed"}:
             raise DataError(f"status {value['status']!r} is neither ok nor failed.", file=file)
-        for key in ("efficiency", "provenance"):
+        value.setdefault("details", {})
+        for key in ("efficiency", "details", "provenance"):
             if not isinstance(value[key], dict):
                 raise DataError(f"not a run's record ({key!r} is no object).", file=file)
         value["spec"] = RunSpec.model_validate(value["spec"])

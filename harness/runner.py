@@ -147,6 +147,7 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
         status="ok" if message is None else "failed",
         error=message,
         stats=outcome.stats,
+        details=outcome.details,
         provenance={**record.provenance, "definitions": {**known, **metrics}},
     )
 
@@ -205,6 +206,7 @@ def _run(
         error=message,
         spec=spec,
         stats=outcome.stats,
+        details=outcome.details,
         efficiency=_efficiency(outcome, time.perf_counter() - clock),
         provenance=provenance,
         started=started,
@@ -218,7 +220,9 @@ def _shortfall(spec: RunSpec, outcome: Outcome) -> str | None:
         return f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
     if any(stat.metric == spec.main_metric and stat.overall for stat in outcome.stats):
         return None
-    message = f"no metric gives the main metric {spec.main_metric!r}, or it is undefined for all examples."
+    if any(spec.main_metric == metric.name for metric in spec.metrics):
+        return f"the main metric {spec.main_metric!r} is undefined for all {outcome.examples} examples."
+    message = f"no metric gave the main metric {spec.main_metric!r} for any of {outcome.examples} examples."
     return f"{message} {did_you_mean(spec.main_metric, {stat.metric for stat in outcome.stats})}".rstrip()
 
 

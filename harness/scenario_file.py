@@ -233,6 +233,7 @@ def _details(schema: ScenarioSchema, path: Path) -> ScenarioDetails:
         metrics=tuple(schema.metrics),
         main_metric=schema.main_metric or schema.metrics[0],
         eval_split=schema.eval_split,
+        groups=tuple(schema.groups),
         file=path,
     )
 

@@ -236,6 +236,9 @@ class ScenarioSchema(_Strict):
     eval_split: Split = Split.TEST
     """The split that is evaluated."""
 
+    groups: list[str] = []
+    """Keys of ``meta`` whose values are groups of instances, whose scores are compared."""
+
     @model_validator(mode="after")
     def _answers_are_complete(self) -> ScenarioSchema:
         if self.correct is not None and self.correct_index is not None:
@@ -244,6 +247,10 @@ class ScenarioSchema(_Strict):
             raise ValueError("has correct_index but no references that it could count")
         if self.references is not None and self.correct is None and self.correct_index is None:
             raise ValueError("has references, but neither correct nor correct_index says which is right")
+        for key in self.groups:
+            if key not in self.meta:
+                hint = did_you_mean(key, self.meta).rstrip(".")
+                raise ValueError(f"has the group {key!r}, which is no key of meta{'. ' if hint else ''}{hint}")
         if self.eval_split not in self.source.splits:
             have = ", ".join(sorted(self.source.splits))
             raise ValueError(f"has eval_split {self.eval_split}, which its source does not have. It has: {have}")

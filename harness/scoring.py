@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
-from harness.contracts import Estimate, Example, JudgeFinder, RunMetric, Split, Stat
+from harness.contracts import Estimate, Example, Instance, JudgeFinder, RunMetric, Split, Stat
+from harness.derived_stats import Compared, drop, group_gap, group_means, group_values, worst
 from harness.errors import HarnessError, MetricError, PluginError
 from harness.plugins import MetricDetails, Plugin
 from harness.registry import build
 from harness.specs import Component
 from harness.statistics import InstanceTable
+
+_EFFICIENCY, _ROBUSTNESS, _FAIRNESS = "efficiency", "robustness", "fairness"
 
 
 class Scorer:
@@ -24,18 +29,34 @@ class Scorer:
     undefined: it enters no mean and is counted in the stat's ``missing``. A name that has no defined score in a group
     has no stat there.
 
+    Beside these, scores of single instances for which a direction is better give the worst of an instance and its
+    copies, by perturbation and by category of perturbations, and the drop from the originals to the copies; and where
+    the scenario labels its instances, each label's mean and the gap between labels, on the originals. Stats on copies
+    have the category of their perturbation, and those of labels are about fairness; what a run takes stays efficiency.
+
     Args:
         metrics: Each metric's component of the run spec with its plugin, sets already resolved.
         judges: Finds the judges that metrics name; needed by those that do.
+        perturbations: The category of each perturbation; one that is not named counts as robustness.
+        labels: The keys of the instances' meta data whose values are compared.
 
     Raises:
         PluginError: A metric cannot be built from its arguments, or is no metric.
     """
 
-    def __init__(self, metrics: Sequence[tuple[Component, Plugin]], judges: JudgeFinder | None = None) -> None:
+    def __init__(
+        self,
+        metrics: Sequence[tuple[Component, Plugin]],
+        judges: JudgeFinder | None = None,
+        *,
+        perturbations: Mapping[str, str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> None:
         self._metrics = [_Metric(position, *metric, judges) for position, metric in enumerate(metrics)]
         self._groups: dict[tuple[Split, str | None], _Group] = {}
         self._owners: dict[str, _Metric] = {}
+        self._categories = dict(perturbations or {})
+        self._labels = tuple(labels)
 
     def add(self, example: Example) -> dict[str, float]:
         """Take one example into account and return its scores by stat name; undefined ones are left out.
@@ -49,6 +70,8 @@ class Scorer:
         if group is None:
             group = self._groups[key] = _Group(self._metrics)
         row = group.table.row(example.instance.id)
+        if self._labels and key[1] is None:
+            group.label(row, example.instance, self._labels)
         scores: dict[str, float] = {}
         for metric in self._metrics:
             if metric.score is None:
@@ -72,6 +95,8 @@ class Scorer:
     def stats(self) -> list[Stat]:
         """Return the stats of all examples so far: by metric, name, split and perturbation, the originals first.
 
+        What follows from several groups or from labels comes after everything else, in the same order.
+
         Raises:
             PluginError: A run metric failed, gave no finite number, or gave a name that another metric gives.
         """
@@ -92,7 +117,86 @@ class Scorer:
             found = [(name, key, one) for key, group in groups for name, one in self._estimates(metric, key, group)]
             found.sort(key=lambda entry: entry[0])
             stats += [metric.stat(name, key, estimate, 0) for name, key, estimate in found]
+        stats = [
+            replace(stat, category=self._category(stat), computed_on="perturbed") if stat.perturbation else stat
+            for stat in stats
+        ]
+        for metric in self._metrics:
+            for name in sorted(names[metric.position]) if metric.score is not None else ():
+                stats += self._across_copies(metric, name)
+                stats += self._across_labels(metric, name)
         return stats
+
+    def details(self) -> dict[str, Any]:
+        """Return what the run metrics give for diagrams, by metric, split and perturbation (``original`` without one).
+
+        Raises:
+            PluginError: A run metric failed, or gave what is no JSON.
+        """
+        found: dict[str, Any] = {}
+        for metric in self._metrics:
+            for key, group in sorted(self._groups.items(), key=_group_order) if metric.score is None else ():
+                try:
+                    details = json.loads(json.dumps(group.run_metrics[metric.position].details(), allow_nan=False))
+                except HarnessError:
+                    raise
+                except Exception as error:
+                    raise PluginError(f"{metric} failed to give details of {_named(key)}: {_reason(error)}") from error
+                if details:
+                    by_split = found.setdefault(metric.plugin.name, {}).setdefault(str(key[0]), {})
+                    by_split[key[1] or "original"] = details
+        return found
+
+    def _category(self, stat: Stat) -> str:
+        if stat.category == _EFFICIENCY:
+            return stat.category
+        return self._categories.get(stat.perturbation or "", _ROBUSTNESS)
+
+    def _across_copies(self, metric: _Metric, name: str) -> Iterator[Stat]:
+        higher = metric.details.higher_is_better
+        if higher is None or metric.details.category == _EFFICIENCY:
+            return
+        for (split, perturbation), group in sorted(self._groups.items(), key=_group_order):
+            if perturbation is not None or name not in group.table:
+                continue
+            original = group.table.by_instance(name)
+            copies = {
+                other: each.table.by_instance(name)
+                for (part, other), each in sorted(self._groups.items(), key=_group_order)
+                if part == split and other is not None
+            }
+            families: dict[str, list[str]] = {}
+            for copy in copies:
+                families.setdefault(self._categories.get(copy, _ROBUSTNESS), []).append(copy)
+            compared: list[tuple[Literal["worst", "drop"], str, Compared | None]] = [
+                ("drop", copy, drop(original, copies[copy], higher_is_better=higher)) for copy in copies
+            ]
+            for label, members in [*((copy, [copy]) for copy in copies), *sorted(families.items())]:
+                chosen = [copies[member] for member in members]
+                compared.append(("worst", label, worst(original, chosen, higher_is_better=higher)))
+            for what, label, result in compared:
+                if result is not None:
+                    stat = metric.stat(name, (split, label), result.estimate, result.missing)
+                    category = label if label in families else self._categories.get(label, _ROBUSTNESS)
+                    direction = False if what == "drop" else higher
+                    yield replace(stat, category=category, computed_on=what, higher_is_better=direction)
+
+    def _across_labels(self, metric: _Metric, name: str) -> Iterator[Stat]:
+        if metric.details.category == _EFFICIENCY:
+            return
+        for key, group in sorted(self._groups.items(), key=_group_order):
+            if not group.members or name not in group.table:
+                continue
+            scores = group.table.by_instance(name)
+            for label, members in sorted(group.members.items()):
+                for value, estimate in group_means(scores, members):
+                    stat = metric.stat(name, key, estimate, len(members[value]) - estimate.count)
+                    yield replace(stat, category=_FAIRNESS, group=f"{label}={value}")
+                gap = group_gap(scores, members)
+                if gap is not None:
+                    missing = len(set().union(*members.values()) - scores.keys())
+                    stat = metric.stat(name, key, gap, missing)
+                    yield replace(stat, category=_FAIRNESS, group=f"{label}: gap", higher_is_better=False)
 
     def _estimates(
         self, metric: _Metric, key: tuple[Split, str | None], group: _Group
@@ -174,9 +278,20 @@ class _Group:
         self.table = InstanceTable()
         self.missing: Counter[str] = Counter()
         self.undefined = [0] * len(metrics)
+        self.members: dict[str, dict[str, list[str]]] = {}
+        self._labelled = 0
         self.run_metrics: dict[int, RunMetric] = {
             metric.position: metric.build() for metric in metrics if metric.score is None
         }
+
+    def label(self, row: int, instance: Instance, labels: Sequence[str]) -> None:
+        """Remember the labels of an instance, once for all its trials."""
+        if row < self._labelled:
+            return
+        self._labelled = row + 1
+        for label in labels:
+            for value in group_values(instance.meta, label):
+                self.members.setdefault(label, {}).setdefault(value, []).append(instance.id)
 
     def missing_of(self, metric: _Metric, name: str) -> int:
         return self.missing[name] + self.undefined[metric.position]

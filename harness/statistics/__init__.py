@@ -1,8 +1,25 @@
 """Statistics over examples: means, standard errors and intervals."""
 
 from harness.statistics.bootstrap import bootstrap_estimate
-from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed
+from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed, wilson_interval
+from harness.statistics.families import benjamini_hochberg, holm
+from harness.statistics.groups import gap_estimate
 from harness.statistics.instance_table import InstanceTable
+from harness.statistics.paired import mcnemar_test, paired_difference, permutation_test
 from harness.statistics.student import t_quantile
 
-__all__ = ["InstanceTable", "bootstrap_estimate", "mean_estimate", "ratio_estimate", "t_quantile", "transformed"]
+__all__ = [
+    "InstanceTable",
+    "benjamini_hochberg",
+    "bootstrap_estimate",
+    "gap_estimate",
+    "holm",
+    "mcnemar_test",
+    "mean_estimate",
+    "paired_difference",
+    "permutation_test",
+    "ratio_estimate",
+    "t_quantile",
+    "transformed",
+    "wilson_interval",
+]

@@ -13,7 +13,7 @@ UPPER_TAIL = 0.975
 """The probability below the upper end of a two-sided 95 % interval."""
 
 
-def mean_estimate(values: Sequence[float]) -> Estimate:
+def mean_estimate(values: Sequence[float], *, proportion: bool = True) -> Estimate:
     """Return the mean of one value for each instance.
 
     The standard error is s/√n with the sample standard deviation s (n − 1 in the denominator); the interval is
@@ -23,6 +23,11 @@ def mean_estimate(values: Sequence[float]) -> Estimate:
     for each cluster the clustered standard error of a mean of cluster means is this one.
 
     The sums are exact, so that the order of the values changes nothing.
+
+    Args:
+        values: One for each instance.
+        proportion: Whether values that are all 0 or 1 are successes and failures; not so for counts, which may be
+            small by chance.
 
     Raises:
         ValueError: There is no value.
@@ -37,7 +42,7 @@ def mean_estimate(values: Sequence[float]) -> Estimate:
     deviations = [value - mean for value in values]
     variance = math.fsum([deviation * deviation for deviation in deviations]) / (count - 1)
     stderr = math.sqrt(variance / count)
-    if all(value in (0.0, 1.0) for value in values):
+    if proportion and all(value in (0.0, 1.0) for value in values):
         low, high = wilson_interval(mean, count)
     else:
         reach = t_quantile(UPPER_TAIL, count - 1) * stderr
@@ -45,14 +50,15 @@ def mean_estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, count, stderr, low, high, smallest, largest)
 
 
-def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Return the 95 % score interval of a proportion (Wilson 1927; Brown, Cai and DasGupta 2001, eq. 4).
+def wilson_interval(share: float, count: int, upper_tail: float = UPPER_TAIL) -> tuple[float, float]:
+    """Return the score interval of a proportion (Wilson 1927; Brown, Cai and DasGupta 2001, eq. 4).
 
     Args:
         share: The proportion observed, in [0, 1].
         count: Out of how many, at least 1.
+        upper_tail: The probability below the upper end; the default is that of a 95 % interval.
     """
-    z = NormalDist().inv_cdf(UPPER_TAIL)
+    z = NormalDist().inv_cdf(upper_tail)
     shrunk = (share + z * z / (2 * count)) / (1 + z * z / count)
     reach = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
     # Rounding must not push an end past the share itself where none or all are right.

@@ -49,13 +49,22 @@ class InstanceTable:
         """Return the means over trials of the instances that have a number under the name, in order of their rows."""
         return [total / count for total, count in self._measured(name) if count]
 
-    def mean_estimate(self, name: str) -> Estimate:
+    def by_instance(self, name: str) -> dict[str, float]:
+        """Return the means over trials by instance, of the instances that have a number under the name."""
+        found = zip(self._rows, self._measured(name), strict=False)
+        return {instance: total / count for instance, (total, count) in found if count}
+
+    def mean_estimate(self, name: str, *, proportion: bool = True) -> Estimate:
         """Return the mean over instances of their means over trials (see :func:`harness.statistics.mean_estimate`).
+
+        Args:
+            name: What was added.
+            proportion: Whether numbers that are all 0 or 1 are successes and failures.
 
         Raises:
             ValueError: Nothing was added under the name.
         """
-        return mean_estimate(self.means(name))
+        return mean_estimate(self.means(name), proportion=proportion)
 
     def _measured(self, name: str) -> Iterator[tuple[float, int]]:
         return zip(self._sums.get(name, ()), self._counts.get(name, ()), strict=True)

@@ -1,0 +1,85 @@
+"""What follows from the scores of a run's instances: worst cases, drops from the original, differences between groups.
+
+Every function takes the scores of a name by instance, each already a mean over the instance's trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.contracts import Estimate
+from harness.statistics import gap_estimate, mean_estimate, paired_difference
+
+Scores = Mapping[str, float]
+"""One score for each instance, by its id."""
+
+GAP_MINIMUM = 10
+"""Fewest instances of a group that enters a gap: of many tiny groups, the extreme ones are extreme by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A number about instances and their copies, and how many instances lack the score of one of them."""
+
+    estimate: Estimate
+    missing: int
+
+
+def worst(original: Scores, copies: Sequence[Scores], *, higher_is_better: bool) -> Compared | None:
+    """Return the mean over instances of the worst score of an instance and its copies; None if no instance has all.
+
+    The worst is the smallest where higher is better, else the largest; HELM takes the smallest always, and takes it in
+    each trial, which makes it smaller by what trials differ in. An instance that lacks one of the scores is left out
+    and counted: a worst of fewer would look better than it is.
+    """
+    pick = min if higher_is_better else max
+    scores = [original, *copies]
+    complete = sorted(set(original).intersection(*copies))
+    if not complete:
+        return None
+    values = [pick(each[instance] for each in scores) for instance in complete]
+    return Compared(mean_estimate(values), len(set().union(*scores)) - len(complete))
+
+
+def drop(original: Scores, copy: Scores, *, higher_is_better: bool) -> Compared | None:
+    """Return how much worse the copies are than their originals on average; None without a pair.
+
+    It is positive where they are worse, whichever way the metric goes. Instances that lack the original's or the copy's
+    score are left out and counted.
+    """
+    both = sorted(original.keys() & copy.keys())
+    if not both:
+        return None
+    before, after = [original[instance] for instance in both], [copy[instance] for instance in both]
+    first, second = (before, after) if higher_is_better else (after, before)
+    return Compared(paired_difference(first, second), len(original.keys() | copy.keys()) - len(both))
+
+
+def group_values(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the groups under a key to which an instance belongs: none, one, or each of a list."""
+    value = meta.get(key)
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(str(item) for item in values if item is not None and item != ""))
+
+
+def group_means(scores: Scores, members: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Estimate]]:
+    """Yield each group's mean, by the group's name in alphabetical order; groups without a score are left out.
+
+    Args:
+        scores: The scores.
+        members: The ids of each group's instances.
+    """
+    for name in sorted(members):
+        values = [scores[instance] for instance in members[name] if instance in scores]
+        if values:
+            yield name, mean_estimate(values)
+
+
+def group_gap(scores: Scores, members: Mapping[str, Sequence[str]]) -> Estimate | None:
+    """Return the largest minus the smallest mean of the groups with at least 10 instances; None without two of them."""
+    index = {instance: number for number, instance in enumerate(scores)}
+    groups = [[index[instance] for instance in members[name] if instance in index] for name in sorted(members)]
+    large = [group for group in groups if len(group) >= GAP_MINIMUM]
+    return gap_estimate(list(scores.values()), large) if len(large) > 1 else None
