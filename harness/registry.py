@@ -7,6 +7,7 @@ scenario files (``*.yaml``) that lie in it.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, PluginError, did_you_mean
@@ -97,8 +98,8 @@ class Registry:
             raise PluginError(f"plugin {path} is neither a Python file, a scenario's YAML file, nor a folder.")
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of a kind, sorted."""
-        return sorted(name for known, name in self._plugins if known is kind)
+        """Return the names of a kind that can be used, sorted."""
+        return sorted(name for known, name in self._plugins if known is kind and (known, name) not in self._refused)
 
     def get(self, kind: Kind, name: str) -> Plugin:
         """Return a plugin by name.
@@ -175,7 +176,8 @@ def _has_dict(value: object) -> bool:
 
 
 def _import_file(path: Path) -> ModuleType:
-    name = f"harness_plugin_{path.stem}_{abs(hash(path)):x}"
+    digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    name = f"harness_plugin_{path.stem}_{digest}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise PluginError(f"{path} cannot be imported.")
@@ -315,8 +317,16 @@ def describe_parameters(plugin: Plugin) -> Sequence[tuple[str, str, str]]:
 
 
 def _type_name(annotation: Any) -> str:
-    if typing.get_origin(annotation) is typing.Literal:
-        return " | ".join(map(repr, typing.get_args(annotation)))
-    if inspect.isclass(annotation) and not typing.get_args(annotation):
-        return annotation.__name__
-    return str(annotation).replace("typing.", "")
+    origin, members = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " | ".join(map(repr, members))
+    if origin is typing.Annotated:
+        return _type_name(members[0])
+    if origin in (typing.Union, UnionType):
+        return " | ".join(map(_type_name, members))
+    if annotation is NoneType:
+        return "None"
+    if inspect.isclass(origin) and members:
+        inner = ", ".join("..." if member is ... else _type_name(member) for member in members)
+        return f"{origin.__name__}[{inner}]"
+    return annotation.__name__ if inspect.isclass(annotation) else str(annotation).replace("typing.", "")

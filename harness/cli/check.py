@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
 
 from harness.cli import options
-from harness.contracts import GenerateRequest
+from harness.contracts import Adapted, GenerateRequest, Model
 
 
 @click.command("validate")
@@ -55,33 +56,53 @@ def preview_command(
 ) -> None:
     """Show the exact prompts of the first instances of SWEEP's runs, with token counts and few-shot examples."""
     from harness.cli.sources import read_sweep
+    from harness.errors import HarnessError
     from harness.pipeline import prepare
-    from harness.preview import first_prompts, question, readable
+    from harness.preview import first_prompts
     from harness.runner import load_model
 
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    problems: dict[str, None] = {}
     for spec in found.runs:
-        evaluation, model = prepare(spec, registry, data_dir), load_model(spec.model, registry)
         click.secho(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}", bold=True)
-        for adapted in first_prompts(evaluation, model, instances):
-            notes = [f"few-shot examples: {', '.join(adapted.train_instances) or 'none'}"]
-            if adapted.dropped_examples:
-                notes.append(f"{adapted.dropped_examples} dropped to fit the window of {model.window}")
-            if adapted.truncated:
-                notes.append(f"input cut to fit the window of {model.window}")
-            click.secho(f"\n{adapted.instance.id} ({'; '.join(notes)})", fg="cyan")
-            shown = None
-            for request in adapted.requests:
-                prompt, scored = question(request)
-                if prompt != shown and prompt:
-                    click.secho(f"--- prompt, {model.count_tokens(prompt)} tokens", dim=True)
-                    click.echo(readable(prompt))
-                shown = prompt
-                if scored:
-                    click.secho(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
-                    click.echo(scored)
-                elif isinstance(request, GenerateRequest):
-                    click.secho(f"--- at most {request.max_tokens} tokens, stop at {list(request.stop)}", dim=True)
-            answers = [reference.text for reference in adapted.instance.correct]
-            click.secho(f"--- correct: {' | '.join(answers) or 'no reference'}", dim=True)
+        try:
+            evaluation, model = prepare(spec, registry, data_dir), load_model(spec.model, registry)
+            for adapted in first_prompts(evaluation, model, instances):
+                _show(adapted, model)
+        except HarnessError as error:
+            problems[f"{spec.scenario.label} with {spec.model.name}: {error}"] = None
         click.echo()
+    for problem in problems:
+        click.echo(f"Would fail: {problem}", err=True)
+    if problems:
+        sys.exit(2)
+
+
+def _show(adapted: Adapted, model: Model) -> None:
+    """Print what one instance becomes."""
+    from harness.preview import question, readable
+
+    notes = [f"few-shot examples: {', '.join(adapted.train_instances) or 'none'}"]
+    if adapted.trial:
+        notes.insert(0, f"trial {adapted.trial}")
+    if adapted.instance.perturbation is not None:
+        notes.insert(0, f"perturbation {adapted.instance.perturbation}")
+    if adapted.dropped_examples:
+        notes.append(f"{adapted.dropped_examples} dropped to fit the window of {model.window}")
+    if adapted.truncated:
+        notes.append(f"input cut to fit the window of {model.window}")
+    click.secho(f"\n{adapted.instance.id} ({'; '.join(notes)})", fg="cyan")
+    shown = None
+    for request in adapted.requests:
+        prompt, scored = question(request)
+        if prompt != shown and prompt:
+            click.secho(f"--- prompt, {model.count_tokens(prompt)} tokens", dim=True)
+            click.echo(readable(prompt))
+        shown = prompt
+        if scored:
+            click.secho(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
+            click.echo(scored)
+        elif isinstance(request, GenerateRequest):
+            click.secho(f"--- at most {request.max_tokens} tokens, stop at {list(request.stop)}", dim=True)
+    answers = [reference.text for reference in adapted.instance.correct]
+    click.secho(f"--- correct: {' | '.join(answers) or 'no reference'}", dim=True)

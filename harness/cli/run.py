@@ -69,10 +69,12 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     except (KeyboardInterrupt, StorageError) as error:
         again = shlex.join(["harness", *sys.argv[1:]])
         left = len(runs) - len(records)
-        what = "To go on, run" if isinstance(error, KeyboardInterrupt) else "When what follows is repaired, run"
+        when = "Every answer so far is kept. To go on"
+        if isinstance(error, StorageError):
+            when = "When what is said below is repaired"
         console.print(
-            f"\nStopped; {len(records)} of {len(runs)} runs are finished, {left} left. Every answer so far is kept. "
-            f"{what} the same command again:\n  {again}",
+            f"\nStopped; {len(records)} of {len(runs)} runs are finished, {left} left. {when}, "
+            f"run the same command again:\n  {again}",
             markup=False,
             soft_wrap=True,
         )
@@ -127,7 +129,9 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
             planned.truncated,
         ]
         total = [before + number for before, number in zip(total, numbers, strict=True)]
-        table.add_row(spec.scenario.label, spec.model.name, *(f"{number:,}" for number in numbers))
+        table.add_row(
+            f"{spec.scenario.label} by {spec.adapter.name}", spec.model.name, *(f"{number:,}" for number in numbers)
+        )
     table.add_section()
     table.add_row(f"{len(runs) - finished} runs", "", *(f"{number:,}" for number in total))
     console = Console()

@@ -1,0 +1,67 @@
+"""``harness validate``, ``preview`` and ``schema``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from tests.harness.cli.conftest import Harness
+
+
+def test_a_valid_sweep_is_counted(harness: Harness) -> None:
+    said = harness("validate", "sweep.yaml")
+    assert (said.code, said.err) == (0, "")
+    assert said.out == "Valid: suite 'small', 4 runs with 2 models.\n"
+
+
+def test_every_mistake_is_reported_at_once_with_its_line(harness: Harness, folder: Path) -> None:
+    (folder / "wrong.yaml").write_text(
+        "suite: small\nplugins: [./quiz.yaml]\nmodels: ['fake:0']\nrunz: []\n"
+        "runs:\n  - quizz\n  - {scenario: quiz, metrics: [exact_mach]}\n"
+    )
+    said = harness("validate", "wrong.yaml")
+    assert (said.code, said.out) == (2, "")
+    assert [line.split(" ")[0] for line in said.err.splitlines()] == [
+        "wrong.yaml:4:",
+        "wrong.yaml:6:",
+        "wrong.yaml:7:",
+    ]
+    assert "'exact_match'" in said.err
+
+
+def test_a_preview_shows_the_prompts_that_a_run_sends(harness: Harness, folder: Path) -> None:
+    said = harness("preview", "sweep.yaml", "-m", "fake:0", "-n", "2")
+    assert said.code == 0
+    assert not (folder / "results").exists()
+    harness("run", "sweep.yaml", "-m", "fake:0")
+    for file in (folder / "results").glob("*/*/examples.jsonl.gz"):
+        with gzip.open(file, "rt") as lines:
+            for line in list(lines)[:2]:
+                example = json.loads(line)
+                assert example["requests"][0]["prompt"] in said.out
+                assert f"few-shot examples: {', '.join(example['train_instances'])}" in said.out
+                tokens = example["responses"][0]["prompt_tokens"]
+                assert f"--- prompt, {tokens} tokens" in said.out
+    assert "--- correct: Yes" in said.out
+    assert "at most 2 tokens" in said.out
+
+
+def test_a_preview_tells_perturbed_copies_from_originals(harness: Harness) -> None:
+    said = harness("preview", "-r", "quiz", "--plugin", "quiz.yaml", "-m", "fake:0", "-n", "1")
+    assert "lowercase" not in said.out
+    assert "perturbation lowercase" in harness("preview", "sweep.yaml", "-n", "2").out
+
+
+def test_a_preview_without_data_says_what_is_missing(harness: Harness, folder: Path) -> None:
+    (folder / "quiz" / "valid.jsonl").unlink()
+    said = harness("preview", "sweep.yaml")
+    assert said.code == 2
+    assert "valid.jsonl" in said.err
+
+
+def test_the_schema_is_json_and_knows_the_plugins(harness: Harness) -> None:
+    said = harness("schema", "--plugin", "quiz.yaml")
+    assert said.code == 0
+    assert json.loads(said.out)["type"] == "object"
+    assert "quiz" in said.out

@@ -1,0 +1,64 @@
+"""``harness list`` and ``harness show``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.plugins import Kind
+from tests.harness.cli.conftest import Harness
+
+
+def test_everything_is_listed_by_kind(harness: Harness) -> None:
+    said = harness("list")
+    assert (said.code, said.err) == (0, "")
+    headings = [line for line in said.out.splitlines() if not line.startswith(" ")]
+    assert headings == [f"{kind}s" for kind in Kind]
+
+
+@pytest.mark.parametrize("kind", ["metric", "metrics"])
+def test_one_kind_is_listed_with_plugins_named_on_the_command_line(harness: Harness, kind: str) -> None:
+    said = harness("list", kind, "--plugin", "measures.py")
+    names = [line.split()[0] for line in said.out.splitlines()]
+    assert {"exact_match", "length", "raises"} <= set(names)
+    assert names == sorted(names)
+
+
+def test_what_cannot_be_used_is_named_beside_what_can(harness: Harness, folder: Path) -> None:
+    (folder / "broken.py").write_text("import nothing_of_this_name\n")
+    (folder / "twice.py").write_text((folder / "measures.py").read_text())
+    plugins = [part for name in ("broken", "measures", "twice") for part in ("--plugin", f"{name}.py")]
+    said = harness("list", "metrics", *plugins)
+    assert said.code == 0
+    assert "exact_match" in said.out
+    assert "broken.py: ModuleNotFoundError" in said.err
+    (line,) = [line for line in said.err.splitlines() if "'length'" in line]
+    assert "measures.py" in line
+    assert "twice.py" in line
+
+
+def test_a_plugin_is_shown_with_definition_source_and_parameters(harness: Harness) -> None:
+    said = harness("show", "scenario", "quiz", "--plugin", "quiz.yaml")
+    assert said.code == 0
+    for part in ("quiz (scenario)", "Made-up yes/no questions.", "Made up for these tests.", "exact_match"):
+        assert part in said.out
+    said = harness("show", "perturbation", "typos")
+    assert "Parameters\n  prob: float = " in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("show", "metric", "exact_mach"), "Did you mean 'exact_match'?"),
+        (("show", "metrik", "exact_match"), "Did you mean 'metrics'?"),
+        (("list", "scenariso"), "Did you mean 'scenarios'?"),
+        (("list", "--plugin", "nowhere"), "does not exist"),
+    ],
+)
+def test_a_mistake_is_answered_with_the_nearest_name(
+    harness: Harness, arguments: tuple[str, ...], expected: str
+) -> None:
+    said = harness(*arguments)
+    assert said.code == 2
+    assert expected in said.err

@@ -1,0 +1,117 @@
+"""``harness score`` and ``harness leaderboard``."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.harness.cli.conftest import Harness
+
+
+@pytest.fixture
+def runs(harness: Harness, folder: Path) -> list[Path]:
+    """Folders of four finished runs."""
+    assert harness("run", "sweep.yaml").code == 0
+    return sorted((folder / "results" / "small").iterdir())
+
+
+def test_scoring_again_gives_the_same_files(harness: Harness, runs: list[Path]) -> None:
+    def contents() -> list[str | bytes]:
+        return [
+            content
+            for run in runs
+            for content in ((run / "run.json").read_text(), gzip.decompress((run / "examples.jsonl.gz").read_bytes()))
+        ]
+
+    before = contents()
+    said = harness("score", *map(str, runs), "--plugin", "quiz.yaml")
+    assert said.code == 0
+    assert "statistics computed from 40 examples" in said.out
+    assert contents() == before
+
+
+def test_scoring_again_follows_a_changed_metric_and_the_run_stays_finished(harness: Harness, folder: Path) -> None:
+    (folder / "sweep.yaml").write_text(
+        "suite: small\nplugins: [./quiz.yaml, ./measures.py]\nmodels: [{name: 'fake:1', log: asked}]\n"
+        "runs: [{scenario: quiz, metrics: [exact_match, length]}]\n"
+    )
+    harness("run", "sweep.yaml")
+    (run,) = (folder / "results" / "small").iterdir()
+
+    def mean() -> float:
+        stats = json.loads((run / "run.json").read_text())["stats"]
+        return float(next(stat["mean"] for stat in stats if stat["metric"] == "length"))
+
+    before = mean()
+    file = folder / "measures.py"
+    file.write_text(file.read_text().replace("len(example.prediction)", "2 * len(example.prediction)"))
+    assert harness("score", str(run), "--plugin", "quiz.yaml", "--plugin", "measures.py").code == 0
+    assert mean() == pytest.approx(2 * before)
+    assert "finished before" in harness("run", "sweep.yaml").err
+
+
+@pytest.mark.parametrize("damage", ["missing", "no gzip", "truncated", "no json"])
+def test_examples_that_cannot_be_read_are_one_message_and_the_record_stays(
+    harness: Harness, runs: list[Path], damage: str
+) -> None:
+    file, record = runs[0] / "examples.jsonl.gz", (runs[0] / "run.json").read_text()
+    content = file.read_bytes()
+    if damage == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(
+            {"no gzip": b"x", "truncated": content[: len(content) // 2], "no json": gzip.compress(b"{")}[damage]
+        )
+    said = harness("score", str(runs[0]), "--plugin", "quiz.yaml")
+    assert said.code == 2
+    assert "examples.jsonl.gz" in said.err
+    assert (runs[0] / "run.json").read_text() == record
+    assert [path.name for path in runs[0].glob(".*")] == []
+
+
+def test_scoring_what_is_no_run_is_one_message(harness: Harness, folder: Path) -> None:
+    said = harness("score", str(folder / "quiz"))
+    assert said.code == 2
+    assert "there is no finished run here" in said.err
+
+
+def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Path], folder: Path) -> None:
+    for suites in ((), ("small",)):
+        said = harness("leaderboard", *suites, "--format", "csv")
+        assert said.code == 0
+        rows = list(csv.reader(io.StringIO(said.out)))
+        assert len([row for row in rows if any("fake" in cell for cell in row)]) == 2
+    assert json.loads(harness("leaderboard", "--format", "json").out)
+    assert "fake:0" in harness("leaderboard").out
+    said = harness("leaderboard", "--format", "html", "-o", "board.html")
+    assert (said.out, said.err) == ("", "Wrote board.html.\n")
+    assert "<html" in (folder / "board.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("leaderboard", "--results-dir", "nowhere"), "no folder of results"),
+        (("leaderboard", "large"), "There are: small"),
+        (("leaderboard", "--format", "pdf"), "pdf"),
+        (("leaderboard", "-o", "nowhere/board.html"), "cannot be written"),
+    ],
+)
+def test_a_mistake_is_one_message(
+    harness: Harness, runs: list[Path], arguments: tuple[str, ...], expected: str
+) -> None:
+    said = harness(*arguments)
+    assert said.code == 2
+    assert expected in said.err
+
+
+def test_a_record_that_is_none_is_named(harness: Harness, runs: list[Path]) -> None:
+    (runs[0] / "run.json").write_text('{"schema_version": 1}')
+    said = harness("leaderboard")
+    assert said.code == 2
+    assert f"{runs[0].name}/run.json: not a run's record" in said.err
