@@ -36,6 +36,7 @@ SOURCE = Source(
     metrics=("accuracy", "classification", "efficiency"),
     main_metric="quasi_exact_match",
     eval_split=Split.TEST,
+    groups=("identities",),
     taxonomy={
         "task": "toxicity classification",
         "what": "comments on news articles",
