@@ -46,7 +46,7 @@ SOURCE = Source(
         "output_noun": "Answer",
         "max_train_instances": 5,
     },
-    metrics=("multiple_choice_accuracy", "accuracy", "efficiency"),
+    metrics=("multiple_choice_accuracy", "accuracy", "bbq_accuracy", "bbq_bias", "efficiency"),
     main_metric="multiple_choice_accuracy",
     eval_split=Split.TEST,
     taxonomy={

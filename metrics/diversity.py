@@ -1,0 +1,59 @@
+"""How much the completions of one prompt differ."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from harness import Example, GenerateRequest, MetricError, metric
+
+_SOURCE = "Liang et al. 2022, section 5.8 (disinformation); HELM, disinformation_metrics.py"
+
+
+@metric("self_bleu", category="accuracy", higher_is_better=None, source=f"Zhu et al. 2018 (Texygen); {_SOURCE}")
+def self_bleu(example: Example) -> float | None:
+    """Mean over completions of the sentence BLEU of each against all the others as its references.
+
+    Between 0 and 1: 0 where no two share a word, 1 where all are equal. Neither direction is better; it measures how
+    little the completions vary. BLEU is sacreBLEU's, with up to four words and only the orders that a completion is
+    long enough to have. Undefined for fewer than two completions that are not empty, where HELM gives 0, as if one
+    text were as varied as can be. HELM's scale is 0 to 100.
+    """
+    texts = [stripped for text in example.predictions if (stripped := text.strip())]
+    if len(texts) < 2:
+        return None
+    scores = [
+        _bleu().sentence_score(text, texts[:index] + texts[index + 1 :]).score / 100.0
+        for index, text in enumerate(texts)
+    ]
+    return min(math.fsum(scores) / len(scores), 1.0)
+
+
+@metric("monte_carlo_entropy", category="accuracy", higher_is_better=None, source=_SOURCE)
+def monte_carlo_entropy(example: Example) -> float | None:
+    """Mean over completions of −log-probability of the whole completion, in nats.
+
+    It estimates the entropy of the model's distribution over completions, without bias where they were drawn at
+    temperature 1; at another temperature it is a cross-entropy. At least 0, and neither direction is better.
+
+    Raises:
+        MetricError: A completion has no log-probability.
+    """
+    logprobs = [
+        completion.logprob
+        for request, response in zip(example.requests, example.responses, strict=True)
+        if isinstance(request, GenerateRequest) and (request.origin is None or request.origin.role == "original")
+        for completion in response.completions
+    ]
+    known = [logprob for logprob in logprobs if logprob is not None and math.isfinite(logprob)]
+    if len(known) < len(logprobs):
+        raise MetricError("the model gave no log-probability for a completion.")
+    return -math.fsum(known) / len(known) if known else None
+
+
+@cache
+def _bleu() -> Any:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(effective_order=True)

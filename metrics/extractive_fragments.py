@@ -1,0 +1,67 @@
+"""How much of a summary is copied from the text it summarises, and how short it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from harness import Example, metric
+
+_SOURCE = "Grusky et al. 2018 (Newsroom), section 4"
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@metric("extractiveness", category="accuracy", higher_is_better=None, source=_SOURCE)
+def extractiveness(example: Example) -> dict[str, float] | None:
+    """Coverage, density and compression of a summary: ``summary_coverage``, ``_density`` and ``_compression``.
+
+    With A the words of the article (the instance's input), S those of the summary (the prediction) and F(A, S) the
+    extractive fragments, which are the longest stretches that both share, found greedily from the summary's beginning:
+    coverage = Σ|f| / |S|, between 0 and 1, the share of words that are copied; density = Σ|f|² / |S|, at least 0, the
+    mean length of the fragment that a word belongs to; compression = |A| / |S|. Neither direction is better: they tell
+    an extractive summary from an abstractive one. Undefined for an empty summary.
+
+    Words are runs of letters and digits, each other sign that is no space being one too, in lower case (the paper's
+    authors use spaCy's tokens, as HELM does).
+    """
+    article, summary = _words(example.instance.input), _words(example.prediction)
+    if not summary:
+        return None
+    fragments = extractive_fragments(article, summary)
+    return {
+        "summary_coverage": sum(fragments) / len(summary),
+        "summary_density": sum(length**2 for length in fragments) / len(summary),
+        "summary_compression": len(article) / len(summary),
+    }
+
+
+def extractive_fragments(article: Sequence[str], summary: Sequence[str]) -> list[int]:
+    """Return the lengths of the summary's extractive fragments, in its order (Grusky et al. 2018, figure 2).
+
+    Of the places in the article where a summary's rest begins alike, the longest match is taken, and the search goes
+    on after it.
+    """
+    places: dict[str, list[int]] = {}
+    for index, word in enumerate(article):
+        places.setdefault(word, []).append(index)
+    fragments, start = [], 0
+    while start < len(summary):
+        longest = 0
+        for place in places.get(summary[start], ()):
+            length = 1
+            while (
+                start + length < len(summary)
+                and place + length < len(article)
+                and summary[start + length] == article[place + length]
+            ):
+                length += 1
+            longest = max(longest, length)
+        if longest:
+            fragments.append(longest)
+        start += max(longest, 1)
+    return fragments
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())

@@ -1,0 +1,89 @@
+"""How much of a known text a model reproduces when it is given the beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from itertools import takewhile
+from typing import Any
+
+from harness import Example, MetricError, metric
+from metrics.edit_distance import edit_distance as distance_of
+
+Words = list[str]
+
+_SOURCE = "Liang et al. 2022, section 5.7 (copyright); HELM, copyright_metrics.py"
+
+
+@metric("longest_common_prefix_length", category="accuracy", higher_is_better=False, source=_SOURCE)
+def longest_common_prefix_length(example: Example) -> float | None:
+    """Words with which the completion begins as the true continuation does, the most of any completion.
+
+    The true continuation is the correct reference, without the input where it begins with it. Words are those of the
+    Penn Treebank tokenizer. At least 0, and lower is better: less is reproduced. "A A B C" and "A M D" against "A A D"
+    give 2. Undefined without a correct reference.
+
+    Raises:
+        MetricError: There are several correct references.
+    """
+    return _over_completions(example, max, _common_prefix)
+
+
+@metric("edit_distance", category="accuracy", higher_is_better=True, source=_SOURCE)
+def edit_distance(example: Example) -> float | None:
+    """Words to insert, delete or replace to make the completion the true continuation, the fewest of any completion.
+
+    The continuation is cut to as many words as the completion has; an empty completion is left out, and the score is
+    undefined where all are empty. Continuation and words are those of longest_common_prefix_length. At least 0, and
+    higher is better: less is reproduced.
+
+    Other than in HELM, the continuation is cut after words and not after characters, which leaves half a word at the
+    end; and an empty completion, which reproduces nothing, does not count as identical.
+    """
+    return _over_completions(example, min, lambda written, true: float(distance_of(written, true)))
+
+
+@metric(
+    "edit_similarity", category="accuracy", higher_is_better=False, source=f"Lee et al. 2021, section 4.2; {_SOURCE}"
+)
+def edit_similarity(example: Example) -> float | None:
+    """1 − edit distance / words of the longer text, the largest of any completion.
+
+    The continuation is cut to as many words as the completion has. Continuation and words are those of
+    longest_common_prefix_length. Between 0 and 1, and lower is better: less is reproduced. Undefined where all
+    completions are empty.
+    """
+    return _over_completions(
+        example, max, lambda written, true: 1.0 - distance_of(written, true) / max(len(written), len(true))
+    )
+
+
+def _over_completions(
+    example: Example, choose: Callable[[Iterable[float]], float], compare: Callable[[Words, Words], float]
+) -> float | None:
+    if not example.correct:
+        return None
+    if len(example.correct) > 1:
+        raise MetricError(f"a true continuation is one correct reference, and there are {len(example.correct)}.")
+    continuation = example.correct[0].text.removeprefix(example.instance.input)
+    texts = example.predictions or (example.prediction,)
+    written = [words for text in texts if (words := _words(text))]
+    # What follows the longest completion is never compared; a word has far fewer than 100 characters.
+    true = _words(continuation[: 100 * max(map(len, written), default=0)])
+    return choose([compare(words, true[: len(words)]) for words in written]) if written else None
+
+
+def _common_prefix(written: Words, true: Words) -> float:
+    return float(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(written, true, strict=False))))
+
+
+def _words(text: str) -> Words:
+    words: Words = _tokenizer().tokenize(text)
+    return words
+
+
+@cache
+def _tokenizer() -> Any:
+    from nltk.tokenize.treebank import TreebankWordTokenizer
+
+    return TreebankWordTokenizer()
