@@ -7,7 +7,7 @@ names another method than the scenario keeps those of the scenario's settings th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -246,9 +246,27 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
             context.findings.add(setting.path, message, "Leave it out to use the sweep's models.")
         elif key in RUN_KEYS or key in ADAPTER_SETTINGS:
             texts[key] = setting.value
-        else:
+        elif plugin is None:
             arguments[key] = setting
+        else:
+            context.findings.add(setting.path, *_not_in_shorthand(key, own, written, context))
     return Written(written.name, arguments, written.path, written.key), run_settings(texts)
+
+
+def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Context) -> tuple[str, str]:
+    """Return what is wrong with a shorthand's key, and what would be right."""
+    names = context.registry.names(Kind.ADAPTER)
+    if any(key in settings_of(name, context.registry) for name in names):
+        hint = f"Write {{scenario: {written.name}, adapter: {{{key}: …}}}}."
+        return "is a setting of the adapter, which the shorthand does not hold.", hint
+    if key in RunKeys.model_fields:
+        return (
+            "is a key of the run, which the shorthand does not hold.",
+            f"Write {{scenario: {written.name}, {key}: …}}.",
+        )
+    held = {*own, *RUN_KEYS, *ADAPTER_SETTINGS}
+    hint = did_you_mean(key, held.union(RunKeys.model_fields, *(settings_of(name, context.registry) for name in names)))
+    return "is not a parameter.", hint if hint.startswith("Did") else did_you_mean(key, held)
 
 
 def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> Sequence[Component] | None:

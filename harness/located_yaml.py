@@ -122,7 +122,7 @@ class _Builder:
         try:
             root = self._document(yaml.parse(text, loader))
         except yaml.YAMLError as error:
-            raise SpecError([self._syntax(error)]) from None
+            raise SpecError([self._syntax(error, text)]) from None
         return Located(self.file, root.value, tuple(self.mistakes), root)
 
     def _document(self, events: Iterator[Any]) -> _Node:
@@ -259,15 +259,17 @@ class _Builder:
         self._note(event, path, message)
         return SpecError(self.mistakes)
 
-    def _syntax(self, error: Any) -> Mistake:
+    def _syntax(self, error: Any, text: str) -> Mistake:
         mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem: str = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         context = getattr(error, "context", None)
         line = mark.line + 1 if mark else None
         column = f" (column {mark.column + 1})" if mark else ""
+        if "cannot start any token" in problem and _begins_with_tab(text, mark.line):
+            return Mistake(self.file, line, "", "is indented with a tab.", "YAML is indented with spaces.")
         hint = ""
         if "found character that cannot start any token" in problem:
-            hint = "A value that begins with one of %@`{}[]&*!|> or a tab needs quotes."
+            hint = "A value that begins with one of %@`{}[]&*!|> needs quotes."
         elif "mapping values are not allowed" in problem:
             hint = "A value that holds ': ' needs quotes."
         detail = f"{context}, {problem}" if context else problem
@@ -295,6 +297,12 @@ def _plain(text: str) -> Any:
             raise ValueError(f"{text} is too large for a number; put it in quotes if it is text.")
         return number
     return text
+
+
+def _begins_with_tab(text: str, line: int) -> bool:
+    """Whether a tab stands in the indentation of a line, counted from 0."""
+    written = text.split("\n")[line]
+    return "\t" in written[: len(written) - len(written.lstrip())]
 
 
 def _line(event: Any) -> int:

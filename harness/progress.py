@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from harness.contracts import Stat
 from harness.results import RunRecord
 from harness.specs import RunSpec
 
@@ -54,7 +55,7 @@ class Bars:
 
     def started(self, spec: RunSpec) -> None:
         """Show the run's bar."""
-        label = escape(f"{spec.scenario.label} · {spec.model.name}"[:70])
+        label = escape(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}"[:90])
         self._done = 0.0
         self._progress.reset(self._run, total=None, description=label, visible=True)
 
@@ -71,7 +72,7 @@ class Bars:
     def skipped(self, record: RunRecord) -> None:
         """Count a run that was finished before."""
         self._progress.advance(self._sweep)
-        self._console.print(Text.assemble(("✓ ", "dim"), (f"{_label(record)}: finished before", "dim")))
+        self._console.print(Text.assemble(("✓ ", "dim"), (f"{_label(record.spec)}: finished before", "dim")))
 
     def finished(self, record: RunRecord) -> None:
         """Print the run's outcome above the bars."""
@@ -99,7 +100,7 @@ class Lines:
 
     def started(self, spec: RunSpec) -> None:
         """Say which run starts."""
-        self._label, self._done, self._said = f"{spec.scenario.label} with {spec.model.name}", 0.0, time.monotonic()
+        self._label, self._done, self._said = _label(spec), 0.0, time.monotonic()
         self._say(f"[{self._index + 1}/{self._runs}] {self._label}")
 
     def planned(self, examples: int) -> None:
@@ -116,7 +117,7 @@ class Lines:
     def skipped(self, record: RunRecord) -> None:
         """Say that a run was finished before."""
         self._index += 1
-        self._say(f"[{self._index}/{self._runs}] {_label(record)}: finished before")
+        self._say(f"[{self._index}/{self._runs}] {_label(record.spec)}: finished before")
 
     def finished(self, record: RunRecord) -> None:
         """Say how a run ended."""
@@ -129,19 +130,29 @@ class Lines:
 
 def watch(console: Console, runs: int) -> Bars | Lines:
     """Return the view that fits the console."""
-    return Bars(console, runs) if console.is_terminal else Lines(console, runs)
+    return Bars(console, runs) if console.is_terminal and not console.is_dumb_terminal else Lines(console, runs)
 
 
-def _label(record: RunRecord) -> str:
-    return f"{record.spec.scenario.label} with {record.spec.model.name}"
+def _label(spec: RunSpec) -> str:
+    return f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}"
 
 
 def _summary(record: RunRecord) -> str:
     if record.error is not None:
-        return f"{_label(record)}: {record.error}"
+        return f"{_label(record.spec)}: {record.error}"
     took = f"{record.efficiency.get('wall_seconds', 0):.1f} s"
     for stat in record.stats:
-        if stat.metric == record.spec.main_metric and stat.perturbation is None:
-            half = "" if stat.ci95 is None else f" ± {(stat.ci95[1] - stat.ci95[0]) / 2:.3f}"
-            return f"{_label(record)}: {stat.metric} {stat.mean:.3f}{half} (n={stat.count}, {took})"
-    return f"{_label(record)}: done in {took}"
+        if stat.metric == record.spec.main_metric and stat.overall:
+            return f"{_label(record.spec)}: {stat.metric} {stat.mean:.3f}{_interval(stat)} (n={stat.count}, {took})"
+    return f"{_label(record.spec)}: done in {took}"
+
+
+def _interval(stat: Stat) -> str:
+    """Return the 95 % interval as text, by both its ends where it is lopsided."""
+    if stat.ci95 is None:
+        return ""
+    low, high = stat.ci95
+    below, above = stat.mean - low, high - stat.mean
+    if abs(above - below) < 0.0005:
+        return f" ± {above:.3f}"
+    return f" [{low:.3f}, {high:.3f}]"

@@ -221,17 +221,20 @@ def _expand(entries: Sequence[Any], key: str, defaults: Defaults, context: Conte
         findings.add((key,), "is empty; nothing would be run.")
     runs: dict[str, RunSpec] = {}
     writers: dict[str, KeyPath] = {}
+    wrong: set[KeyPath] = set()  # What is left of these without their mistakes may equal another.
     for index, value in enumerate(entries):
         path = (key, index)
         first: KeyPath | None = None
-        new = False
+        new, before = False, findings.count
         for run in expand_entry(value, path, defaults, context):
             digest = run.digest
             new = new or digest not in runs
             first = first or writers.get(digest)
             runs.setdefault(digest, run)
             writers.setdefault(digest, path)
-        if first is not None and not new:
+        if findings.count > before:
+            wrong.add(path)
+        elif first is not None and not new and first not in wrong:
             findings.add(path, f"is written already, at {findings.where(first)}.", "Remove one of them.")
         if len(runs) > MAX_RUNS:
             findings.add(path, f"makes it more than {MAX_RUNS:,} runs in one sweep.")

@@ -110,6 +110,11 @@ class Findings:
         """Note a mistake."""
         self.extend([self._place(path, message, hint)])
 
+    @property
+    def count(self) -> int:
+        """How many mistakes there are so far."""
+        return len(self._found)
+
     def extend(self, mistakes: Sequence[Mistake]) -> None:
         """Note mistakes that already have a place."""
         self._found.update(dict.fromkeys(mistakes))

@@ -41,7 +41,7 @@ class Efficiency(RunMetric):
 
     def estimates(self) -> Mapping[str, Estimate]:
         names = ("queries", "prompt_tokens", "completion_tokens", "seconds")
-        return {name: self._table.mean_estimate(name) for name in names if name in self._table}
+        return {name: self._table.mean_estimate(name, proportion=False) for name in names if name in self._table}
 
 
 def _total(counts: Iterable[int | None]) -> float | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -48,7 +49,7 @@ class HubServer:
         parts = urlsplit(target)
         path = unquote(parts.path).strip("/")
         if path.startswith("api/"):
-            return self._api(path.removeprefix("api/"), body)
+            return self._api(path.removeprefix("api/"), parse_qs(parts.query), body)
         kind, path = ("datasets", path.removeprefix("datasets/")) if path.startswith("datasets/") else ("models", path)
         name, separator, rest = path.partition("/resolve/")
         revision, _, file = rest.partition("/")
@@ -65,7 +66,7 @@ class HubServer:
         etag = hashlib.sha1(content).hexdigest()  # noqa: S324
         return 200, {**headers, "ETag": f'"{etag}"', "Content-Type": "application/octet-stream"}, content
 
-    def _api(self, path: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def _api(self, path: str, query: Mapping[str, Sequence[str]], body: bytes) -> tuple[int, dict[str, str], bytes]:
         kind, _, path = path.partition("/")
         for (known, name), commits in self.repositories.items():
             if known == kind and (path == name or path.startswith(name + "/")):
@@ -74,7 +75,9 @@ class HubServer:
                 repository = _at(commits, revision or "main")
                 if repository is None:
                     return _missing("RevisionNotFound")
-                return _describe(repository, action, folder, body)
+                if action == "tree":
+                    return _tree(repository, folder, recursive=query.get("recursive", [""])[0].lower() == "true")
+                return _describe(repository, action, body)
         return _missing("RepoNotFound")
 
 
@@ -124,23 +127,33 @@ def _at(commits: Mapping[str, Repository], revision: str) -> Repository | None:
     return list(commits.values())[-1] if revision == "main" else commits.get(revision)
 
 
-def _describe(repository: Repository, action: str, folder: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
+def _describe(repository: Repository, action: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
     files = repository.files
     if action in {"", "revision"}:
         siblings = [{"rfilename": path} for path in files]
         return _json(
             {"id": repository.name, "sha": repository.commit, "private": False, "tags": [], "siblings": siblings}
         )
-    if action == "tree":
-        inside = [path for path in files if not folder or path.startswith(folder + "/")]
-        if folder and not inside:
-            return _missing("EntryNotFound")
-        return _json([_entry(path, files[path]) for path in inside])
     if action == "paths-info":
         text = body.decode()
         wanted = json.loads(text)["paths"] if text.startswith("{") else parse_qs(text).get("paths", [])
         return _json([_entry(path, files[path]) for path in wanted if path in files])
     return _missing("EntryNotFound")
+
+
+def _tree(repository: Repository, folder: str, *, recursive: bool) -> tuple[int, dict[str, str], bytes]:
+    """Return a folder's files and folders; with recursive, also those further down."""
+    start = f"{folder}/" if folder else ""
+    inside = [path for path in repository.files if path.startswith(start)]
+    if folder and not inside:
+        return _missing("EntryNotFound")
+    parents = (str(parent) for path in inside for parent in PurePosixPath(path.removeprefix(start)).parents)
+    folders = [start + parent for parent in dict.fromkeys(parents) if parent != "."]
+    entries = [
+        *({"type": "directory", "path": path, "size": 0, "oid": repository.commit} for path in folders),
+        *(_entry(path, repository.files[path]) for path in inside),
+    ]
+    return _json([entry for entry in entries if recursive or "/" not in entry["path"].removeprefix(start)])
 
 
 def _entry(path: str, content: bytes) -> dict[str, Any]:

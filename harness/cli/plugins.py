@@ -49,8 +49,13 @@ def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
 @options.plugins
 def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
     """Show the definition, source, parameters and defaults of the KIND called NAME."""
-    registry = default_registry(plugins)
-    plugin = registry.get(kind, name)
+    if kind is Kind.SCENARIO and name.endswith((".yaml", ".yml")):
+        from harness.scenario_file import load_scenario_file
+
+        registry, plugin = default_registry(plugins), load_scenario_file(Path(name))
+    else:
+        registry = default_registry(plugins)
+        plugin = registry.get(kind, name)
     click.echo(f"{plugin.name} ({plugin.kind})\n\n{plugin.doc}\n")
     rows = [("Source", plugin.source or "in the definition"), ("Defined in", plugin.origin), *_details(plugin)]
     for label, text in rows:

@@ -42,7 +42,10 @@ class ReplayModel(Model):
     - ``choice_logprobs``: natural log-likelihood of each reference, in the references' order.
     - ``calibration_logprobs``: the same without the question, for multiple choice calibrated.
 
-    A file holds sums, not tokens: a score comes back as if the continuation were one token.
+    Where ``logprob``, ``choice_logprobs`` and ``calibration_logprobs`` have a number, a list may stand: the
+    log-probabilities of single tokens. A number is a sum, and comes back as if the text were one token. That differs
+    where tokens are counted: in the mean per token by which ``multiple_choice_separate_original`` chooses, and in
+    ``perplexity``; give lists there.
     """
 
     answers = frozenset({"generate", "score"})
@@ -96,21 +99,23 @@ class ReplayModel(Model):
             return self._missing(origin, f"{request.completions} completions (it has {have})")
         logprobs = prediction.logprobs or (None,) * len(prediction.texts)
         pairs = zip(prediction.texts[: request.completions], logprobs, strict=False)
-        return Response(completions=tuple(Completion(text, logprob) for text, logprob in pairs))
+        return Response(
+            completions=tuple(Completion(text, None if tokens is None else math.fsum(tokens)) for text, tokens in pairs)
+        )
 
     def _score(self, prediction: _Prediction, origin: Origin) -> Response:
         if origin.role not in {"original", "calibration"}:
             return Response(error=f"replayed predictions hold no log-probabilities for {origin.role!r} questions.")
         calibration = origin.role == "calibration"
         key = "calibration_logprobs" if calibration else "choice_logprobs"
-        totals: Sequence[float | None] = prediction.calibration if calibration else prediction.choices
+        known: Sequence[_Tokens | None] = prediction.calibration if calibration else prediction.choices
         index = origin.reference
         if index is None:
-            key, totals, index = "logprob", prediction.logprobs, 0
-        total = totals[index] if index < len(totals) else None
-        if total is None:
+            key, known, index = "logprob", prediction.logprobs, 0
+        tokens = known[index] if index < len(known) else None
+        if tokens is None:
             return self._missing(origin, key if origin.reference is None else f"{key}[{index}]")
-        return Response(logprobs=(total,))
+        return Response(logprobs=tokens)
 
     def _missing(self, origin: Origin, what: str) -> Response:
         perturbed = f", perturbation {origin.perturbation!r}" if origin.perturbation else ""
@@ -118,12 +123,16 @@ class ReplayModel(Model):
         return Response(error=f"{self._path} has no {what} for {where}.")
 
 
+_Tokens = tuple[float, ...]
+"""Log-probabilities of a text's tokens; of one token where only their sum is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Prediction:
     texts: tuple[str, ...] = ()
-    logprobs: tuple[float | None, ...] = ()
-    choices: tuple[float, ...] = ()
-    calibration: tuple[float, ...] = ()
+    logprobs: tuple[_Tokens | None, ...] = ()
+    choices: tuple[_Tokens, ...] = ()
+    calibration: tuple[_Tokens, ...] = ()
 
 
 def _read(path: Path) -> dict[tuple[str | None, int | None], dict[str, _Prediction | str]]:
@@ -184,7 +193,7 @@ def _prediction(value: Mapping[str, Any]) -> _Prediction:
     if not value.keys() & {"text", "completions", "logprob", "choice_logprobs"}:
         raise ValueError("has no 'text'; what the model said, or 'completions' or 'choice_logprobs', is required.")
     texts: tuple[str, ...] = ()
-    logprobs: tuple[float | None, ...] = ()
+    logprobs: tuple[_Tokens | None, ...] = ()
     if "completions" in value:
         if not isinstance(value["completions"], list) or not value["completions"]:
             raise ValueError("'completions' must be a list with at least one text.")
@@ -202,7 +211,7 @@ def _prediction(value: Mapping[str, Any]) -> _Prediction:
     return _Prediction(texts, logprobs, _logprobs(value, "choice_logprobs"), _logprobs(value, "calibration_logprobs"))
 
 
-def _completion(item: Any) -> tuple[str, float | None]:
+def _completion(item: Any) -> tuple[str, _Tokens | None]:
     if isinstance(item, str):
         return item, None
     if not isinstance(item, dict) or not isinstance(item.get("text"), str) or item.keys() - {"text", "logprob"}:
@@ -211,7 +220,7 @@ def _completion(item: Any) -> tuple[str, float | None]:
     return item["text"], None if logprob is None else _logprob(logprob, "logprob")
 
 
-def _logprobs(value: Mapping[str, Any], key: str) -> tuple[float, ...]:
+def _logprobs(value: Mapping[str, Any], key: str) -> tuple[_Tokens, ...]:
     found = value.get(key)
     if found is None:
         return ()
@@ -220,10 +229,15 @@ def _logprobs(value: Mapping[str, Any], key: str) -> tuple[float, ...]:
     return tuple(_logprob(item, key) for item in found)
 
 
-def _logprob(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value > 0:
-        raise ValueError(f"{key!r} must be a natural log-probability, at most 0, not {_shown(value)}.")
-    return float(value)
+def _logprob(value: Any, key: str) -> _Tokens:
+    """Return the log-probabilities of single tokens, or their sum as that of one token."""
+    tokens = value if isinstance(value, list) else [value]
+    if not tokens:
+        raise ValueError(f"{key!r} has an empty list where the log-probabilities of tokens belong.")
+    for token in tokens:
+        if isinstance(token, bool) or not isinstance(token, int | float) or math.isnan(token) or token > 0:
+            raise ValueError(f"{key!r} must be a natural log-probability, at most 0, not {_shown(token)}.")
+    return tuple(map(float, tokens))
 
 
 def _shown(value: Any) -> str:

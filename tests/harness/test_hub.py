@@ -78,6 +78,8 @@ class Hub:
         )
         files = {f"{name}/test.parquet": parquet([name, "second"]) for name in ("anatomy", "virology")}
         self.subjects = server.add("datasets", "acme/subjects", {"README.md": CARD, **files})
+        shards = {f"data/{split}-00000-of-00001.parquet": parquet([split]) for split in ("train", "test")}
+        self.shards = server.add("datasets", "acme/shards", {"README.md": b"# Shards\n", **shards})
         self.broken = server.add("datasets", "acme/broken", {"test.jsonl": questions("x")[:-9]})
 
     def run(self, code: str, stdin: Any = None, **environment: str) -> Any:
@@ -118,6 +120,7 @@ def answers(hub: Hub) -> dict[str, Any]:
         "old": hub.case("acme/quiz", hub.old),
         "new": hub.case("acme/quiz", hub.new, split="train"),
         "config": hub.case("acme/subjects", hub.subjects, config="{{ subject }}", arguments={"subject": "virology"}),
+        "folder": hub.case("acme/shards", hub.shards),
         "no config": hub.case("acme/subjects", hub.subjects, config="history"),
         "no split": hub.case("acme/quiz", hub.new, split="valid"),
         "undeclared split": {**hub.case("acme/quiz", hub.new, split="train"), "splits": {"test": "test"}},
@@ -144,6 +147,10 @@ def test_rows_are_those_of_the_commit(hub: Hub, answers: dict[str, Any]) -> None
 def test_a_configuration_may_be_a_parameter(answers: dict[str, Any]) -> None:
     assert [row["text"] for row in answers["config"]["rows"]] == ["virology", "second"]
     assert answers["config"]["provenance"]["config"] == "virology"
+
+
+def test_files_in_a_folder_are_found_by_their_names(answers: dict[str, Any]) -> None:
+    assert [row["text"] for row in answers["folder"]["rows"]] == ["test"]
 
 
 def test_a_split_that_is_not_declared_has_no_rows(answers: dict[str, Any]) -> None:

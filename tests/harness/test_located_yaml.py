@@ -103,7 +103,8 @@ def test_every_duplicate_key_is_a_mistake_and_the_first_value_stands() -> None:
     [
         ("a: 1\nb: [1, 2\nc: 3\n", 3, "not valid YAML"),
         ("a: b: c", 1, "needs quotes"),
-        ("a:\n\t- b", 2, "needs quotes"),
+        ("a:\n\t- b", 2, "is indented with a tab"),
+        ("a: 1\nb: @c", 2, "needs quotes"),
         ("a: 1\n---\nb: 2", 2, "second document"),
         ("a: *x", 1, "not defined"),
         ("a: &x [1, *x]", 1, "inside of what it stands for"),

@@ -10,6 +10,7 @@ from typing import Literal
 import pytest
 
 from harness import DataError, Example, PluginError, metric, metric_set
+from harness.errors import did_you_mean
 from harness.plugins import Kind, Plugin
 from harness.registry import (
     Registry,
@@ -267,3 +268,17 @@ def test_sets_hold_sets(tmp_path: Path) -> None:
     assert registry.expand(Kind.METRIC, "outer") == ["graded"]
     with pytest.raises(PluginError, match="is a set of inner, graded"):
         build(registry.get(Kind.METRIC, "outer"), arguments={})
+
+
+def test_types_are_shown_as_people_write_them() -> None:
+    settings = {
+        name: shown for name, shown, _ in describe_parameters(default_registry().get(Kind.ADAPTER, "generation"))
+    }
+    assert settings["output_noun"] == "str | None"
+    assert settings["stop_sequences"] == "tuple[str, ...]"
+    assert settings["substitutions"] == "tuple[tuple[str, str], ...]"
+
+
+def test_the_beginning_of_a_name_is_near_enough() -> None:
+    assert did_you_mean("f1", ["f1_score", "bleu_1"]) == "Did you mean 'f1_score'?"
+    assert did_you_mean("x", ["f1_score"]) == "Known: f1_score."

@@ -36,6 +36,9 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
         ("exam", "5 runs[0].subject: is required. One of: anatomy, virology, law."),
         ("exam:subject=lwa", "5 runs[0].subject: 'lwa' is not one of the choices. Did you mean 'law'?"),
         ("exam:subjct=law,subject=law", "5 runs[0].subjct: is not a parameter. Did you mean 'subject'?"),
+        ("chat:max_tokens=5", "5 runs[0].max_tokens: is a setting of the adapter, which the shorthand does not hold. Write {scenario: chat, adapter: {max_tokens: …}}."),
+        ("chat:max_token=5", "5 runs[0].max_token: is not a parameter. Did you mean 'max_tokens'?"),
+        ("chat:perturbations=noise", "5 runs[0].perturbations: is a key of the run, which the shorthand does not hold. Write {scenario: chat, perturbations: …}."),
         ("exam:subject", "5 runs[0]: 'subject' in 'exam:subject' is not of the form key=value."),
         ("exam:subject=law,subject=law", "5 runs[0]: 'subject' stands twice in 'exam:subject=law,subject=law'."),
         ("chat: style=long", "5 runs[0]: is a mapping without `scenario`. Did you mean 'chat:style=long', without a space after the colon?"),
@@ -198,3 +201,12 @@ def test_unreadable_files(tmp_path: Path, toy_registry: Registry) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"suite: caf\xe9")
     with pytest.raises(SpecError, match="not UTF-8"):
         load_sweep(tmp_path / "latin.yaml", registry=toy_registry)
+
+
+def test_what_is_left_of_an_entry_with_a_mistake_is_no_duplicate(load: Load) -> None:
+    text = "suite: s\nmodels: [hf:a/b]\nruns:\n  - {scenario: chat, metrics: [right, rigth]}\n"
+    text += "  - {scenario: chat, metrics: [right]}\n  - {scenario: chat, metrics: [right, wrnog]}\n"
+    assert [mistake.split(":")[0] for mistake in mistakes(load, text)] == [
+        "4 runs[0].metrics[1]",
+        "6 runs[2].metrics[1]",
+    ]

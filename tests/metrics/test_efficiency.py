@@ -37,3 +37,9 @@ def test_unknown_numbers_are_left_out(estimated: Estimated) -> None:
     values = estimated(Efficiency(), _asked(known), _asked(known, unknown, id="b"))
     assert set(values) == {"queries", "prompt_tokens"}
     assert (values["prompt_tokens"].value, values["prompt_tokens"].count) == (10.0, 1)
+
+
+def test_counts_of_one_are_no_proportion(estimated: Estimated) -> None:
+    values = estimated(Efficiency(), *(_asked(Response(completion_tokens=1), id=str(number)) for number in range(3)))
+    for name in ("queries", "completion_tokens"):
+        assert (values[name].value, values[name].low, values[name].high) == (1.0, 1.0, 1.0)

@@ -328,6 +328,18 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
         "row 1",
     ),
     (
+        "piqa",
+        {},
+        {"piqa/train.jsonl": lines({"goal": "g", "sol1": "a", "sol2": "b"}), "piqa/train-labels.lst": "first\n"},
+        "row 1.*'first'",
+    ),
+    (
+        "boolq",
+        {},
+        {"boolq/train.jsonl": lines({"question": "q", "answer": "maybe", "passage": "p"})},
+        r"train\.jsonl, row 1.*'maybe'",
+    ),
+    (
         "arc",
         {"subset": "easy"},
         {"arc/ARC-Easy/ARC-Easy-Train.jsonl": lines({"id": "1", "question": QUESTION, "answerKey": "Z"})},

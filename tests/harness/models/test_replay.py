@@ -164,3 +164,29 @@ def test_the_fingerprint_is_of_the_contents(tmp_path: Path) -> None:
 def test_it_answers_both_and_is_not_cached() -> None:
     assert ReplayModel.answers == {"generate", "score"}
     assert not ReplayModel.cacheable
+
+
+def test_lists_hold_the_log_probabilities_of_tokens(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        {"id": "a", "choice_logprobs": [[-1, -2.5], -4], "calibration_logprobs": [[-0.5], [-1, -1]]},
+        {"id": "b", "logprob": [-0.25, -0.5]},
+        {"id": "c", "text": "two tokens", "logprob": [-0.25, -0.5]},
+    )
+    scored = ask(
+        path,
+        score(instance="a", reference=0),
+        score(instance="a", reference=1),
+        score(instance="a", reference=1, role="calibration"),
+        score(instance="b"),
+    )
+    assert [response.logprobs for response in scored] == [(-1.0, -2.5), (-4.0,), (-1.0, -1.0), (-0.25, -0.5)]
+    (said,) = ask(path, generate(instance="c"))
+    assert said.completions[0].logprob == -0.75
+
+
+@pytest.mark.parametrize("wrong", [[], [-1, "x"], [0.5], [[-1]]])
+def test_lists_of_anything_else_are_refused(tmp_path: Path, wrong: list[Any]) -> None:
+    path = write(tmp_path, {"id": "a", "choice_logprobs": [wrong]})
+    with pytest.raises(ModelError, match=r":1: 'choice_logprobs'"):
+        ask(path, score(instance="a", reference=0))

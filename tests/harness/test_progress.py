@@ -1,0 +1,48 @@
+"""What is said of a run when it ends."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.contracts import Split, Stat
+from harness.progress import Lines
+from harness.results import RunRecord
+from harness.specs import Component, RunSpec
+
+
+def record(mean: float, interval: tuple[float, float] | None) -> RunRecord:
+    spec = RunSpec(
+        suite="s",
+        scenario=Component(name="mmlu", arguments={"subject": "law"}),
+        adapter=Component(name="generation"),
+        metrics=(Component(name="exact_match"),),
+        main_metric="exact_match",
+        model=Component(name="fake:0"),
+        eval_split=Split.TEST,
+    )
+    numbers: dict[str, Any] = {"count": 5, "mean": mean, "stderr": 0.1, "ci95": interval, "min": 0.0, "max": 1.0}
+    stat = Stat(metric="exact_match", category="accuracy", split="test", perturbation=None, **numbers)
+    kept: dict[str, Any] = {"efficiency": {"wall_seconds": 1.0}, "provenance": {}, "started": "", "finished": ""}
+    return RunRecord(Path(), spec.name, "s", "ok", None, spec, (stat,), **kept)
+
+
+@pytest.mark.parametrize(
+    ("mean", "interval", "shown"),
+    [
+        (0.5, (0.4, 0.6), "exact_match 0.500 ± 0.100 (n=5, 1.0 s)"),
+        (0.0, (0.0, 0.434), "exact_match 0.000 [0.000, 0.434] (n=5, 1.0 s)"),
+        (0.5, None, "exact_match 0.500 (n=5, 1.0 s)"),
+    ],
+)
+def test_a_lopsided_interval_is_shown_by_its_ends(
+    mean: float, interval: tuple[float, float] | None, shown: str
+) -> None:
+    stream = io.StringIO()
+    with Lines(Console(file=stream, width=200), 1) as lines:
+        lines.finished(record(mean, interval))
+    assert stream.getvalue() == f"[1/1] ok mmlu:subject=law by generation with fake:0: {shown}\n"
