@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.cache import CacheError, ResponseCache
+from harness.errors import StorageError
+from harness.models.fake import FakeModel
+from harness.plugins import ATTRIBUTE
 from harness.registry import Registry, default_registry
 from harness.results import RunRecord, find_runs, read_examples
 from harness.runner import Settings, run_sweep
@@ -267,6 +275,218 @@ def test_trials_use_other_examples_and_count_each_instance_once(sweep: Sweep) ->
     (stat,) = [stat for stat in record.stats if stat.metric == "exact_match"]
     assert stat.count == 30
     assert record.efficiency["examples"] == 90
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What is skipped, and what is not
+
+
+def test_a_run_without_its_examples_is_run_again(sweep: Sweep) -> None:
+    (record,) = sweep(spec())
+    (record.directory / "examples.jsonl.gz").unlink()
+    watcher = Silent()
+    sweep(spec(), watcher=watcher)
+    assert watcher.skipped_runs == []
+    assert len(lines(record)) == 30
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda value: "",
+        lambda value: json.dumps(value)[:-1],
+        lambda value: "[]",
+        lambda value: "[" * 100_000,
+        lambda value: json.dumps({**value, "provenance": None}),
+        lambda value: json.dumps({**value, "provenance": {**value["provenance"], "model": None, "data": []}}),
+        lambda value: json.dumps({**value, "provenance": {**value["provenance"], "data": {"files": 7}}}),
+        lambda value: json.dumps({**value, "status": "fine"}),
+        lambda value: json.dumps({**value, "stats": None}),
+        lambda value: json.dumps({key: value[key] for key in value if key != "spec"}),
+        lambda value: json.dumps({**value, "schema_version": 0}),
+        lambda value: json.dumps({**value, "more": 1}),
+    ],
+)
+def test_a_damaged_record_is_run_again(sweep: Sweep, damage: Callable[[dict[str, Any]], str]) -> None:
+    (record,) = sweep(spec())
+    before = comparable(record)
+    file = record.directory / "run.json"
+    file.write_text(damage(json.loads(file.read_text())))
+    watcher = Silent()
+    (again,) = sweep(spec(), watcher=watcher)
+    assert watcher.skipped_runs == []
+    assert comparable(again) == before
+
+
+def test_another_version_is_run_again(sweep: Sweep) -> None:
+    (record,) = sweep(spec())
+    file = record.directory / "run.json"
+    file.write_text(file.read_text().replace(f'"holistic-harness": "{version("holistic-harness")}"', '"other": "0"'))
+    watcher = Silent()
+    sweep(spec(), watcher=watcher)
+    assert watcher.skipped_runs == []
+
+
+PLUGIN = '''\
+"""A scenario that computes its instances, and metrics."""
+
+import sys
+from collections.abc import Iterator
+
+from harness import Data, Example, Instance, Reference, Source, metric, scenario
+
+
+@scenario(
+    "sums",
+    title="Sums",
+    source="Made up.",
+    data=Source(),
+    adapter={"method": "generation", "max_tokens": 3, "max_train_instances": 0},
+    metrics=["exact_match"],
+    main_metric="exact_match",
+    taxonomy=dict.fromkeys(("task", "what", "who", "when", "language"), "made up"),
+)
+def sums(data: Data, *, different: int = 10) -> Iterator[Instance]:
+    """Sums."""
+    for number in range(10):
+        yield Instance(f"sum-{number % different}", f"{number}+{number}=", (Reference(str(2 * number), True),))
+
+
+@metric("exits", category="accuracy", source="Made up.")
+def exits(example: Example) -> float:
+    """Ends the process at the third example."""
+    if example.instance.id == "sum-2":
+        sys.exit(3)
+    return 1.0
+'''
+
+
+def computed(**changes: Any) -> RunSpec:
+    arguments = changes.pop("arguments", {})
+    adapter = Component(name="generation", arguments={"max_train_instances": 0, "max_tokens": 3})
+    scenario = Component(name="sums", arguments=changes.pop("scenario", {}))
+    return spec(arguments=arguments, **{"scenario": scenario, "adapter": adapter, "eval_split": "test", **changes})
+
+
+@pytest.fixture
+def computing(folder: Path) -> Sweep:
+    (folder / "sums.py").write_text(PLUGIN)
+    registry = default_registry([folder / "sums.py"])
+
+    def run(*specs: RunSpec, watcher: Silent | None = None, data_dir: Path | None = None) -> list[RunRecord]:
+        return list(run_sweep(specs, registry, Settings(folder / "results", data_dir), watcher or Silent()))
+
+    return run
+
+
+def test_a_scenario_may_compute_its_instances_and_is_skipped_like_any_other(computing: Sweep) -> None:
+    (record,) = computing(computed())
+    assert (record.status, record.error) == ("ok", None)
+    assert record.efficiency["examples"] == 10
+    assert record.provenance["data"] == {"kind": "computed", "sample": False, "files": []}
+    watcher = Silent()
+    computing(computed(), watcher=watcher)
+    assert watcher.skipped_runs == [record.name]
+
+
+def test_an_id_that_two_instances_have_is_refused(computing: Sweep) -> None:
+    (record,) = computing(computed(scenario={"different": 7}))
+    assert record.status == "failed"
+    assert "two instances of split test the id 'sum-0'" in str(record.error)
+
+
+def test_a_metric_that_exits_fails_its_run_alone(computing: Sweep) -> None:
+    exits = (Component(name="exact_match"), Component(name="exits"))
+    first, second = computing(computed(metrics=exits), computed())
+    assert (first.status, second.status) == ("failed", "ok")
+    assert "metric 'exits'" in str(first.error)
+    assert "instance 'sum-2'" in str(first.error)
+    assert first.efficiency["queries"] == 3
+
+
+def test_a_changed_module_that_a_plugin_uses_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = folder / "counted"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "counting.py").write_text("def count(text):\n    return float(len(text))\n")
+    (package / "measures.py").write_text(
+        "from counted.counting import count\nfrom harness import metric\n\n\n"
+        "@metric('counted', category='accuracy', source='Made up.')\n"
+        "def counted(example):\n    '''Counted.'''\n    return count(example.prediction)\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    measures = importlib.import_module("counted.measures")
+    registry = default_registry([folder / "quiz.yaml"])
+    registry.add(vars(measures.counted)[ATTRIBUTE])
+    one = spec(metrics=(Component(name="counted"),), main_metric="counted")
+    list(run_sweep([one], registry, Settings(folder / "results", folder), Silent()))
+    for changed, skipped in ((False, 1), (True, 0)):
+        if changed:
+            (package / "counting.py").write_text("def count(text):\n    return 2.0 * len(text)\n")
+        watcher = Silent()
+        list(run_sweep([one], registry, Settings(folder / "results", folder), watcher))
+        assert len(watcher.skipped_runs) == skipped
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What is left on disk
+
+
+def test_a_run_that_fails_leaves_no_examples_of_an_earlier_attempt(sweep: Sweep, folder: Path) -> None:
+    (record,) = sweep(spec())
+    (folder / "quiz" / "valid.jsonl").write_text('{"id": "valid-0", "number": "no number"}\n')
+    (again,) = sweep(spec())
+    assert again.status == "failed"
+    assert [path.name for path in record.directory.iterdir()] == ["run.json"]
+
+
+def test_what_a_killed_process_left_half_written_is_cleared(sweep: Sweep) -> None:
+    (record,) = sweep(spec())
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    host = platform.node()
+    abandoned = record.directory / f".examples.jsonl.gz.{host}.{gone.pid}"
+    alive = record.directory / f".examples.jsonl.gz.{host}.{os.getppid()}"
+    elsewhere = record.directory / f".examples.jsonl.gz.not-{host}.{gone.pid}"
+    for file in (abandoned, alive, elsewhere):
+        file.write_text("")
+    sweep(spec(), force=True)
+    assert not abandoned.exists()
+    assert alive.exists()
+    assert elsewhere.exists()
+
+
+def test_a_disk_that_fails_stops_the_sweep_and_spoils_no_record(
+    sweep: Sweep, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (record,) = sweep(spec())
+    before = (record.directory / "run.json").read_text()
+
+    def full(*_: Any) -> None:
+        raise CacheError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ResponseCache, "put", full)
+        with pytest.raises(StorageError, match="full"):
+            sweep(spec(model="fake:1"), spec(model="fake:2"))
+    assert (record.directory / "run.json").read_text() == before
+    assert len(find_runs(folder / "results")) == 1
+    assert [one.status for one in sweep(spec(model="fake:1"), spec(model="fake:2"))] == ["ok", "ok"]
+
+
+def test_a_folder_that_cannot_be_made_is_one_message(sweep: Sweep, folder: Path) -> None:
+    (folder / "results" / "test").mkdir(parents=True)
+    (folder / "results" / "test" / spec().name).write_text("in the way")
+    with pytest.raises(StorageError, match=rf"{spec().name}.*cannot be written"):
+        sweep(spec())
+
+
+def test_what_the_model_cuts_counts_as_truncated(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    respond = FakeModel._respond
+    monkeypatch.setattr(FakeModel, "_respond", lambda self, request: replace(respond(self, request), truncated=True))
+    (record,) = sweep(spec())
+    assert all(example.truncated for example, _, _ in read_examples(record.directory))
+    assert record.efficiency["truncated_examples"] == 30
 
 
 KILLED = """
