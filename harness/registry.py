@@ -122,7 +122,7 @@ class Registry:
             return [name]
         names: dict[str, None] = {}
         for member in plugin.members:
-            names.update(dict.fromkeys(self.expand(kind, member)))
+            names.update(dict.fromkeys(self.expand(kind, member.partition(":")[0])))  # name:key=value,…
         return list(names)
 
     def _scan(self, module: ModuleType) -> None:
