@@ -148,23 +148,41 @@ def shorthand(text: str) -> tuple[str, Mapping[str, str]]:
 def _members(
     kind: Kind, written: Written, plugin: Plugin, registry: Registry, findings: Findings
 ) -> Iterator[Component]:
-    if plugin.target is None:
-        for key, setting in written.arguments.items():
-            findings.add(setting.path, f"{kind} set {plugin.name!r} takes no parameters, not {key!r}.")
     try:
-        names = registry.expand(kind, written.name)
-        members = [registry.get(kind, name) for name in names]
-    except PluginError as error:
+        members = list(_expanded(kind, written, plugin, registry, findings))
+    except (PluginError, ValueError) as error:
         findings.add(written.path, f"{kind} set {plugin.name!r}: {error}")
         return
     except RecursionError:
         findings.add(written.path, f"{kind} set {plugin.name!r} contains itself.")
         return
-    for member in members:
-        arguments = written.arguments if plugin.target is not None else {}
+    for member, arguments in members:
         model = parameters(member, written.path, findings)
         for params in combinations(model, arguments, written.path, findings, fan_out=False) if model else ():
             yield Component(name=member.name, arguments=params.model_dump(mode="json"))
+
+
+def _expanded(
+    kind: Kind, written: Written, plugin: Plugin, registry: Registry, findings: Findings
+) -> Iterator[tuple[Plugin, Mapping[str, Setting]]]:
+    """Yield what a plugin stands for with its arguments: itself, or the members of a set all the way down.
+
+    Raises:
+        PluginError: There is no such member.
+        ValueError: A member is not written as it should be.
+        RecursionError: A set contains itself.
+    """
+    if plugin.target is not None:
+        yield plugin, written.arguments
+        return
+    for key, setting in written.arguments.items():
+        findings.add(setting.path, f"{kind} set {plugin.name!r} takes no parameters, not {key!r}.")
+    origin = f"{kind} set {plugin.name!r}"
+    for member in plugin.members:
+        name, arguments = shorthand(member)
+        settings = {key: Setting(text, written.path, text=True, origin=origin) for key, text in arguments.items()}
+        inner = Written(name, settings, written.path, origin=origin)
+        yield from _expanded(kind, inner, registry.get(kind, name), registry, findings)
 
 
 def _backend(written: Written, registry: Registry, findings: Findings) -> Plugin | None:

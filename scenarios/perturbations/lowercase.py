@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from harness import Instance, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+
+_WORD = re.compile(r"\S+")
 
 
-@perturbation("lowercase", source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110")
+@perturbation(
+    "lowercase",
+    category="robustness",
+    source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110",
+)
 def lowercase(instance: Instance, rng: Random) -> Instance:
     """Make the input lower case throughout; references stay as they are."""
-    return instance.replace(input=instance.input.lower())
+
+    def lower(text: str, note: Note) -> str:
+        return _WORD.sub(lambda word: note(word.group(), word.group().lower()), text)
+
+    return rewritten(instance, lower)

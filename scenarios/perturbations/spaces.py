@@ -9,19 +9,27 @@ from typing import Annotated
 from pydantic import Field
 
 from harness import Instance, perturbation
+from scenarios.perturbations.changes import Note, rewritten
 
 _SOURCE = "Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110"
 Count = Annotated[int, Field(ge=1)]
 
 
-@perturbation("extra_space", source=_SOURCE)
+@perturbation("extra_space", category="robustness", source=_SOURCE)
 def extra_space(instance: Instance, rng: Random, *, num_spaces: Count = 2) -> Instance:
     """Turn every space of the input into ``num_spaces`` spaces; line breaks stay."""
-    return instance.replace(input=instance.input.replace(" ", " " * num_spaces))
+
+    def widen(text: str, note: Note) -> str:
+        return re.sub(" +", lambda run: note(run.group(), run.group() * num_spaces), text)
+
+    return rewritten(instance, widen)
 
 
-@perturbation("space", source=_SOURCE)
+@perturbation("space", category="robustness", source=_SOURCE)
 def space(instance: Instance, rng: Random, *, max_spaces: Count = 3) -> Instance:
     """Turn each run of spaces of the input into 1 to ``max_spaces`` spaces, drawn uniformly."""
-    changed = re.sub(" +", lambda _: " " * rng.randint(1, max_spaces), instance.input)
-    return instance.replace(input=changed)
+
+    def vary(text: str, note: Note) -> str:
+        return re.sub(" +", lambda run: note(run.group(), " " * rng.randint(1, max_spaces)), text)
+
+    return rewritten(instance, vary)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 from typing import Annotated
 
 from pydantic import Field
 
 from harness import Instance, perturbation
+from scenarios.perturbations.changes import Note, rewritten
 
+_WORD = re.compile(r"\S+")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -32,8 +35,15 @@ def _neighbours() -> dict[str, str]:
 _NEIGHBOURS = _neighbours()
 
 
-@perturbation("typos", source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110")
-def typos(instance: Instance, rng: Random, *, prob: Annotated[float, Field(ge=0, le=1)] = 0.01) -> Instance:
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+@perturbation(
+    "typos",
+    category="robustness",
+    source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110",
+)
+def typos(instance: Instance, rng: Random, *, prob: Probability = 0.01) -> Instance:
     """Replace each letter of the input, with probability ``prob``, by a neighbour on the keyboard; case is kept."""
 
     def typed(letter: str) -> str:
@@ -43,4 +53,7 @@ def typos(instance: Instance, rng: Random, *, prob: Annotated[float, Field(ge=0,
         other = rng.choice(near)
         return other.upper() if letter.isupper() else other
 
-    return instance.replace(input="".join(map(typed, instance.input)))
+    def retype(text: str, note: Note) -> str:
+        return _WORD.sub(lambda word: note(word.group(), "".join(map(typed, word.group()))), text)
+
+    return rewritten(instance, retype)

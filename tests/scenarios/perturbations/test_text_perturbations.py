@@ -8,19 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Instance, Reference
 from scenarios.perturbations.lowercase import lowercase
 from scenarios.perturbations.spaces import extra_space, space
 from scenarios.perturbations.typos import typos
-
-
-def instance(text: str) -> Instance:
-    return Instance("test-1", text, (Reference("Yes", correct=True),))
+from tests.scenarios.perturbations.conftest import instance
 
 
 def test_lowercase_changes_only_the_input() -> None:
-    changed = lowercase(instance("Is PARIS in France?"), Random(0))
-    assert changed == instance("is paris in france?")
+    changed = lowercase(instance("Is PARIS in France?", "Yes"), Random(0))
+    assert changed.input == "is paris in france?"
+    assert changed.references == instance("", "Yes").references
 
 
 def test_extra_space_multiplies_every_space_and_keeps_lines() -> None:

@@ -1,0 +1,64 @@
+"""Contractions and expansions: "it's" for "it is", and "it is" for "it's"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+
+from harness import Instance, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
+
+_SOURCE = "Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110; table of NL-Augmenter"
+
+
+@cache
+def _expansions() -> Lexicon:
+    return Lexicon(read_alternatives(FOLDER / "contractions.txt"))
+
+
+@cache
+def _contractions() -> Lexicon:
+    # Of two contractions of the same words the later is meant: "isn't" rather than "ain't" for "is not".
+    short = {
+        long: [contraction]
+        for contraction, (long,) in read_alternatives(FOLDER / "contractions.txt").items()
+        if contraction.count("'") == 1
+    }
+    return Lexicon(short)
+
+
+@perturbation("contraction", category="robustness", source=_SOURCE)
+def contraction(instance: Instance, rng: Random) -> Instance:
+    """Contract what the input has in full: "I am", "does not"; references stay as they are.
+
+    Only before a space, as in HELM, so that nothing is contracted at the end of a sentence ("I know who he is.").
+    Nothing is contracted twice ("he'd've"). Case is kept.
+    """
+
+    def contract(text: str, note: Note) -> str:
+        def choose(found: Found, short: Sequence[str]) -> str | None:
+            return note(found.words, match_case(found.words, short[0])) if found.after == " " else None
+
+        return _contractions().substitute(text, choose)
+
+    return rewritten(instance, contract)
+
+
+@perturbation("expansion", category="robustness", source=_SOURCE)
+def expansion(instance: Instance, rng: Random) -> Instance:
+    """Write out what the input contracts: "I'm", "doesn't"; references stay as they are.
+
+    What is ambiguous has one expansion, as in HELM: "he's" is "he is", "he'd" is "he would". Case is kept. HELM's
+    "can't've" becomes "cannot've", since it finds the shorter entry first; here it becomes "cannot have". A curved
+    apostrophe is one, too.
+    """
+
+    def expand(text: str, note: Note) -> str:
+        def choose(found: Found, long: Sequence[str]) -> str:
+            return note(found.words, match_case(found.words, long[0]))
+
+        return _expansions().substitute(text, choose)
+
+    return rewritten(instance, expand)

@@ -1,0 +1,43 @@
+"""Contrast sets: inputs that people edited just so that the right answer changes."""
+
+from __future__ import annotations
+
+from random import Random
+
+from harness import DataError, Instance, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+
+
+@perturbation(
+    "contrast_sets",
+    category="robustness",
+    source="Gardner et al. 2020, Evaluating Models' Local Decision Boundaries via Contrast Sets, arXiv:2004.02709",
+)
+def contrast_sets(instance: Instance, rng: Random) -> Instance:
+    """Replace the input by one of its contrast inputs, drawn uniformly, and mark the reference that is right then.
+
+    A scenario gives them in ``meta.contrast``, a list of ``{input, answer}``; an instance without any stays as it
+    is. The references and their order stay, where HELM gives the copy the right answer only. ``meta.perturbed``
+    holds which one was drawn, as ``["original", "contrast 1"]``, rather than both texts.
+
+    Raises:
+        DataError: The answer of a contrast input is none of the references.
+    """
+    contrast = instance.meta.get("contrast") or ()
+    if not contrast:
+        return rewritten(instance, lambda text, note: text)
+    drawn = rng.randrange(len(contrast))
+    text: str = contrast[drawn]["input"]
+    answer: str = contrast[drawn]["answer"]
+    if answer not in [reference.text for reference in instance.references]:
+        raise DataError(f"instance {instance.id!r}: the answer {answer!r} of a contrast input is not a reference.")
+    marked = tuple(
+        type(reference)(reference.text, reference.text == answer, reference.relevance)
+        for reference in instance.references
+    )
+
+    def edited(_: str, note: Note) -> str:
+        note("original", f"contrast {drawn + 1}")
+        return text
+
+    return rewritten(instance.replace(references=marked), edited)

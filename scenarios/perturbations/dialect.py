@@ -1,0 +1,59 @@
+"""Dialect: the model should understand African American English as well as Standard American English."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+from pydantic import Field
+
+from harness import Instance, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+@cache
+def _lexicon(path: Path) -> Lexicon:
+    return Lexicon(read_alternatives(path))
+
+
+@perturbation(
+    "dialect",
+    category="fairness",
+    source="Liang et al. 2022, Holistic Evaluation of Language Models, D.2, arXiv:2211.09110; words of Ziems et al. "
+    "2022, arXiv:2204.03031",
+)
+def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping_file: str | None = None) -> Instance:
+    """Replace each word of the list, in input and references, with probability ``prob`` by one in the other dialect.
+
+    Of several alternatives one is drawn uniformly, the same for all occurrences of a word in the instance; case is
+    kept. A word beside a hyphen is part of another one. ``mapping_file`` names another list: lines
+    ``word: alternative, alternative``, or a JSON object of lists as HELM has them.
+
+    HELM wants a character on both sides, so it misses the first and the last word of a text and every second one of
+    adjacent words; it draws anew for each occurrence, so that a reference may no longer stand in its passage.
+
+    Raises:
+        PluginError: ``mapping_file`` cannot be read.
+    """
+    lexicon = _lexicon(Path(mapping_file) if mapping_file else FOLDER / "dialect_sae_to_aae.txt")
+    drawn: dict[str, str | None] = {}
+
+    def translate(text: str, note: Note) -> str:
+        def choose(found: Found, others: Sequence[str]) -> str | None:
+            if "-" in (found.before, found.after):
+                return None
+            word = found.words.lower()
+            if word not in drawn:
+                drawn[word] = rng.choice(others) if rng.random() < prob else None
+            other = drawn[word]
+            return None if other is None else note(found.words, match_case(found.words, other))
+
+        return lexicon.substitute(text, choose)
+
+    return rewritten(instance, translate, references=True)

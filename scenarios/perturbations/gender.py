@@ -1,0 +1,116 @@
+"""Gender: the model should not care whether a text is about a woman or a man."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness import Instance, PluginError, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_lines, stripped
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+Gender = Literal["neutral", "female", "male"]
+GENDERS: tuple[Gender, ...] = ("neutral", "female", "male")
+
+# Lauscher et al. 2022, Welcome to the Modern World of Pronouns, arXiv:2202.11923, as HELM has them.
+PRONOUNS = (
+    ("they", "she", "he"),
+    ("them", "her", "him"),
+    ("their", "her", "his"),
+    ("theirs", "hers", "his"),
+    ("themselves", "herself", "himself"),
+)
+_DETERMINER = 2  # "her" and "his" before a noun
+_NEXT_WORD = re.compile(r"[ \t]+(\w+)")
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(word for line in read_lines(FOLDER / "function_words.txt") for word in line.split())
+
+
+@cache
+def _terms() -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(stripped(line.split(","))) for line in read_lines(FOLDER / "gender_terms.txt"))
+
+
+@cache
+def _lexicon(mode: str, source: Gender, target: Gender, bidirectional: bool) -> Lexicon:
+    """Return for each word its counterpart; for a pronoun of two roles, that before a noun and that elsewhere."""
+    pairs: dict[str, dict[bool, str]] = {}
+    directions = [(source, target), (target, source)] if bidirectional else [(source, target)]
+    for one, other in directions:
+        old, new = GENDERS.index(one), GENDERS.index(other)
+        known = set(pairs)  # A word of the first direction keeps its counterpart in the second.
+        for term in _terms() if mode in ("terms", "all") else ():
+            if term[old] not in known:
+                pairs.setdefault(term[old], {}).setdefault(False, term[new])
+        for role, pronoun in enumerate(PRONOUNS) if mode in ("pronouns", "all") else ():
+            if pronoun[old] not in known:
+                pairs.setdefault(pronoun[old], {}).setdefault(role == _DETERMINER, pronoun[new])
+    either = {word: next(iter(roles.values())) for word, roles in pairs.items()}
+    return Lexicon(
+        {word: [roles.get(before, either[word]) for before in (True, False)] for word, roles in pairs.items()}
+    )
+
+
+@perturbation(
+    "gender",
+    category="fairness",
+    source="Liang et al. 2022, Holistic Evaluation of Language Models, D.2, arXiv:2211.09110",
+)
+def gender(
+    instance: Instance,
+    rng: Random,
+    *,
+    mode: Literal["pronouns", "terms", "all"] = "pronouns",
+    prob: Probability = 1.0,
+    source_class: Gender = "male",
+    target_class: Gender = "female",
+    bidirectional: bool = False,
+) -> Instance:
+    """Replace each word of one gender, in input and references, with probability ``prob`` by that of the other.
+
+    Chance decides once for all occurrences of a word in the instance, so that a reference still fits its passage.
+    ``mode`` says which words: ``pronouns`` ("he", "his"), ``terms`` ("father", "waitress"), or ``all``. With
+    ``bidirectional`` words of the target gender become words of the source gender at the same time. Case is kept.
+    "Her" and "his" are taken to stand before a noun where a word follows that is no function word: "saw her" becomes
+    "saw him", "her car" "his car"; and "the car is his" "the car is hers". Verbs stay ("they is").
+
+    Where two references that differ would become the same, the instance stays as it is.
+
+    HELM wants a character on both sides, so it misses the first and the last word of a text and every second one of
+    adjacent words; it replaces pair after pair, so that ``bidirectional`` turns words back; it takes every "her" for
+    "him" and every "his" for "her".
+
+    Raises:
+        PluginError: The two classes are the same.
+    """
+    if source_class == target_class:
+        raise PluginError(f"perturbation 'gender': source_class and target_class are both {source_class!r}.")
+    lexicon = _lexicon(mode, source_class, target_class, bidirectional)
+    replaced: dict[str, bool] = {}
+
+    def regender(text: str, note: Note) -> str:
+        def choose(found: Found, roles: Sequence[str]) -> str | None:
+            word = found.words.lower()
+            if word not in replaced:
+                replaced[word] = rng.random() < prob
+            if not replaced[word]:
+                return None
+            return note(found.words, match_case(found.words, roles[0 if _before_noun(found) else 1]))
+
+        return lexicon.substitute(text, choose)
+
+    return rewritten(instance, regender, references=True)
+
+
+def _before_noun(found: Found) -> bool:
+    following = _NEXT_WORD.match(found.text, found.end)
+    return following is not None and following.group(1).lower() not in _function_words()

@@ -1,0 +1,132 @@
+"""Person names: the model should not care which group a name makes people think of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness import Instance, PluginError, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_lines, stripped
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+NameType = Literal["first_name", "last_name"]
+Race = Literal["white_american", "black_american", "white", "hispanic", "asian", "chinese", "russian"]
+Gender = Literal["female", "male"]
+
+_WORDS = re.compile(r"\w+(?:-\w+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name, and the group that people associate it with; last names have no gender."""
+
+    text: str
+    kind: str
+    race: str
+    gender: str | None
+
+
+@cache
+def names() -> tuple[Name, ...]:
+    """Return all names of the list."""
+    listed = []
+    for line in read_lines(FOLDER / "person_names.txt"):
+        group, _, texts = line.partition(":")
+        kind, race, gender = (part.strip() for part in group.split(";"))
+        listed += [Name(text, kind, race, gender or None) for text in stripped(texts.split(","))]
+    return tuple(listed)
+
+
+@cache
+def _group(kind: NameType, race: Race | None, gender: Gender | None) -> tuple[Name, ...]:
+    return tuple(
+        name
+        for name in names()
+        if name.kind == kind and race in (None, name.race) and (gender is None or name.gender == gender)
+    )
+
+
+@cache
+def _lexicon(kind: NameType, race: Race | None, gender: Gender | None) -> Lexicon:
+    return Lexicon({name.text: [name.gender or ""] for name in _group(kind, race, gender)})
+
+
+@perturbation(
+    "person_name",
+    category="fairness",
+    source="Liang et al. 2022, Holistic Evaluation of Language Models, D.2, arXiv:2211.09110; names of Caliskan et "
+    "al. 2017 and Garg et al. 2018",
+)
+def person_name(
+    instance: Instance,
+    rng: Random,
+    *,
+    prob: Probability = 1.0,
+    person_name_type: NameType = "first_name",
+    source_race: Race | None = "white_american",
+    target_race: Race | None = "black_american",
+    source_gender: Gender | None = None,
+    target_gender: Gender | None = None,
+    preserve_gender: bool = True,
+) -> Instance:
+    """Replace each name of one group, in input and references, with probability ``prob`` by one of another group.
+
+    A name has one counterpart throughout the instance, two names never share one while there are enough, and none
+    is a name that the instance has already. With ``preserve_gender`` a woman's name becomes a woman's, unless
+    ``target_gender`` asks for another; last names have no gender. Case is kept; what is all in lower case counts as a
+    name only if the instance also has it with a capital, or has no capitals at all, since "frank" or "crystal" are
+    words.
+
+    First names are ``white_american`` or ``black_american``, last names ``white``, ``hispanic``, ``asian``,
+    ``chinese`` or ``russian``.
+
+    HELM replaces words in lower case, too, may give two people the same name, and does not find names with a hyphen.
+
+    Raises:
+        PluginError: There are no names of the group asked for, or the two groups are the same.
+    """
+    wanted = f"{person_name_type} {target_race or 'of any race'} {target_gender or 'of any gender'}"
+    source = _group(person_name_type, source_race, source_gender)
+    target = _group(person_name_type, target_race, target_gender)
+    if not source or not target:
+        group = wanted if source else f"{person_name_type} {source_race} {source_gender or 'of any gender'}"
+        raise PluginError(f"perturbation 'person_name' knows no names of the group {group!r}.")
+    if source == target:
+        raise PluginError(f"perturbation 'person_name': source and target are both the group {wanted!r}.")
+    lexicon = _lexicon(person_name_type, source_race, source_gender)
+    everything = "\n".join((instance.input, *(reference.text for reference in instance.references)))
+    there = set(_WORDS.findall(everything))
+    taken = {word.lower() for word in there}
+    uncased = not any(letter.isupper() for letter in everything)
+    chosen: dict[str, str | None] = {}
+
+    def draw(gender: str) -> str | None:
+        kept = gender if preserve_gender and target_gender is None else ""
+        options = [name.text for name in target if not kept or name.gender == kept]
+        free = [option for option in options if option.lower() not in taken]
+        if not options or rng.random() >= prob:
+            return None
+        name = rng.choice(free or options)
+        taken.add(name.lower())
+        return name
+
+    def rename(text: str, note: Note) -> str:
+        def choose(found: Found, genders: Sequence[str]) -> str | None:
+            name = found.words.lower()
+            if found.words == name and not uncased and not there & {name.title(), name.capitalize(), name.upper()}:
+                return None
+            if name not in chosen:
+                chosen[name] = draw(genders[0])
+            new = chosen[name]
+            return None if new is None else note(found.words, match_case(found.words, new))
+
+        return lexicon.substitute(text, choose)
+
+    return rewritten(instance, rename, references=True)

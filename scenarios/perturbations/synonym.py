@@ -1,0 +1,100 @@
+"""Synonyms: words of the same meaning, by WordNet."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from random import Random
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness import Instance, PluginError, perturbation
+from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations.lexicon import FOLDER, match_case, read_lines
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_PARTS_OF_SPEECH = ("n", "v", "a", "r")
+_MISSING = (
+    "perturbation 'synonym' needs WordNet, which does not come with nltk. Run `python -m nltk.downloader wordnet`, or "
+    "unpack WordNet into corpora/wordnet in a folder that the environment variable NLTK_DATA names."
+)
+
+
+@cache
+def _wordnet() -> Any:
+    """Return nltk's reader of WordNet.
+
+    Raises:
+        PluginError: WordNet is not there.
+    """
+    from nltk.corpus import wordnet
+
+    try:
+        wordnet.ensure_loaded()
+    except LookupError:
+        raise PluginError(_MISSING) from None
+    return wordnet
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(word for line in read_lines(FOLDER / "function_words.txt") for word in line.split())
+
+
+@cache
+def synonyms(word: str) -> tuple[str, ...]:
+    """Return WordNet's synonyms of a word in lower case, in WordNet's order, the word itself left out.
+
+    They are those of the part of speech in which the word's base form is commonest in WordNet's tagged texts.
+
+    Raises:
+        PluginError: WordNet is not there.
+    """
+    wordnet = _wordnet()
+    if word in _function_words():
+        return ()
+    readings = []
+    for order, part in enumerate(_PARTS_OF_SPEECH):
+        base = wordnet.morphy(word, part)
+        if base is None:
+            continue
+        senses = wordnet.synsets(base, part)
+        count = sum(lemma.count() for sense in senses for lemma in sense.lemmas() if lemma.name().lower() == base)
+        found = [lemma.name().replace("_", " ") for sense in senses for lemma in sense.lemmas()]
+        readings.append((count, -order, found, base))
+    if not readings:
+        return ()
+    _, _, found, base = max(readings)
+    return tuple(dict.fromkeys(other for other in found if other.lower() not in (word, base)))
+
+
+@perturbation(
+    "synonym",
+    category="robustness",
+    source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110; Miller 1995, WordNet",
+)
+def synonym(instance: Instance, rng: Random, *, prob: Probability = 0.5) -> Instance:
+    """Replace each word of the input that has synonyms, with probability ``prob``, by one of them; case is kept.
+
+    Needs WordNet. Function words stay, as do references; synonyms are not inflected. HELM takes the part of speech
+    from a tagger (spaCy's en_core_web_sm), here it is the word's commonest, which needs no model.
+
+    Raises:
+        PluginError: WordNet is not there.
+    """
+    _wordnet()
+
+    def vary(text: str, note: Note) -> str:
+        def other(word: re.Match[str]) -> str:
+            old = word.group()
+            found = synonyms(old.lower())
+            if not found or rng.random() >= prob:
+                return old
+            return note(old, match_case(old, rng.choice(found)))
+
+        return _WORD.sub(other, text)
+
+    return rewritten(instance, vary)
