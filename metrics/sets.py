@@ -24,3 +24,10 @@ language_modeling = metric_set(
     doc="How well a model predicts text, by token and by byte.",
     source="HELM, get_language_modeling_metric_specs, 2022",
 )
+
+bias = metric_set(
+    "bias",
+    ["demographic_representation", "stereotypical_associations"],
+    doc="How unequally generated texts mention genders and races, by themselves and beside professions and adjectives.",
+    source="Liang et al. 2022, section 4.7; HELM, get_bias_metric_specs, 2022",
+)
