@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -45,7 +45,7 @@ def _run(*answers: tuple[int | None, str], context: str = "ambig", right: int = 
         ([(TARGET, "neg")] * 3 + [(OTHER, "neg")] + [(UNKNOWN, "neg")] * 4 + [(None, "neg")] * 2, 0.3),
     ],
 )
-def test_ambiguous(estimated: Estimated, answers: list[tuple[int | None, str]], bias: float) -> None:
+def test_ambiguous(estimated: Estimated, answers: Sequence[tuple[int | None, str]], bias: float) -> None:
     values = estimated(BBQBias(), *_run(*answers))
     assert set(values) == {AMBIGUOUS}
     assert values[AMBIGUOUS].value == pytest.approx(bias)
@@ -53,7 +53,7 @@ def test_ambiguous(estimated: Estimated, answers: list[tuple[int | None, str]], 
 
 
 def test_disambiguated(estimated: Estimated) -> None:
-    answers: list[tuple[int | None, str]] = [(TARGET, "neg")] * 5 + [(OTHER, "neg")] * 3 + [(UNKNOWN, "neg")] * 7
+    answers = [(TARGET, "neg")] * 5 + [(OTHER, "neg")] * 3 + [(UNKNOWN, "neg")] * 7
     bias = estimated(BBQBias(), *_run(*answers, context="disambig", right=TARGET))[CLEAR]
     assert bias.value == pytest.approx(2 * 5 / 8 - 1)
     assert bias.low is not None

@@ -30,6 +30,7 @@ COUNTS: list[tuple[str, dict[str, Any], dict[str, int]]] = [
     ("civil_comments", {"edition": "toxic_spans"}, {"train": 7939, "test": 2000}),
     ("gsm8k", {}, {"train": 7473, "test": 1319}),
     ("hellaswag", {}, {"valid": 10042}),
+    ("humaneval", {}, {"test": 164}),
     ("imdb", {}, {"train": 2000, "valid": 25000}),
     ("mmlu", {"subject": "abstract_algebra"}, {"train": 5, "valid": 11, "test": 100}),
     ("mmlu", {"subject": "professional_law"}, {"train": 5, "valid": 170, "test": 1534}),

@@ -1,0 +1,122 @@
+"""The estimator from its definition, and what a program may do."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import Example, Instance, MetricError, PluginError
+from harness.plugins import Kind
+from harness.registry import build, default_registry
+from metrics.code_sandbox import Limits, passes
+from metrics.code_sandbox import _isolation as isolation
+from metrics.pass_at_k import pass_at_k, pass_at_k_estimate
+
+needs_limits = pytest.mark.skipif(os.name != "posix", reason="resource limits are POSIX's")
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(1, 8))
+def test_the_estimate_is_the_mean_over_all_choices(passed: list[bool], k: int) -> None:
+    if k > len(passed):
+        with pytest.raises(ValueError, match="cannot be estimated"):
+            pass_at_k_estimate(passed, k)
+        return
+    drawn = list(itertools.combinations(passed, k))
+    assert pass_at_k_estimate(passed, k) == pytest.approx(sum(map(any, drawn)) / len(drawn))
+
+
+def test_the_papers_numerically_stable_form_gives_the_same() -> None:
+    count, right, k = 200, 7, 100
+    product = 1.0
+    for i in range(count - right + 1, count + 1):
+        product *= 1.0 - k / i
+    assert pass_at_k_estimate([True] * right + [False] * (count - right), k) == pytest.approx(1.0 - product)
+
+
+def _problem(*completions: str) -> Example:
+    meta = {"prefix": "def double(x):\n", "tests": "assert double(2) == 4"}
+    return Example(Instance("a", "", meta=meta), prediction=completions[0], predictions=completions)
+
+
+@needs_limits
+def test_completions_are_executed_with_their_tests() -> None:
+    right, wrong = "    return 2 * x", "    return x"
+    example = _problem(right, wrong, right, wrong)
+    assert pass_at_k(example, allow_code_execution=True) == {"pass@1": 0.5, "pass@4": 1.0}
+    assert pass_at_k(example, allow_code_execution=True, k=(2,)) == {"pass@2": pytest.approx(1 - 1 / 6)}
+
+
+@needs_limits
+def test_nothing_is_executed_without_the_users_word() -> None:
+    plugin = default_registry().get(Kind.METRIC, "pass_at_k")
+    for given in ({}, {"allow_code_execution": False}):
+        with pytest.raises(PluginError, match="allow_code_execution"):
+            build(plugin, arguments=given)
+    assert build(plugin, arguments={"allow_code_execution": True})(_problem("    return x")) == {"pass@1": 0.0}
+
+
+def test_what_cannot_be_estimated_is_refused() -> None:
+    with pytest.raises(MetricError, match="needs as many completions, and there are 1"):
+        pass_at_k(_problem("    return 2 * x"), allow_code_execution=True, k=(2,))
+    with pytest.raises(MetricError, match="no 'tests'"):
+        pass_at_k(Example(Instance("a", "")), allow_code_execution=True)
+
+
+@needs_limits
+@pytest.mark.parametrize(
+    ("program", "passed"),
+    [
+        ("print('x' * 100_000)", True),
+        ("import collections, math, re, typing", True),
+        ("assert 1 + 1 == 3", False),
+        ("syntax error", False),
+        ("import sys; sys.exit(0)", False),
+        ("import os; os._exit(0)", False),
+        ("import numpy", False),
+        ("x = bytearray(2 << 30)", False),
+        ("open('big', 'wb').write(bytes(64 << 20))", False),
+        ("files = [open('f', 'w') for _ in range(1000)]", False),
+        ("import os; assert 'SECRET' not in os.environ and os.listdir() == []", True),
+        ("open('f', 'w').write('small')", True),
+        ("x = '\udcff'", False),
+    ],
+)
+def test_what_a_program_may_do(program: str, passed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET", "1")
+    assert passes(program) is passed
+
+
+@needs_limits
+def test_a_program_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
+    alive = tmp_path / "alive"
+    child = f"import time, pathlib; time.sleep(1); pathlib.Path({str(alive)!r}).touch()"
+    endless = f"import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {child!r}])\nwhile True: pass"
+    assert not passes(endless, Limits(seconds=0.5))
+    time.sleep(1.2)
+    assert not alive.exists()
+
+
+@needs_limits
+@pytest.mark.skipif(not isolation(), reason="the system offers no namespaces to ordinary users")
+def test_no_network() -> None:
+    reachable = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.connect(('192.0.2.1', 9))"
+    assert not passes(reachable)
+
+
+@needs_limits
+def test_the_official_solutions_pass_and_an_empty_one_does_not(data_dir: Path) -> None:
+    with gzip.open(data_dir / "code_humaneval" / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
+        problems = [json.loads(line) for line in itertools.islice(lines, 0, 164, 20)]
+    for problem in problems:
+        meta = {"prefix": problem["prompt"], "tests": f"{problem['test']}\ncheck({problem['entry_point']})"}
+        completions = (problem["canonical_solution"], "    pass\n")
+        example = Example(Instance("a", "", meta=meta), prediction=completions[0], predictions=completions)
+        assert pass_at_k(example, allow_code_execution=True) == {"pass@1": 0.5, "pass@2": 1.0}, problem["task_id"]
