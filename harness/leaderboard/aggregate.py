@@ -174,7 +174,7 @@ def _direction(counting: Counting) -> bool | None:
 
 def _contest(group: Group, cells: Mapping[str, Cell], direction: bool | None) -> Contest:
     entries = {
-        model: Entry(cell.mean, cell.stderr)
+        model: Entry(cell.mean, cell.spread)
         for model, cell in cells.items()
         if direction is not None and cell.complete and cell.mean is not None
     }

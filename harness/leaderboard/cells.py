@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from harness.contracts import Stat
 from harness.results import RunRecord
-from harness.statistics import t_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,16 @@ class Cell:
         """Whether every sub-run of the column gave a number, so that the cell may be compared."""
         return self.have == self.of
 
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation of a normal distribution whose 95 % interval is as wide; None without an interval.
+
+        Where all answers are right or wrong it is positive, which the standard error is not.
+        """
+        if self.low is None or self.high is None:
+            return None
+        return (self.high - self.low) / 2 / NormalDist().inv_cdf(0.975)
+
 
 def main_stat(run: RunRecord) -> Stat | None:
     """Return the run's main metric on the unperturbed instances of the evaluated split, if it is a finite number."""
@@ -74,9 +84,10 @@ def newest(runs: Sequence[RunRecord]) -> RunRecord:
 def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
     """Return one model's cell.
 
-    The 95 % interval of a single run is the run's own. That of a macro-average is mean ± t·stderr with Welch and
-    Satterthwaite's degrees of freedom (Satterthwaite 1946), (Σ v)² / Σ v²/(n − 1) with v the squared standard errors.
-    A sub-run without a standard error leaves the cell without one.
+    The 95 % interval of a single run is the run's own. That of a macro-average recovers the variances from the
+    sub-runs' intervals (MOVER, Zou and Donner 2008, eq. 3): each end lies √(Σ d²) / k from the mean, d the distance of
+    a sub-run's end from its own mean. So it has a width where all of a sub-run's answers are right or wrong, as the
+    intervals of the sub-runs have. A sub-run without an interval leaves the cell without one.
 
     Args:
         subruns: For each sub-run the run that counts.
@@ -85,7 +96,7 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
     runs = [subruns[key] for key in sorted(subruns)]
     stats = [stat for run in runs if run.status == "ok" and (stat := main_stat(run)) is not None]
     stderr = _macro_stderr(stats)
-    low, high = _interval(stats, stderr)
+    low, high = _interval(stats)
     return Cell(
         mean=math.fsum(stat.mean for stat in stats) / len(stats) if stats else None,
         stderr=stderr,
@@ -117,18 +128,13 @@ def _macro_stderr(stats: Sequence[Stat]) -> float | None:
     return math.hypot(*errors) / len(stats)
 
 
-def _interval(stats: Sequence[Stat], stderr: float | None) -> tuple[float | None, float | None]:
+def _interval(stats: Sequence[Stat]) -> tuple[float | None, float | None]:
     if len(stats) == 1:
         return stats[0].ci95 or (None, None)
-    if stderr is None:
+    intervals = [stat.ci95 for stat in stats if stat.ci95 is not None]
+    if not intervals or len(intervals) < len(stats):
         return None, None
     mean = math.fsum(stat.mean for stat in stats) / len(stats)
-    largest = max(stat.stderr or 0.0 for stat in stats)
-    if largest == 0.0:
-        return mean, mean
-    # Relative to the largest, so that the fourth powers of small errors do not vanish.
-    shares = [((stat.stderr or 0.0) / largest) ** 2 for stat in stats]
-    spread = math.fsum(share**2 / max(stat.count - 1, 1) for share, stat in zip(shares, stats, strict=True))
-    freedom = max(1, math.floor(math.fsum(shares) ** 2 / spread))
-    reach = t_quantile(0.975, freedom) * stderr
-    return mean - reach, mean + reach
+    below = math.hypot(*(stat.mean - low for stat, (low, _) in zip(stats, intervals, strict=True)))
+    above = math.hypot(*(high - stat.mean for stat, (_, high) in zip(stats, intervals, strict=True)))
+    return mean - below / len(stats), mean + above / len(stats)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.leaderboard.cells import Failure, cell_of, main_stat, newest
 from harness.results import RunRecord
-from harness.statistics import t_quantile
 
 
 def subruns(make_run: Any, *cells: tuple[float | None, float | None, int]) -> dict[str, RunRecord]:
@@ -48,20 +48,23 @@ def test_macro_average_weighs_subjects_alike_whatever_their_sizes(make_run: Any)
     assert cell.complete
 
 
-def test_macro_interval_is_welch_and_satterthwaites(make_run: Any) -> None:
-    """Two equal variances of n = 6 each have 2·(6 − 1) = 10 degrees of freedom; one dominant variance has its own."""
-    even = cell_of(subruns(make_run, (0.5, 0.1, 6), (0.5, 0.1, 6)), of=2)
-    assert even.stderr is not None
-    assert even.high == pytest.approx(0.5 + t_quantile(0.975, 10) * even.stderr)
-    assert even.high == pytest.approx(0.5 + 2.2281 * even.stderr, abs=1e-4)
-    lopsided = cell_of(subruns(make_run, (0.5, 0.1, 6), (0.5, 1e-9, 10_000)), of=2)
-    assert lopsided.stderr is not None
-    assert lopsided.low == pytest.approx(0.5 - 2.5706 * lopsided.stderr, abs=1e-4)
+def test_macro_interval_recovers_the_variances_of_the_sub_runs(make_run: Any) -> None:
+    # The made-up runs' intervals are mean ± 2·stderr: √(0.06² + 0.08² + 0.24²) / 3 = 0.26 / 3
+    cell = cell_of(subruns(make_run, (0.2, 0.03, 1000), (0.7, 0.04, 10), (0.6, 0.12, 10)), of=3)
+    assert cell.low == pytest.approx(0.5 - 0.26 / 3)
+    assert cell.high == pytest.approx(0.5 + 0.26 / 3)
 
 
-def test_macro_of_certain_means_is_certain(make_run: Any) -> None:
-    cell = cell_of(subruns(make_run, (1.0, 0.0, 6), (0.0, 0.0, 6)), of=2)
-    assert (cell.mean, cell.low, cell.high) == (0.5, 0.5, 0.5)
+def test_nothing_right_twice_is_not_certainty(make_run: Any) -> None:
+    """Two runs of 0 of 20: each has [0, 0.161] by Wilson, and so their mean has an upper end of 0.161·√2 / 2."""
+    runs = subruns(make_run, (0.0, 0.0, 20), (0.0, 0.0, 20))
+    wilson = {
+        key: replace(run, stats=[replace(stat, ci95=(0.0, 0.161)) for stat in run.stats]) for key, run in runs.items()
+    }
+    cell = cell_of(wilson, of=2)
+    assert cell.low == 0.0
+    assert cell.high == pytest.approx(0.161 * math.sqrt(2) / 2)
+    assert cell.spread == pytest.approx(0.161 * math.sqrt(2) / 4 / 1.959964, rel=1e-6)
 
 
 def test_a_sub_run_without_a_standard_error_leaves_the_cell_without(make_run: Any) -> None:
