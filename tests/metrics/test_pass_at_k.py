@@ -57,9 +57,9 @@ def test_completions_are_executed_with_their_tests() -> None:
 @needs_limits
 def test_nothing_is_executed_without_the_users_word() -> None:
     plugin = default_registry().get(Kind.METRIC, "pass_at_k")
-    for given in ({}, {"allow_code_execution": False}):
+    for arguments in ({}, {"allow_code_execution": False}):
         with pytest.raises(PluginError, match="allow_code_execution"):
-            build(plugin, arguments=given)
+            build(plugin, arguments=arguments)
     assert build(plugin, arguments={"allow_code_execution": True})(_problem("    return x")) == {"pass@1": 0.0}
 
 

@@ -1,0 +1,81 @@
+"""How fast a model answers: tokens a second, and how long requests take."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping
+from statistics import NormalDist
+
+from harness import Estimate, Example, InstanceTable, RunMetric, metric, ratio_estimate
+
+_SOURCE = "Liang et al. 2022, section 4.9 and appendix C.6"
+_PERCENTILES = (50, 95, 99)
+
+
+@metric("tokens_per_second", category="efficiency", higher_is_better=True, source=_SOURCE)
+class TokensPerSecond(RunMetric):
+    """Σ completion tokens / Σ seconds: the tokens that a model generates, or scores, in a second of its wall time.
+
+    The sums run over the requests whose tokens and time are known. At least 0, and higher is better. In a batch, a
+    request's time is its share of the batch's, so that this is the throughput of the model as it was run. Answers from
+    the cache count with the time that they took when they were computed. The standard error and the interval are the
+    delta method's for a ratio of sums over instances.
+    """
+
+    def __init__(self) -> None:
+        self._table = InstanceTable()
+
+    def add(self, example: Example) -> None:
+        for response in example.responses:
+            if response.seconds > 0.0 and response.completion_tokens is not None:
+                row = self._table.row(example.instance.id)
+                self._table.add(row, "tokens", response.completion_tokens)
+                self._table.add(row, "seconds", response.seconds)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        seconds = self._table.sums("seconds")
+        return {"tokens_per_second": ratio_estimate(self._table.sums("tokens"), seconds)} if seconds else {}
+
+
+@metric(
+    "latency",
+    category="efficiency",
+    higher_is_better=False,
+    source=f"{_SOURCE}; Hyndman and Fan 1996, type 7; Conover 1999, section 3.2",
+)
+class Latency(RunMetric):
+    """Percentiles of the seconds that a request takes: ``latency_p50``, ``latency_p95`` and ``latency_p99``.
+
+    At least 0 seconds, and lower is better. A percentile between two requests is interpolated. The interval is that of
+    order statistics, which supposes nothing of the times' distribution: the binomial ranks between which the percentile
+    lies with 95 % probability; an end that so few requests cannot give is the smallest or largest time seen, and there
+    is no standard error. ``count`` is that of requests whose time is known. In a batch, a request's time is its share
+    of the batch's, so that these are what a request costs and not how long a user waits. Answers from the cache count
+    with the time that they took when they were computed.
+    """
+
+    def __init__(self) -> None:
+        self._seconds = array("d")
+
+    def add(self, example: Example) -> None:
+        self._seconds.extend(response.seconds for response in example.responses if response.seconds > 0.0)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        ordered = sorted(self._seconds)
+        return {f"latency_p{percent}": _percentile(ordered, percent / 100) for percent in _PERCENTILES if ordered}
+
+
+def _percentile(ordered: list[float], share: float) -> Estimate:
+    """Return a quantile of ordered values, with the interval of order statistics."""
+    count = len(ordered)
+    place = share * (count - 1)
+    below = math.floor(place)
+    above = min(below + 1, count - 1)
+    value = ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    if count == 1:
+        return Estimate(value, 1, min=value, max=value)
+    reach = NormalDist().inv_cdf(0.975) * math.sqrt(count * share * (1.0 - share))
+    low = ordered[max(math.floor(count * share - reach), 1) - 1]
+    high = ordered[min(math.ceil(count * share + reach) + 1, count) - 1]
+    return Estimate(value, count, None, min(low, value), max(high, value), ordered[0], ordered[-1])
