@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -21,6 +22,9 @@ from harness.errors import StorageError
 
 FILE_NAME = "responses.sqlite"
 _SCHEMA = "CREATE TABLE IF NOT EXISTS responses (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+_PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+
 _VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
 
 
@@ -35,9 +39,9 @@ class ResponseCache:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, timeout=60.0, isolation_level=None)
+            self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            self._use_log()
             # NORMAL can lose the last transactions in a power cut, never in a killed process, and never consistency.
-            self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.execute(_SCHEMA)
         except (sqlite3.Error, OSError) as error:
@@ -75,6 +79,18 @@ class ResponseCache:
     def close(self) -> None:
         """Close the file."""
         self._database.close()
+
+    def _use_log(self) -> None:
+        """Turn the write-ahead log on; SQLite does not wait by itself when two processes do so at once."""
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.02)
 
     def _error(self, what: str, error: Exception) -> CacheError:
         return CacheError(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,7 @@ DIFFERENT: list[Request] = [
     SequenceRequest(("Q:", "5"), (0, 1)),
     SequenceRequest(("Q:", "5"), (1, 0)),
     SequenceRequest(("Q:5",), (0,)),
+    SequenceRequest(("Q", ":5"), (0, 1)),
 ]
 
 
@@ -68,10 +72,66 @@ def test_answers_are_found_again_after_reopening(tmp_path: Path) -> None:
     assert found[bytes([7]) * 16] == Response(logprobs=(-7.0,), seconds=0.5, cached=True)
 
 
+def test_many_answers_are_found_at_once(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "responses.sqlite")
+    keys = [number.to_bytes(16, "big") for number in range(1201)]
+    cache.put([(key, Response(logprobs=(-float(number),))) for number, key in enumerate(keys)])
+    found = cache.get(keys)
+    assert [found[key].logprobs for key in keys] == [(-float(number),) for number in range(1201)]
+
+
 def test_a_damaged_file_is_a_clear_message(tmp_path: Path) -> None:
     (tmp_path / "responses.sqlite").write_bytes(b"this is no database" * 1000)
     with pytest.raises(CacheError, match=r"responses\.sqlite cannot be opened.*move it away"):
         ResponseCache(tmp_path / "responses.sqlite")
+
+
+def test_a_damaged_answer_is_a_clear_message(tmp_path: Path) -> None:
+    file = tmp_path / "responses.sqlite"
+    cache = ResponseCache(file)
+    cache.put([(b"key", Response(error="no"))])
+    with sqlite3.connect(file) as database:
+        for value in (b"", b"no zlib", zlib.compress(b"{"), zlib.compress(b'{"unknown": 1}'), zlib.compress(b"3")):
+            database.execute("UPDATE responses SET value = ?", (value,))
+            database.commit()
+            with pytest.raises(CacheError, match=r"responses\.sqlite cannot be read"):
+                cache.get([b"key"])
+
+
+def test_opening_waits_for_another_process_that_makes_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "responses.sqlite"
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE responses (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+    other.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(0.3, other.execute, ["COMMIT"])
+    timer.start()
+    assert len(ResponseCache(file)) == 0
+    timer.join()
+
+
+SHARING = """
+import sys
+from pathlib import Path
+from harness import Response
+from harness.cache import ResponseCache
+sys.stdin.readline()
+cache = ResponseCache(Path(sys.argv[1]))
+for number in range(300):
+    cache.put([(f"{sys.argv[2]}-{number}".encode(), Response(logprobs=(-1.0,)))])
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_start_at_once_share_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "responses.sqlite"
+    command = [sys.executable, "-c", SHARING, str(file)]
+    writers = [subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE) for number in range(4)]
+    time.sleep(1.0)
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.close()
+    assert [writer.wait() for writer in writers] == [0] * 4
+    assert len(ResponseCache(file)) == 1200
 
 
 WRITER = """

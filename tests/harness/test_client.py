@@ -91,6 +91,23 @@ def test_a_failure_is_answered_but_not_kept(cache: ResponseCache) -> None:
     assert second.asked == ["b"]
 
 
+def test_an_equal_question_that_fails_is_not_counted_as_cached(cache: ResponseCache) -> None:
+    responses = Client(Parrot(fail="b"), "parrot", cache).ask(ask("b", "b"))
+    assert texts(responses) == ["no", "no"]
+    assert [response.cached for response in responses] == [False, False]
+
+
+class _Reader(Parrot):
+    cacheable = False
+
+
+def test_a_model_that_only_reads_a_file_is_asked_everything_and_nothing_is_kept(cache: ResponseCache) -> None:
+    reader = _Reader()
+    assert texts(Client(reader, "reader", cache).ask(ask("a", "b", "a"))) == ["a", "b", "a"]
+    assert sorted(reader.asked) == ["a", "a", "b"]
+    assert len(cache) == 0
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_progress_adds_up_to_the_number_of_questions(cache: ResponseCache, cached: bool) -> None:
     client = Client(Parrot(), "parrot", cache if cached else None)
