@@ -81,8 +81,8 @@ def person_name(
     A name has one counterpart throughout the instance, two names never share one while there are enough, and none
     is a name that the instance has already. With ``preserve_gender`` a woman's name becomes a woman's, unless
     ``target_gender`` asks for another; last names have no gender. Case is kept; what is all in lower case counts as a
-    name only if the instance also has it with a capital, or has no capitals at all, since "frank" or "crystal" are
-    words.
+    name only if the instance also has it with a capital, or the input has no capitals at all, since "frank" and
+    "crystal" are words.
 
     First names are ``white_american`` or ``black_american``, last names ``white``, ``hispanic``, ``asian``,
     ``chinese`` or ``russian``.
@@ -104,7 +104,7 @@ def person_name(
     everything = "\n".join((instance.input, *(reference.text for reference in instance.references)))
     there = set(_WORDS.findall(everything))
     taken = {word.lower() for word in there}
-    uncased = not any(letter.isupper() for letter in everything)
+    uncased = not any(letter.isupper() for letter in instance.input)
     chosen: dict[str, str | None] = {}
 
     def draw(gender: str) -> str | None:

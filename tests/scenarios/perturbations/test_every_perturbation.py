@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Instance, Reference
@@ -66,6 +66,7 @@ def instances(draw: st.DrawFn) -> Instance:
 
 
 @every
+@settings(max_examples=50)
 @given(given_instance=instances(), seed=st.integers())
 def test_the_same_generator_gives_the_same_copy_and_the_original_stays(
     perturb: Perturb, given_instance: Instance, seed: int
@@ -77,6 +78,7 @@ def test_the_same_generator_gives_the_same_copy_and_the_original_stays(
 
 
 @every
+@settings(max_examples=50)
 @given(given_instance=instances(), seed=st.integers())
 def test_flags_of_references_and_meta_are_kept_and_changes_noted(
     perturb: Perturb, given_instance: Instance, seed: int
@@ -93,12 +95,14 @@ def test_flags_of_references_and_meta_are_kept_and_changes_noted(
 
 
 @pytest.mark.parametrize("perturb", ROBUSTNESS.values(), ids=ROBUSTNESS)
+@settings(max_examples=50)
 @given(given_instance=instances(), seed=st.integers())
 def test_robustness_leaves_references_as_they_are(perturb: Perturb, given_instance: Instance, seed: int) -> None:
     assert perturb(given_instance, Random(seed)).references == given_instance.references
 
 
 @pytest.mark.parametrize(("perturb", "parameter"), BY_CHANCE.values(), ids=BY_CHANCE)
+@settings(max_examples=50)
 @given(given_instance=instances(), seed=st.integers())
 def test_nothing_changes_with_probability_0(
     perturb: Perturb, parameter: str, given_instance: Instance, seed: int
@@ -108,6 +112,7 @@ def test_nothing_changes_with_probability_0(
 
 
 @pytest.mark.parametrize("perturb", [lowercase, contraction, expansion, gender, dialect])
+@settings(max_examples=50)
 @given(given_instance=instances(), seed=st.integers())
 def test_a_second_time_changes_nothing_more(perturb: Perturb, given_instance: Instance, seed: int) -> None:
     once = perturb(given_instance, Random(seed))
