@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.contracts import Model
+from harness.costs import costs
 from harness.errors import HarnessError, ModelError, StorageError, did_you_mean
 from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore
 from harness.plugins import Kind
@@ -207,7 +208,7 @@ def _run(
         spec=spec,
         stats=outcome.stats,
         details=outcome.details,
-        efficiency=_efficiency(outcome, time.perf_counter() - clock),
+        efficiency=_efficiency(outcome, client, time.perf_counter() - clock),
         provenance=provenance,
         started=started,
         finished=now(),
@@ -239,15 +240,10 @@ def _model_provenance(spec: RunSpec, client: Client | None) -> Mapping[str, Any]
     return {"name": spec.model.name, "fingerprint": dict(client.fingerprint), **description}
 
 
-def _efficiency(outcome: Outcome, seconds: float) -> Mapping[str, Any]:
-    usage = outcome.usage
+def _efficiency(outcome: Outcome, client: Client | None, seconds: float) -> Mapping[str, Any]:
     return {
         "examples": outcome.examples,
-        "queries": usage.queries,
-        "cached_queries": usage.cached,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "model_seconds": round(usage.model_seconds, 6),
+        **costs(outcome.usage, {} if client is None else client.model.description()),
         "wall_seconds": round(seconds, 3),
         "truncated_examples": outcome.truncated,
         "failed_examples": outcome.failed,

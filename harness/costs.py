@@ -1,0 +1,38 @@
+"""What a run took: questions, tokens, time and arithmetic, as they stand in its record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.client import Usage
+
+
+def costs(usage: Usage, description: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what all requests of a run took, by name.
+
+    Answers from the cache count with what they took when they were computed, but for ``cached_share``, the share of
+    the requests that were answered from it. ``tokens_per_second`` is completion tokens by the model's seconds.
+    ``model_flops`` is 2 · parameters · tokens, for prompt and completion alike: a multiplication and an addition for
+    each parameter and token, without attention's part that grows with the context (Kaplan et al. 2020, section 2.1).
+    What is not known (no time, no parameters) is left out.
+
+    Args:
+        usage: What the run asked.
+        description: What the model says of itself; ``parameters`` is how many it has.
+    """
+    known: dict[str, Any] = {
+        "queries": usage.queries,
+        "cached_queries": usage.cached,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "model_seconds": round(usage.model_seconds, 6),
+    }
+    if usage.queries:
+        known["cached_share"] = round(usage.cached / usage.queries, 6)
+    if usage.model_seconds > 0.0:
+        known["tokens_per_second"] = round(usage.completion_tokens / usage.model_seconds, 3)
+    parameters = description.get("parameters")
+    if isinstance(parameters, int) and parameters > 0:
+        known["model_flops"] = 2 * parameters * (usage.prompt_tokens + usage.completion_tokens)
+    return known
