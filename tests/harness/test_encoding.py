@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import (
@@ -96,6 +96,7 @@ def examples(draw: st.DrawFn) -> Example:
     )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(examples())
 def test_an_example_survives_the_file(example: Example) -> None:
     read = decode_example(json.loads(json.dumps(encode_example(example))))
@@ -104,6 +105,7 @@ def test_an_example_survives_the_file(example: Example) -> None:
     assert [request.origin for request in read.requests] == [request.origin for request in example.requests]
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(responses)
 def test_a_response_survives_the_cache(response: Response) -> None:
     assert decode_response(json.loads(json.dumps(encode_response(response)))) == response
