@@ -1,0 +1,73 @@
+"""BERTScore: how alike two texts are, word by word, to a language model."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from harness import Example, metric
+from metrics.encoders import load_encoder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@metric("bert_score", category="accuracy", source="Zhang et al. 2020 (BERTScore), section 3")
+def bert_score(
+    example: Example, *, model: str, revision: str | None = None, layer: Annotated[int, Field(ge=0)] | None = None
+) -> dict[str, float] | None:
+    """BERTScore of the prediction against the correct reference that it fits best: ``bert_score_f1`` and its parts.
+
+    Each token of one text is matched with the token of the other whose contextual embedding is most alike by cosine;
+    ``bert_score_precision`` is the mean over the prediction's tokens, ``bert_score_recall`` that over the reference's,
+    ``bert_score_f1`` their harmonic mean. At most 1, and higher is better; in practice values crowd near the top. An
+    empty prediction scores 0. Undefined without a correct reference that is not empty. Special tokens are left out, and
+    tokens are not weighted. Values of different models or layers cannot be compared.
+
+    Other than in HELM, which has microsoft/deberta-large-mnli at layer 18, rescaled by a baseline and on a GPU only,
+    the model is yours to name, and the score is the cosine itself.
+
+    Args:
+        example: Prediction and references.
+        model: A folder with a Hugging Face encoder, or its name on the Hub.
+        revision: The Hub's commit.
+        layer: Whose embeddings are compared; by default the last layer's.
+
+    Raises:
+        MetricError: The model cannot be loaded, or has no such layer.
+    """
+    golds = [text for reference in example.correct if (text := reference.text.strip())]
+    prediction = example.prediction.strip()
+    if not golds:
+        return None
+    best = (0.0, 0.0, 0.0)
+    if prediction:
+        given = _embeddings(prediction, model, revision, layer)
+        best = max(greedy_match(given, _embeddings(gold, model, revision, layer)) for gold in golds)
+    return dict(zip(("bert_score_f1", "bert_score_precision", "bert_score_recall"), best, strict=True))
+
+
+def greedy_match(prediction: Floats, reference: Floats) -> tuple[float, float, float]:
+    """Return F1, precision and recall of two lists of vectors, shapes (n, width) and (m, width)."""
+    import numpy as np
+
+    if not len(prediction) or not len(reference):
+        return 0.0, 0.0, 0.0
+    unit = [
+        vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        for vectors in (prediction, reference)
+    ]
+    cosines = unit[0] @ unit[1].T
+    precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
+    total = precision + recall
+    return (2.0 * precision * recall / total if total > 0.0 else 0.0), precision, recall
+
+
+@lru_cache(maxsize=256)
+def _embeddings(text: str, model: str, revision: str | None, layer: int | None) -> Floats:
+    return load_encoder(model, revision, "none").embeddings(text, layer)

@@ -1,0 +1,102 @@
+"""Hugging Face encoders that judge texts, loaded once from a folder or from the Hub at a commit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness import MetricError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_BATCH = 32
+_UNLIMITED = 100_000
+"""Tokenizers that know no longest input say a number far above this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A model with its tokenizer, in evaluation mode."""
+
+    model: Any
+    tokenizer: Any
+
+    def embeddings(self, text: str, layer: int | None = None) -> Floats:
+        """Return a vector for each token of a text but for special ones, shape (tokens, width).
+
+        Args:
+            text: Cut to what the model can read.
+            layer: Of which layer, 0 being the embeddings themselves; by default the last.
+
+        Raises:
+            MetricError: The model has no such layer.
+        """
+        import torch
+
+        inputs = self._tokenized([text], return_special_tokens_mask=True)
+        special = inputs.pop("special_tokens_mask")[0].bool()
+        with torch.inference_mode():
+            states = self.model(**inputs, output_hidden_states=True).hidden_states
+        if layer is not None and not 0 <= layer < len(states):
+            raise MetricError(f"the model has layers 0 to {len(states) - 1}, and no layer {layer}.")
+        vectors: Floats = states[-1 if layer is None else layer][0][~special].double().numpy()
+        return vectors
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, float]]:
+        """Yield, for each pair of texts, the probability of each of the model's labels, their names in lower case."""
+        import torch
+
+        names = [str(name).lower() for _, name in sorted(self.model.config.id2label.items())]
+        for start in range(0, len(pairs), _BATCH):
+            firsts, seconds = zip(*pairs[start : start + _BATCH], strict=True)
+            inputs = self._tokenized(list(firsts), list(seconds))
+            with torch.inference_mode():
+                rows = self.model(**inputs).logits.double().softmax(dim=-1).tolist()
+            yield from (dict(zip(names, row, strict=True)) for row in rows)
+
+    def _tokenized(self, *texts: list[str], **options: Any) -> Any:
+        longest = min(
+            self.tokenizer.model_max_length, getattr(self.model.config, "max_position_embeddings", _UNLIMITED)
+        )
+        cut = {"truncation": True, "max_length": longest} if longest < _UNLIMITED else {}
+        return self.tokenizer(*texts, return_tensors="pt", padding=True, **cut, **options)
+
+
+@cache
+def load_encoder(name: str, revision: str | None, head: Literal["none", "classes"]) -> Encoder:
+    """Return a model by its folder, or by its name on the Hub and a commit.
+
+    Code that comes with a model is never run.
+
+    Args:
+        name: A folder, or ``owner/name``.
+        revision: The Hub's commit, 40 hexadecimal digits; a branch may move and change results.
+        head: Whether the model's classifier is wanted.
+
+    Raises:
+        MetricError: The libraries are not installed, the model cannot be loaded, or a Hub's model has no commit.
+    """
+    try:
+        from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        raise MetricError("this metric needs PyTorch and transformers: pip install 'holistic-harness[hf]'.") from None
+    if not Path(name).is_dir() and not re.fullmatch("[0-9a-f]{40}", revision or ""):
+        raise MetricError(f"model {name!r} is no folder; for a model on the Hub give revision, a commit of 40 digits.")
+    kind: Any = AutoModel if head == "none" else AutoModelForSequenceClassification
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
+        model = kind.from_pretrained(name, revision=revision)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()
+        raise MetricError(
+            f"model {name!r} cannot be loaded: {reason[0] if reason else type(error).__name__}"
+        ) from error
+    return Encoder(model.eval(), tokenizer)

@@ -1,0 +1,49 @@
+"""Whether a summary says what its text says, as a model of natural language inference judges."""
+
+from __future__ import annotations
+
+import re
+
+from harness import Example, MetricError, metric
+from metrics.encoders import load_encoder
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
+
+
+@metric("faithfulness", category="accuracy", source="Laban et al. 2022 (SummaC), section 3.2 (zero-shot)")
+def faithfulness(example: Example, *, model: str, revision: str | None = None) -> float | None:
+    """SummaC-ZS: how well each sentence of the summary follows from some sentence of the text, on average.
+
+    For each sentence of the summary (the prediction) the largest, over the sentences of the text (the instance's
+    input), of P(entailment) − P(contradiction); the score is the mean over the summary's sentences. Between −1 and 1,
+    and higher is better. Undefined for an empty summary or text. Sentences end at a full stop, exclamation or question
+    mark before a space, and at line breaks.
+
+    Args:
+        example: Its input is the text, its prediction the summary.
+        model: A folder with a Hugging Face classifier of text pairs whose labels are called entailment and
+            contradiction, or its name on the Hub (the paper's: tals/albert-xlarge-vitaminc-mnli).
+        revision: The Hub's commit.
+
+    Raises:
+        MetricError: The model cannot be loaded, or its labels are not those of inference.
+    """
+    text, summary = _sentences(example.instance.input), _sentences(example.prediction)
+    if not text or not summary:
+        return None
+    pairs = [(premise, hypothesis) for hypothesis in summary for premise in text]
+    judged = load_encoder(model, revision, "classes").probabilities(pairs)
+    support = [_probability(labels, "entail") - _probability(labels, "contra") for labels in judged]
+    best = [max(support[start : start + len(text)]) for start in range(0, len(support), len(text))]
+    return sum(best) / len(best)
+
+
+def _sentences(text: str) -> list[str]:
+    return [stripped for sentence in _SENTENCE_END.split(text) if (stripped := sentence.strip())]
+
+
+def _probability(labels: dict[str, float], beginning: str) -> float:
+    for name, probability in labels.items():
+        if name.startswith(beginning):
+            return probability
+    raise MetricError(f"the model's labels are {', '.join(labels)}; faithfulness needs entailment and contradiction.")
