@@ -1,0 +1,92 @@
+"""BoolQ: yes/no questions about a passage, some of them with questions that people edited so that the answer turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from harness import Data, DataError, HubSource, Instance, Reference, Row, Source, Split, scenario
+
+SPLITS = (Split.TRAIN, Split.VALID)
+ANSWERS = ("Yes", "No")
+CONTRAST_FILE = "boolq/boolq_perturbed.json"
+ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
+
+
+@scenario(
+    "boolq",
+    title="BoolQ",
+    source="Clark et al. 2019 (arXiv:1905.10044); contrast sets: Gardner et al. 2020 (arXiv:2004.02709)",
+    data=Source(
+        files={"train": ("boolq/train.jsonl", "boolq/train.first2000.jsonl"), "valid": "boolq/dev.jsonl"},
+        hub=HubSource(
+            path="google/boolq",
+            revision="35b264d03638db9f4ce671b711558bf7ff0f80d5",
+            splits={"train": "train", "valid": "validation"},
+        ),
+        url="https://github.com/google-research-datasets/boolean-questions",
+        licence="CC BY-SA 3.0",
+    ),
+    adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5},
+    metrics=("accuracy", "efficiency"),
+    main_metric="quasi_exact_match",
+    eval_split=Split.VALID,
+    taxonomy={
+        "task": "question answering",
+        "what": "passages from Wikipedia, questions from search queries",
+        "who": "web users",
+        "when": "2010s",
+        "language": "English",
+    },
+)
+def boolq(data: Data, *, contrast_sets: bool = False) -> Iterator[Instance]:
+    """Yes/no questions that people asked a search engine, each with a Wikipedia passage that answers it.
+
+    Both answers are references, the right one correct, where HELM Classic, whose scenario this is, has only the right
+    one. With ``contrast_sets`` the 64 questions of ``valid`` that people edited so that the answer turns have the
+    edited ones in ``meta.contrast``, a list of ``{input, answer}``; as in HELM, edits that leave the answer are left
+    out.
+    """
+    contrast = _contrast_questions(data) if contrast_sets else {}
+    for split in SPLITS:
+        for row in data.rows(split):
+            question, passage = str(row["question"]), str(row["passage"])
+            edited = contrast.get(question, ()) if split is Split.VALID else ()
+            others = [{"input": _input(passage, other), "answer": answer} for other, answer in edited]
+            yield Instance(
+                id=f"{split}-{row.number}",
+                input=_input(passage, question),
+                references=tuple(Reference(answer, answer == _answer(row)) for answer in ANSWERS),
+                split=split,
+                meta={"contrast": others} if others else {},
+            )
+
+
+def _input(passage: str, question: str) -> str:
+    return f"{passage}\nQuestion: {question.strip().capitalize()}?"
+
+
+def _answer(row: Row) -> str:
+    answer = row["answer"]
+    if not isinstance(answer, bool):
+        raise row.error(f"answer {answer!r} is neither true nor false.")
+    return "Yes" if answer else "No"
+
+
+def _contrast_questions(data: Data) -> dict[str, list[tuple[str, str]]]:
+    """Return the edited questions whose answer is another than that of the original, by the original question."""
+    questions = {}
+    try:
+        # The first entry describes the columns.
+        for entry in json.loads(data.path(CONTRAST_FILE).read_text(encoding="utf-8"))["data"][1:]:
+            turned = "No" if ANSWER_OF_LABEL[entry["answer"]] == "Yes" else "Yes"
+            edits = [
+                (edit["perturbed_q"], turned)
+                for edit in entry["perturbed_questions"]
+                if edit["perturbed_q"] and ANSWER_OF_LABEL.get(edit["answer"]) == turned
+            ]
+            if edits:
+                questions[entry["question"]] = edits
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"is not the contrast set of Gardner et al.: {error!r}.", file=CONTRAST_FILE) from None
+    return questions
