@@ -40,7 +40,16 @@ from harness.plugins import (
 )
 from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
-from harness.statistics import InstanceTable, bootstrap_estimate, mean_estimate, ratio_estimate, transformed
+from harness.statistics import (
+    InstanceTable,
+    absolute_mean_estimate,
+    bootstrap_estimate,
+    influence_estimate,
+    mean_estimate,
+    ratio_estimate,
+    transformed,
+    wilson_interval,
+)
 
 __all__ = [
     "Adapted",
@@ -75,11 +84,13 @@ __all__ = [
     "Source",
     "Split",
     "Tokenization",
+    "absolute_mean_estimate",
     "adapter",
     "backend",
     "bootstrap_estimate",
     "derive_rng",
     "derive_seed",
+    "influence_estimate",
     "judge",
     "mean_estimate",
     "metric",
@@ -89,4 +100,5 @@ __all__ = [
     "ratio_estimate",
     "scenario",
     "transformed",
+    "wilson_interval",
 ]

@@ -1,0 +1,95 @@
+"""The mean of absolute bin means, as in a calibration error: what it is, and an interval that knows of its bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from harness.contracts import Estimate
+from harness.statistics.estimates import UPPER_TAIL
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+_STEPS = 1001
+"""How many values of the parameter are tried; the interval's ends are exact to a thousandth of its possible reach."""
+
+
+def absolute_mean_estimate(differences: Sequence[float], bins: Sequence[int], clusters: Sequence[int]) -> Estimate:
+    """Return Σ over bins of (share of the bin) · |mean difference in the bin|, with a 95 % interval.
+
+    The estimate is biased upwards: where every true mean is 0, chance still makes the absolute means positive. A
+    bootstrap doubles the bias, and its interval misses a true 0 every time. Here the interval holds the true values
+    under which the estimate, a sum of folded normals (Leone, Nelson and Nottingham 1961, eq. 2 and 3), is not in either
+    2.5 % tail. How a true value is spread over the bins is not known, so that two ways are tried, in proportion to the
+    observed means and evenly, and the interval holds what either allows. It always contains the estimate. A bin's
+    standard error has half a squared unit added to its sum of squares, as one success and one failure would, so that a
+    bin that is all right by luck still has one.
+
+    Simulated coverage, equal-mass bins of ten models from perfect to strongly overconfident: 94 to 97 % at n = 100 and
+    1000, 96 to 99 % at n = 20.
+
+    Args:
+        differences: One for each example.
+        bins: The bin of each example.
+        clusters: The instance of each example; the examples of one instance depend on each other.
+
+    Returns:
+        ``count`` is the number of clusters. One cluster has no interval.
+
+    Raises:
+        ValueError: There is no example, or the lengths differ.
+    """
+    import numpy as np
+
+    if not len(differences) == len(bins) == len(clusters) or len(differences) == 0:
+        raise ValueError("an absolute mean needs examples, each with its difference, bin and cluster")
+    values = np.asarray(differences, dtype=np.float64)
+    _, places, sizes = np.unique(np.asarray(bins), return_inverse=True, return_counts=True)
+    count = len(set(clusters))
+    means = np.bincount(places, values) / sizes
+    shares, gaps = sizes / len(values), np.abs(means)
+    estimate = float(shares @ gaps)
+    if count == 1:
+        return Estimate(estimate, 1)
+    _, cells, inverse = np.unique(
+        np.stack([places, np.asarray(clusters)]), axis=1, return_index=True, return_inverse=True
+    )
+    sums = np.bincount(inverse.ravel(), values - means[places])
+    squares = np.bincount(places[cells], sums**2, minlength=len(sizes))
+    members = np.bincount(places[cells], minlength=len(sizes))  # clusters in each bin
+    errors = np.sqrt((squares + 0.5) * members / (members + 1.0)) / sizes
+    spread = float(np.sqrt(_variance(gaps[None, :], shares, errors, count)[0]))
+    reach = estimate + 6.0 * float(np.sqrt((shares**2) @ (errors**2) + 0.25 / count))
+    ends = [estimate]
+    for shape in (gaps / estimate if estimate > 0.0 else np.ones_like(gaps), np.ones_like(gaps)):
+        tried = np.linspace(0.0, reach, _STEPS)
+        true = tried[:, None] * shape
+        expected = _folded_mean(true, errors) @ shares
+        deviation = np.abs(estimate - expected) / np.sqrt(_variance(true, shares, errors, count))
+        possible = tried[deviation <= NormalDist().inv_cdf(UPPER_TAIL)]
+        # Where no true value explains so small an estimate, the smallest comes nearest.
+        ends += [float(possible[0]), float(possible[-1])] if len(possible) else [0.0]
+    return Estimate(estimate, count, spread, min(ends), max(ends))
+
+
+def _folded_mean(true: Floats, errors: Floats) -> Floats:
+    """Return E|X| for X normal around the true value."""
+    import numpy as np
+    from scipy.special import ndtr
+
+    peak = errors * np.sqrt(2.0 / np.pi) * np.exp(-((true / errors) ** 2) / 2.0)
+    mean: Floats = peak + true * (1.0 - 2.0 * ndtr(-true / errors))
+    return mean
+
+
+def _variance(true: Floats, shares: Floats, errors: Floats, count: int) -> Floats:
+    """Return the estimate's variance: of each bin's mean, and of how many instances fall into which bin."""
+    within = true**2 + errors**2 - _folded_mean(true, errors) ** 2
+    between = (true**2 @ shares - (true @ shares) ** 2).clip(min=0.0) / count
+    variance: Floats = within @ shares**2 + between
+    return variance

@@ -1,0 +1,367 @@
+"""Whether a model's probability of its own prediction says how often it is right."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness import (
+    Estimate,
+    Example,
+    InstanceTable,
+    MetricError,
+    RunMetric,
+    absolute_mean_estimate,
+    derive_seed,
+    influence_estimate,
+    metric,
+    wilson_interval,
+)
+from metrics.platt import cross_fitted, fit_platt, scaled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+BINS = 10
+FOLDS = 10
+COVERAGE = 0.1
+"""The share of the most confident predictions that selective_acc@10 looks at."""
+
+
+class _Calibration(RunMetric):
+    """Collects probability and correctness of each prediction."""
+
+    def __init__(self) -> None:
+        self._instances: dict[str, int] = {}
+        self._clusters = array("q")
+        self._probabilities, self._correct = array("d"), array("d")
+        self._undefined = 0
+
+    def add(self, example: Example) -> None:
+        """Take a prediction into account; one without a correct reference is undefined, and counted in the details.
+
+        Raises:
+            MetricError: The prediction has no probability.
+        """
+        correct = _correct(example)
+        if correct is None:
+            self._undefined += 1
+            return
+        self._probabilities.append(_probability(example))
+        self._correct.append(correct)
+        self._clusters.append(self._instances.setdefault(example.instance.id, len(self._instances)))
+
+    def _arrays(self) -> tuple[Floats, Floats, Ints]:
+        """Return probabilities, correctness and instances of the predictions, the least confident first."""
+        import numpy as np
+
+        probabilities = np.array(self._probabilities, dtype=np.float64)
+        correct = np.array(self._correct, dtype=np.float64)
+        clusters = np.array(self._clusters, dtype=np.int64)
+        order = np.lexsort((correct, probabilities))
+        return probabilities[order], correct[order], clusters[order]
+
+
+@metric(
+    "ece_10_bin",
+    category="calibration",
+    higher_is_better=False,
+    source="Liang et al. 2022, appendix C.2; Kumar, Liang and Ma 2019 (arXiv:1909.10155); Naeini et al. 2015",
+)
+class CalibrationError(_Calibration):
+    """Expected calibration error: how far confidence is from accuracy, in 10 bins of equally many predictions.
+
+    Σ over bins of (share of predictions) · |mean probability − share that is right|. It lies between 0 and 1, and lower
+    is better. The probability is the model's of its own prediction; right is a chosen correct option, else an exact
+    match. Bins as in HELM (uncertainty-calibration): the sorted probabilities are split into 10 parts, the larger ones
+    first, an edge lies halfway between neighbours of two parts, and a probability at an edge belongs below it; equal
+    edges make one bin. ``equal_width`` cuts [0, 1] into ten bins of the same width instead and gives
+    ``ece_10_bin_equal_width`` (Guo et al. 2017). The estimate is biased upwards where there are few predictions; the
+    interval takes that into account. The bins are in run.json, for a reliability diagram.
+
+    The predictions of all trials are taken together, where HELM averages the errors of the trials, each of which is
+    more biased. A prediction without a probability is an error; HELM leaves it out.
+
+    Args:
+        equal_width: Whether bins have the same width, not the same number of predictions.
+    """
+
+    def __init__(self, *, equal_width: bool = False) -> None:
+        super().__init__()
+        self._equal_width = equal_width
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        if not self._correct:
+            return {}
+        probabilities, correct, clusters = self._arrays()
+        name = "ece_10_bin_equal_width" if self._equal_width else "ece_10_bin"
+        bins = bin_numbers(probabilities, self._edges(probabilities))
+        return {name: absolute_mean_estimate(_listed(probabilities - correct), _listed(bins), _listed(clusters))}
+
+    def details(self) -> Mapping[str, Any]:
+        """Return the reliability diagram: each bin's ends, count, mean probability, and accuracy with its interval."""
+        import numpy as np
+
+        if not self._correct:
+            return {}
+        probabilities, correct, _ = self._arrays()
+        edges = self._edges(probabilities)
+        bins = bin_numbers(probabilities, edges)
+        found = []
+        for number, (low, high) in enumerate(zip((0.0, *edges[:-1]), edges, strict=True)):
+            inside = bins == number
+            size = int(inside.sum())
+            row: dict[str, Any] = {"low": float(low), "high": float(high), "count": size}
+            if size:
+                accuracy = float(np.mean(correct[inside]))
+                row |= {"probability": float(np.mean(probabilities[inside])), "accuracy": accuracy}
+                row["accuracy_ci95"] = list(wilson_interval(accuracy, size))
+            found.append(row)
+        return {"bins": found, "predictions": len(correct), "undefined": self._undefined}
+
+    def _edges(self, probabilities: Floats) -> list[float]:
+        if self._equal_width:
+            return [(number + 1) / BINS for number in range(BINS)]
+        return equal_mass_edges(probabilities, BINS)
+
+
+@metric(
+    "ece_1_bin",
+    category="calibration",
+    higher_is_better=False,
+    source="Liang et al. 2022, appendix C.2; Kumar, Liang and Ma 2019 (arXiv:1909.10155)",
+)
+class ConfidenceGap(_Calibration):
+    """How far mean confidence is from accuracy: |mean probability − share that is right|.
+
+    The calibration error in one bin (see ece_10_bin). It lies between 0 and 1, and lower is better.
+    """
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        if not self._correct:
+            return {}
+        probabilities, correct, clusters = self._arrays()
+        differences = _listed(probabilities - correct)
+        return {"ece_1_bin": absolute_mean_estimate(differences, [0] * len(differences), _listed(clusters))}
+
+
+@metric(
+    "platt_ece_10_bin",
+    category="calibration",
+    higher_is_better=False,
+    source="Platt 1999; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
+)
+class PlattCalibrationError(_Calibration):
+    """Calibration error that is left after Platt scaling, in 10 bins of equally many predictions (see ece_10_bin).
+
+    Each tenth of the instances, drawn by their ids, is scaled with the logistic curve that was fitted to the others. It
+    lies between 0 and 1, and lower is better. The interval takes the curves as given. Undefined for one instance.
+
+    HELM fits the curve to the predictions that it then judges, which flatters it; that figure is
+    ``platt_ece_10_bin_in_sample``. The curve of all predictions is in run.json. Where all predictions are right, or all
+    wrong, the curve is that constant and the error 0.
+    """
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        if len(self._instances) < 2:
+            return {}
+        probabilities, correct, clusters = self._arrays()
+        fitted = cross_fitted(probabilities, correct, self._folds()[clusters])
+        slope, intercept = self._curve(probabilities, correct)
+        in_sample = correct if slope is None else scaled(probabilities, slope, intercept)
+        return {
+            "platt_ece_10_bin": _equal_mass_error(fitted, correct, clusters),
+            "platt_ece_10_bin_in_sample": _equal_mass_error(in_sample, correct, clusters),
+        }
+
+    def details(self) -> Mapping[str, Any]:
+        """Return the curve of all predictions."""
+        if not self._correct:
+            return {}
+        slope, intercept = self._curve(*self._arrays()[:2])
+        return {} if slope is None else {"slope": slope, "intercept": intercept}
+
+    @staticmethod
+    def _curve(probabilities: Floats, correct: Floats) -> tuple[float | None, float]:
+        return (None, 0.0) if correct.min() == correct.max() else fit_platt(probabilities, correct)
+
+    def _folds(self) -> Ints:
+        """Return each instance's fold, whatever the order in which they came."""
+        import numpy as np
+
+        order = sorted(self._instances, key=lambda instance: (derive_seed(0, f"platt/{instance}"), instance))
+        folds = np.empty(len(order), dtype=np.int64)
+        for place, instance in enumerate(order):
+            folds[self._instances[instance]] = place % FOLDS
+        return folds
+
+
+@metric(
+    "brier_score", category="calibration", higher_is_better=False, source="Brier 1950; Murphy and Winkler 1977, eq. 1"
+)
+class BrierScore(RunMetric):
+    """Mean squared difference between the probability of the prediction and whether it is right (1) or not (0).
+
+    It lies between 0 and 1, and lower is better; always saying ½ scores 0.25. Probability and right as in ece_10_bin.
+    """
+
+    def __init__(self) -> None:
+        self._table = InstanceTable()
+
+    def add(self, example: Example) -> None:
+        correct = _correct(example)
+        if correct is not None:
+            row = self._table.row(example.instance.id)
+            self._table.add(row, "brier_score", (_probability(example) - correct) ** 2)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        if "brier_score" not in self._table:
+            return {}
+        return {"brier_score": self._table.mean_estimate("brier_score", proportion=False)}
+
+
+@metric(
+    "selective_accuracy",
+    category="calibration",
+    source="El-Yaniv and Wiener 2010; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
+)
+class SelectiveAccuracy(_Calibration):
+    """Accuracy on the predictions that the model is surest of.
+
+    ``selective_acc@10`` is the accuracy on the 10 % with the highest probability, rounded up;
+    ``selective_cov_acc_area`` the mean of the accuracies on the k surest predictions over all k, the area under the
+    coverage–accuracy curve. Both lie between 0 and 1, and higher is better. Probability and right as in ece_10_bin.
+
+    Predictions with equal probability are taken in every order, and the mean counts; in HELM the order in which they
+    were read decides. HELM takes one prediction more than a tenth, 11 of 100.
+    """
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        if not self._correct:
+            return {}
+        probabilities, correct, clusters = self._arrays()
+        probabilities, correct, clusters = probabilities[::-1], correct[::-1], clusters[::-1]
+        expected, starts = _tied(probabilities, correct)
+        surest = math.ceil(COVERAGE * len(correct) - 1e-9)
+        accuracy = min(1.0, float(expected[:surest].sum()) / surest)
+        # Trials of an instance are no further evidence.
+        count = max(1, round(surest * len(self._instances) / len(correct)))
+        low, high = wilson_interval(accuracy, count) if count > 1 else (None, None)
+        stderr = math.sqrt(accuracy * (1.0 - accuracy) / count) if count > 1 else None
+        return {
+            "selective_acc@10": Estimate(accuracy, count, stderr, low, high),
+            "selective_cov_acc_area": _area(expected, starts, correct, clusters),
+        }
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Bins
+
+
+def equal_mass_edges(probabilities: Floats, bins: int) -> list[float]:
+    """Return the upper ends of bins with equally many predictions, in ascending order; the last is 1.
+
+    Args:
+        probabilities: In ascending order.
+        bins: How many; of fewer predictions, as many as there are.
+    """
+    import numpy as np
+
+    parts = np.array_split(probabilities, min(bins, len(probabilities)))
+    edges = [float(part[-1] + after[0]) / 2.0 for part, after in itertools.pairwise(parts)]
+    return sorted({*edges, 1.0})
+
+
+def bin_numbers(probabilities: Floats, edges: Sequence[float]) -> Ints:
+    """Return each probability's bin, from 0; one at an edge belongs below it."""
+    import numpy as np
+
+    return np.searchsorted(np.asarray(edges), probabilities, side="left").astype(np.int64)
+
+
+def _equal_mass_error(probabilities: Floats, correct: Floats, clusters: Ints) -> Estimate:
+    import numpy as np
+
+    bins = bin_numbers(probabilities, equal_mass_edges(np.sort(probabilities), BINS))
+    return absolute_mean_estimate(_listed(probabilities - correct), _listed(bins), _listed(clusters))
+
+
+def _listed(values: Floats | Ints) -> list[Any]:
+    listed: list[Any] = values.tolist()
+    return listed
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Coverage
+
+
+def _tied(probabilities: Floats, correct: Floats) -> tuple[Floats, Ints]:
+    """Return the mean correctness of each prediction's equals in probability, and where each block of equals starts."""
+    import numpy as np
+
+    starts = np.flatnonzero(np.r_[True, np.diff(probabilities) != 0.0])
+    sizes = np.diff(np.r_[starts, len(correct)])
+    means: Floats = np.repeat(np.add.reduceat(correct, starts) / sizes, sizes)
+    return means, starts
+
+
+def _area(expected: Floats, starts: Ints, correct: Floats, clusters: Ints) -> Estimate:
+    """Return the area under the coverage–accuracy curve, with each prediction's influence by leaving it out.
+
+    With C the number right among the k surest, the area is (1/n)·Σ C/k; without the prediction at rank r it is
+    (1/(n − 1))·(Σ over k < r of C/k + Σ over k > r of (C − correct)/(k − 1)).
+    """
+    import numpy as np
+
+    count = len(correct)
+    ranks = np.arange(1, count + 1, dtype=np.float64)
+    right = np.cumsum(expected)
+    area = min(1.0, max(0.0, float((right / ranks).mean())))
+    if count == 1:
+        return Estimate(area, 1)
+    below = np.maximum(ranks - 1.0, 1.0)
+    fixed = np.cumsum(right / ranks) - right / ranks + _after(right / below)
+    sizes = np.diff(np.r_[starts, count])
+    fixed, share = (np.repeat(np.add.reduceat(part, starts) / sizes, sizes) for part in (fixed, _after(1.0 / below)))
+    without = (fixed - correct * share) / (count - 1)
+    influences = np.bincount(clusters, (count - 1) * (area - without))
+    # Per instance: with t predictions of each, an instance weighs t of n·t.
+    return influence_estimate(area, _listed(influences * len(influences) / count))
+
+
+def _after(values: Floats) -> Floats:
+    """Return for each place the sum of what comes after it."""
+    import numpy as np
+
+    sums: Floats = np.cumsum(values[::-1])[::-1] - values
+    return sums
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Predictions
+
+
+def _correct(example: Example) -> float | None:
+    if not example.correct:
+        return None
+    if example.labels or example.choice_scores is not None:
+        return 0.0 if example.choice is None else float(example.references[example.choice].correct)
+    said = example.prediction.strip()
+    return float(said != "" and any(said == reference.text.strip() for reference in example.correct))
+
+
+def _probability(example: Example) -> float:
+    probability = example.probability
+    if probability is None or not 0.0 <= probability <= 1.0:
+        what = (
+            "there is no probability of the prediction" if probability is None else f"the probability is {probability}"
+        )
+        raise MetricError(f"{what}; calibration needs a model and an adapter that give log-probabilities.")
+    return probability

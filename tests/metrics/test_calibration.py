@@ -1,0 +1,256 @@
+"""Calibration by hand, against definitions written out in full, and what it refuses."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import Estimate, Example, Instance, MetricError, Reference, RunMetric
+from metrics.calibration import BrierScore, CalibrationError, ConfidenceGap, PlattCalibrationError, SelectiveAccuracy
+from metrics.platt import fit_platt
+
+Estimated = Callable[..., Mapping[str, Estimate]]
+Stated = Sequence[tuple[float, bool]]
+
+ALL = (CalibrationError, ConfidenceGap, PlattCalibrationError, BrierScore, SelectiveAccuracy)
+REFERENCES = (Reference("yes", correct=True), Reference("no"))
+
+
+def _said(probability: float | None, right: bool = True, id: str = "a", trial: int = 0) -> Example:
+    instance = Instance(id, "", REFERENCES)
+    return Example(instance, prediction="yes" if right else "no", probability=probability, trial=trial)
+
+
+def _examples(stated: Stated) -> list[Example]:
+    return [_said(probability, right, f"i{index}") for index, (probability, right) in enumerate(stated)]
+
+
+def _drawn(count: int, seed: int = 0, *, digits: int = 3) -> list[tuple[float, bool]]:
+    rng = random.Random(seed)
+    probabilities = [round(rng.betavariate(5, 2), digits) for _ in range(count)]
+    return [(probability, rng.random() < 0.8 * probability) for probability in probabilities]
+
+
+def _value(metric: RunMetric, stated: Stated, name: str) -> float:
+    for example in _examples(stated):
+        metric.add(example)
+    return metric.estimates()[name].value
+
+
+def _ece(stated: Stated, bins: int) -> float:
+    """HELM's, step by step: split the sorted probabilities, take edges half way, sort each prediction into a bin."""
+    ordered = sorted(probability for probability, _ in stated)
+    bins = min(bins, len(ordered))
+    base, larger = divmod(len(ordered), bins)
+    parts, start = [], 0
+    for number in range(bins):
+        size = base + (number < larger)
+        parts.append(ordered[start : start + size])
+        start += size
+    edges = sorted({(a[-1] + b[0]) / 2 for a, b in itertools.pairwise(parts)} | {1.0})
+    return _binned(stated, lambda probability: bisect.bisect_left(edges, probability))
+
+
+def _binned(stated: Stated, place: Callable[[float], int]) -> float:
+    inside: dict[int, list[tuple[float, bool]]] = {}
+    for probability, right in stated:
+        inside.setdefault(place(probability), []).append((probability, right))
+    gaps = [abs(sum(p for p, _ in rows) - sum(right for _, right in rows)) for rows in inside.values()]
+    return sum(gaps) / len(stated)
+
+
+def test_by_hand() -> None:
+    # Four predictions are four bins of one: |0.9-1| + |0.8-0| + |0.6-1| + |0.5-0| = 0.1 + 0.8 + 0.4 + 0.5.
+    stated = [(0.9, True), (0.8, False), (0.6, True), (0.5, False)]
+    assert _value(CalibrationError(), stated, "ece_10_bin") == pytest.approx(1.8 / 4)
+    assert _value(ConfidenceGap(), stated, "ece_1_bin") == pytest.approx(2.8 / 4 - 0.5)
+    assert _value(BrierScore(), stated, "brier_score") == pytest.approx((0.01 + 0.64 + 0.16 + 0.25) / 4)
+    assert _value(SelectiveAccuracy(), stated, "selective_acc@10") == 1.0
+    area = (1 + 1 / 2 + 2 / 3 + 2 / 4) / 4
+    assert _value(SelectiveAccuracy(), stated, "selective_cov_acc_area") == pytest.approx(area)
+
+
+def test_equal_width_bins_by_hand() -> None:
+    # (0, 0.1], (0.5, 0.6] and (0.9, 1]: 0.05 and 0.1 share a bin, 0.6 is at an edge.
+    stated = [(0.05, False), (0.1, True), (0.6, True), (0.55, False), (1.0, True)]
+    expected = (abs(0.15 - 1) + abs(1.15 - 1) + 0) / 5
+    assert _value(CalibrationError(equal_width=True), stated, "ece_10_bin_equal_width") == pytest.approx(expected)
+
+
+def test_the_best_and_the_worst() -> None:
+    best, worst = [(1.0, True)] * 30, [(1.0, False)] * 30
+    for metric, name in ((CalibrationError, "ece_10_bin"), (ConfidenceGap, "ece_1_bin"), (BrierScore, "brier_score")):
+        assert _value(metric(), best, name) == 0.0
+        assert _value(metric(), worst, name) == 1.0
+    assert _value(PlattCalibrationError(), worst, "platt_ece_10_bin") == 0.0
+    for name in ("selective_acc@10", "selective_cov_acc_area"):
+        assert _value(SelectiveAccuracy(), best, name) == 1.0
+        assert _value(SelectiveAccuracy(), worst, name) == 0.0
+
+
+_STATED = st.lists(st.tuples(st.integers(0, 20).map(lambda n: n / 20), st.booleans()), min_size=1, max_size=60)
+
+
+@given(_STATED)
+def test_equals_the_definitions_written_out(stated: Stated) -> None:
+    assert _value(CalibrationError(), stated, "ece_10_bin") == pytest.approx(_ece(stated, 10))
+    assert _value(ConfidenceGap(), stated, "ece_1_bin") == pytest.approx(_ece(stated, 1))
+    width = _binned(stated, lambda probability: max(0, math.ceil(probability * 10 - 1e-9) - 1))
+    assert _value(CalibrationError(equal_width=True), stated, "ece_10_bin_equal_width") == pytest.approx(width)
+    brier = sum((probability - right) ** 2 for probability, right in stated) / len(stated)
+    assert _value(BrierScore(), stated, "brier_score") == pytest.approx(brier)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.2, 0.5, 0.9]), st.booleans()), min_size=1, max_size=6))
+def test_ties_get_the_mean_over_all_orders(stated: Stated) -> None:
+    areas, tops = [], []
+    for order in itertools.permutations(stated):
+        rights = [right for _, right in sorted(order, key=lambda entry: -entry[0])]
+        curve = [sum(rights[:k]) / k for k in range(1, len(rights) + 1)]
+        areas.append(sum(curve) / len(curve))
+        tops.append(curve[0])
+    assert _value(SelectiveAccuracy(), stated, "selective_cov_acc_area") == pytest.approx(sum(areas) / len(areas))
+    assert _value(SelectiveAccuracy(), stated, "selective_acc@10") == pytest.approx(sum(tops) / len(tops))
+
+
+@pytest.mark.parametrize("count", [5, 100, 137])
+@pytest.mark.parametrize("metric", ALL)
+def test_the_order_of_the_examples_changes_nothing(metric: type[RunMetric], count: int, estimated: Estimated) -> None:
+    examples = _examples(_drawn(count, digits=1))
+    shuffled = random.Random(1).sample(examples, count)
+    for name, estimate in estimated(metric(), *examples).items():
+        other = estimated(metric(), *shuffled)[name]
+        assert list(asdict(estimate).values()) == pytest.approx(list(asdict(other).values()))
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_equal_trials_are_no_further_evidence(metric: type[RunMetric], estimated: Estimated) -> None:
+    stated = _drawn(200)
+    once = estimated(metric(), *_examples(stated))
+    rows = [_said(p, right, f"i{index}", trial) for trial in range(3) for index, (p, right) in enumerate(stated)]
+    thrice = estimated(metric(), *rows)
+    for name, estimate in once.items():
+        assert thrice[name].count == estimate.count
+        assert thrice[name].value == pytest.approx(estimate.value, abs=0.03)  # bins and ties differ a little
+        assert estimate.stderr is not None
+        assert thrice[name].stderr == pytest.approx(estimate.stderr, rel=0.15)
+
+
+@pytest.mark.parametrize("metric", ALL)
+@pytest.mark.parametrize("count", [2, 3, 20, 300])
+def test_intervals_contain_the_estimate_and_stay_in_range(
+    metric: type[RunMetric], count: int, estimated: Estimated
+) -> None:
+    for estimate in estimated(metric(), *_examples(_drawn(count, count))).values():
+        if estimate.low is not None and estimate.high is not None:
+            assert estimate.low <= estimate.value <= estimate.high
+            assert 0.0 <= estimate.value <= 1.0
+
+
+def test_the_reliability_diagram_adds_up_to_the_error() -> None:
+    stated = _drawn(205)
+    metric = CalibrationError()
+    for example in (*_examples(stated), Example(Instance("x", ""), prediction="?", probability=0.5)):
+        metric.add(example)
+    details = metric.details()
+    assert (details["predictions"], details["undefined"]) == (205, 1)
+    bins = details["bins"]
+    assert [row["high"] for row in bins[:-1]] == [row["low"] for row in bins[1:]]
+    error = sum(row["count"] / 205 * abs(row["probability"] - row["accuracy"]) for row in bins)
+    assert metric.estimates()["ece_10_bin"].value == pytest.approx(error)
+
+
+def test_platt_scaling_finds_the_curve_and_mends_what_is_off() -> None:
+    rng = np.random.default_rng(0)
+    probabilities = rng.beta(3, 2, 40_000)
+    logits = np.log(probabilities / (1 - probabilities))
+    correct = (rng.random(40_000) < 1 / (1 + np.exp(-(0.5 * logits - 1.0)))).astype(float)
+    slope, intercept = fit_platt(probabilities, correct)
+    assert slope == pytest.approx(0.5, abs=0.03)
+    assert intercept == pytest.approx(-1.0, abs=0.03)
+    stated = list(zip(probabilities.tolist(), (correct == 1.0).tolist(), strict=True))[:5000]
+    before = _value(CalibrationError(), stated, "ece_10_bin")
+    assert before > 0.2
+    metric = PlattCalibrationError()
+    for example in _examples(stated):
+        metric.add(example)
+    assert metric.estimates()["platt_ece_10_bin"].value < 0.05
+    assert metric.details()["slope"] == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_fit_is_the_maximum_of_the_likelihood() -> None:
+    stated = _drawn(300)
+    probabilities = np.array([probability for probability, _ in stated])
+    correct = np.array([float(right) for _, right in stated])
+    slope, intercept = fit_platt(probabilities, correct)
+    residuals = 1 / (1 + np.exp(-(slope * np.log(probabilities / (1 - probabilities)) + intercept))) - correct
+    assert residuals.sum() == pytest.approx(0.0, abs=1e-4)
+    assert (residuals * np.log(probabilities / (1 - probabilities))).sum() == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        [(0.9, True)] * 5 + [(0.1, False)] * 5,  # separable: the slope has no maximum
+        [(0.5, True), (0.5, False)] * 5,  # one probability: the slope means nothing
+        [(1.0, True), (0.0, False), (1.0, False), (0.0, True)] * 3,
+        [(0.7, True), (0.2, False)],
+    ],
+)
+def test_curves_that_are_hard_to_fit(stated: Stated, estimated: Estimated) -> None:
+    for estimate in estimated(PlattCalibrationError(), *_examples(stated)).values():
+        assert 0.0 <= estimate.value <= 1.0
+
+
+def test_in_sample_flatters() -> None:
+    held_out, flattered = [], []
+    for seed in range(20):
+        stated = _drawn(60, seed)
+        held_out.append(_value(PlattCalibrationError(), stated, "platt_ece_10_bin"))
+        flattered.append(_value(PlattCalibrationError(), stated, "platt_ece_10_bin_in_sample"))
+    assert sum(flattered) < sum(held_out)
+
+
+@pytest.mark.parametrize(
+    ("example", "right"),
+    [
+        (Example(Instance("a", "", REFERENCES), prediction=" yes "), 1.0),
+        (Example(Instance("a", "", REFERENCES), prediction="Yes"), 0.0),
+        (Example(Instance("a", "", (Reference(" ", correct=True),)), prediction=""), 0.0),
+        (Example(Instance("a", "", REFERENCES), prediction="yes", choice=1, labels=("A", "B")), 0.0),
+        (Example(Instance("a", "", REFERENCES), prediction="A", choice=0, labels=("A", "B")), 1.0),
+        (Example(Instance("a", "", REFERENCES), prediction="?", labels=("A", "B")), 0.0),
+        (Example(Instance("a", "", REFERENCES), prediction="yes", choice=0, choice_scores=(-1.0, -2.0)), 1.0),
+    ],
+)
+def test_what_is_right(example: Example, right: float) -> None:
+    fields = {name: getattr(example, name) for name in ("prediction", "choice", "choice_scores", "labels")}
+    metric = BrierScore()
+    metric.add(Example(example.instance, probability=1.0, **fields))
+    assert metric.estimates()["brier_score"].value == 1.0 - right
+
+
+@pytest.mark.parametrize("metric", ALL)
+@pytest.mark.parametrize("probability", [None, math.nan, 1.5, -0.1])
+def test_a_prediction_without_probability_is_an_error_and_no_score(
+    metric: type[RunMetric], probability: float | None
+) -> None:
+    with pytest.raises(MetricError, match="calibration needs a model and an adapter that give log-probabilities"):
+        metric().add(_said(probability))
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_nothing_gives_no_number(metric: type[RunMetric], estimated: Estimated) -> None:
+    assert estimated(metric()) == {}
+    assert metric().details() == {}
+    undefined = Example(Instance("x", ""), prediction="?", probability=0.5)
+    assert estimated(metric(), undefined) == {}
