@@ -1,4 +1,4 @@
-"""What a run took: questions, tokens, time and arithmetic, as they stand in its record."""
+"""What a run took: questions, tokens, time, arithmetic and money, as they stand in its record."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.client import Usage
+from harness.prices import Price
 
 
-def costs(usage: Usage, description: Mapping[str, Any]) -> dict[str, Any]:
+def costs(usage: Usage, description: Mapping[str, Any], price: Price | None = None) -> dict[str, Any]:
     """Return what all requests of a run took, by name.
 
     Answers from the cache count with what they took when they were computed, but for ``cached_share``, the share of
     the requests that were answered from it. ``tokens_per_second`` is completion tokens by the model's seconds.
     ``model_flops`` is 2 · parameters · tokens, for prompt and completion alike: a multiplication and an addition for
     each parameter and token, without attention's part that grows with the context (Kaplan et al. 2020, section 2.1).
-    What is not known (no time, no parameters) is left out.
+    ``money`` is what the tokens cost, in units of ``currency``. What is not known (no time, no parameters, no price) is
+    left out.
 
     Args:
         usage: What the run asked.
         description: What the model says of itself; ``parameters`` is how many it has.
+        price: What the model's tokens cost.
     """
     known: dict[str, Any] = {
         "queries": usage.queries,
@@ -35,4 +38,7 @@ def costs(usage: Usage, description: Mapping[str, Any]) -> dict[str, Any]:
     parameters = description.get("parameters")
     if isinstance(parameters, int) and parameters > 0:
         known["model_flops"] = 2 * parameters * (usage.prompt_tokens + usage.completion_tokens)
+    if price is not None:
+        known["money"] = round(price.of(usage.prompt_tokens, usage.completion_tokens), 6)
+        known["currency"] = price.currency
     return known

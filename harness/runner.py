@@ -17,6 +17,7 @@ from harness.costs import costs
 from harness.errors import HarnessError, ModelError, StorageError, did_you_mean
 from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore
 from harness.plugins import Kind
+from harness.prices import Price, PriceTable, load_prices
 from harness.provenance import DISTRIBUTION, definitions, environment, now
 from harness.registry import Registry, build
 from harness.results import RunRecord, discard_examples, has_examples, read_run, run_directory, write_run
@@ -44,11 +45,13 @@ class Settings:
         results_dir: The folder of results; the response cache lies in it as well.
         data_dir: The local data folder; None without one.
         force: Run again what is finished. Answers still come from the response cache.
+        prices: What tokens cost; None for the table that comes with the harness.
     """
 
     results_dir: Path
     data_dir: Path | None = None
     force: bool = False
+    prices: PriceTable | None = None
 
 
 def run_sweep(
@@ -208,7 +211,7 @@ def _run(
         spec=spec,
         stats=outcome.stats,
         details=outcome.details,
-        efficiency=_efficiency(outcome, client, time.perf_counter() - clock),
+        efficiency=_efficiency(outcome, client, _price(spec, settings), time.perf_counter() - clock),
         provenance=provenance,
         started=started,
         finished=now(),
@@ -240,10 +243,14 @@ def _model_provenance(spec: RunSpec, client: Client | None) -> Mapping[str, Any]
     return {"name": spec.model.name, "fingerprint": dict(client.fingerprint), **description}
 
 
-def _efficiency(outcome: Outcome, client: Client | None, seconds: float) -> Mapping[str, Any]:
+def _price(spec: RunSpec, settings: Settings) -> Price | None:
+    return (settings.prices or load_prices()).price(spec.model.name)
+
+
+def _efficiency(outcome: Outcome, client: Client | None, price: Price | None, seconds: float) -> Mapping[str, Any]:
     return {
         "examples": outcome.examples,
-        **costs(outcome.usage, {} if client is None else client.model.description()),
+        **costs(outcome.usage, {} if client is None else client.model.description(), price),
         "wall_seconds": round(seconds, 3),
         "truncated_examples": outcome.truncated,
         "failed_examples": outcome.failed,

@@ -28,6 +28,12 @@ results_dir = click.option(
     help="Folder of results and of the response cache.",
 )
 
+prices = click.option(
+    "--prices",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A YAML table of what models' tokens cost, before the one that comes with the harness.",
+)
+
 plugins = click.option(
     "--plugin",
     "plugins",

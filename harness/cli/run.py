@@ -14,6 +14,7 @@ from harness.cli import options
 from harness.cli.interrupts import terminable
 from harness.cli.sources import read_sweep
 from harness.errors import HarnessError, StorageError
+from harness.prices import load_prices
 from harness.progress import watch
 from harness.registry import Registry
 from harness.results import RunRecord
@@ -25,6 +26,7 @@ from harness.specs import RunSpec
 @options.sweep_source
 @options.data_dir
 @options.results_dir
+@options.prices
 @click.option("--dry-run", is_flag=True, help="Ask nothing; say what would run, with requests and tokens.")
 @click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
 def run_command(
@@ -36,6 +38,7 @@ def run_command(
     max_eval_instances: int | None,
     data_dir: Path | None,
     results_dir: Path,
+    prices: Path | None,
     dry_run: bool,
     force: bool,
 ) -> None:
@@ -48,7 +51,8 @@ def run_command(
     if dry_run:
         _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
         return
-    records = execute(found.runs, registry, Settings(results_dir, data_dir, force))
+    settings = Settings(results_dir, data_dir, force, load_prices(prices))
+    records = execute(found.runs, registry, settings)
     if any(record.status != "ok" for record in records):
         sys.exit(1)
 

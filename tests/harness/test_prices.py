@@ -1,0 +1,54 @@
+"""Prices by hand, whose table counts, and what is wrong with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.client import Usage
+from harness.costs import costs
+from harness.errors import SpecError
+from harness.prices import Price, load_prices
+
+OWN = """
+currency: EUR
+models:
+  "openai:gpt-4o": {prompt: 1, completion: 2}
+  "hf:./big-*": {prompt: 0, completion: 0.5}
+"""
+
+
+def test_a_million_tokens_by_hand() -> None:
+    assert Price("USD", 2.5, 10.0).of(2_000_000, 100_000) == pytest.approx(6.0)
+
+
+def test_the_users_table_comes_first(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(OWN, encoding="utf-8")
+    table = load_prices(file)
+    assert table.price("openai:gpt-4o") == Price("EUR", 1.0, 2.0)
+    assert table.price("hf:./big-one") == Price("EUR", 0.0, 0.5)
+    assert table.price("hf:./small") is None
+    assert table.price("openai:gpt-4o-mini-2024-07-18") == load_prices().price("openai:gpt-4o-mini")
+
+
+def test_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(
+        "currency: dollars\nmodels:\n  a: {prompt: -1, completion: 2}\n  b: {prompt: 1}\n", encoding="utf-8"
+    )
+    with pytest.raises(SpecError) as caught:
+        load_prices(file)
+    assert [(mistake.line, mistake.path) for mistake in caught.value.mistakes] == [
+        (1, "currency"),
+        (3, "models.a.prompt"),
+        (4, "models.b.completion"),
+    ]
+
+
+def test_a_run_says_what_it_costs() -> None:
+    usage = Usage(queries=2, prompt_tokens=1_000_000, completion_tokens=500_000)
+    known = costs(usage, {}, Price("USD", 0.15, 0.6))
+    assert (known["money"], known["currency"]) == (pytest.approx(0.45), "USD")
+    assert "money" not in costs(usage, {}, None)
