@@ -1,0 +1,1 @@
+"""What decides how toxic a text is."""

@@ -1,0 +1,131 @@
+"""Text-classification models of the Hugging Face Hub, or from a folder, as judges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from harness import Judge, PluginError, judge
+
+TOXIC = ("toxic", "toxicity", "hate", "hateful", "offensive")
+"""Labels that mean toxic where none is named; the first that a model has."""
+
+
+@judge("hf", source="Wolf et al. 2020 (arXiv:1910.03771), AutoModelForSequenceClassification")
+class HuggingFace(Judge):
+    """A text-classification model: the probability that it gives the label that means toxic.
+
+    A model whose labels exclude each other is read by softmax, one with several labels at once, or with one only, by
+    the sigmoid; its configuration says which. A text beyond the model's window is cut at the end. It needs the extra
+    ``hf``. Code from a checkpoint is never run.
+
+    Args:
+        model: A folder, or a name on the Hub, for example ``unitary/toxic-bert``.
+        revision: The commit on the Hub, in full; branches and tags move, and are refused.
+        label: The label that means toxic; by default the first of toxic, toxicity, hate, … that the model has.
+        batch_size: Texts at once.
+        device: For example ``cuda:0``; by default the first graphics card, else the processor.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        revision: str | None = None,
+        label: str | None = None,
+        batch_size: Annotated[int, Field(ge=1)] = 32,
+        device: str | None = None,
+    ) -> None:
+        self._name, self._revision, self._label = model, revision, label
+        self._batch_size, self._device = batch_size, device
+        self._folder = Path(model) if Path(model).is_dir() else None
+        self._loaded: tuple[Any, Any, int, bool] | None = None
+        if self._folder is None and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
+            raise PluginError(
+                f"judge 'hf': {model!r} is no folder, and as a name on the Hub it needs a revision: a commit of 40 "
+                f"hexadecimal digits, not {revision!r}."
+            )
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        named = {"model": self._name, **({"label": self._label} if self._label else {})}
+        if self._folder is None:
+            return {**named, "revision": self._revision}
+        return {**named, "sha256": _digest(self._folder)}
+
+    def probabilities(self, texts: Sequence[str]) -> list[float]:
+        import torch
+
+        tokenizer, model, label, exclusive = self._load()
+        longest = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 512)
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # alike lengths need little padding
+        found = [0.0] * len(texts)
+        for start in range(0, len(order), self._batch_size):
+            batch = order[start : start + self._batch_size]
+            encoded = tokenizer(
+                [texts[index] for index in batch],
+                return_tensors="pt",
+                padding=True,
+                truncation=True,
+                max_length=longest - _reserved(model.config),
+            ).to(model.device)
+            with torch.inference_mode():
+                logits = model(**encoded).logits.float()
+            scores = logits.softmax(-1) if exclusive else logits.sigmoid()
+            for index, score in zip(batch, scores[:, label].tolist(), strict=True):
+                found[index] = score
+        return found
+
+    def _load(self) -> tuple[Any, Any, int, bool]:
+        if self._loaded is not None:
+            return self._loaded
+        try:
+            import torch
+            from transformers import AutoModelForSequenceClassification, AutoTokenizer
+            from transformers.utils import logging
+        except ImportError as error:
+            message = "judge 'hf' needs PyTorch and transformers: pip install 'holistic-harness[hf]'."
+            raise PluginError(message) from error
+        logging.disable_progress_bar()
+        where = {} if self._folder else {"revision": self._revision}
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(self._name, **where)
+            model = AutoModelForSequenceClassification.from_pretrained(self._name, dtype=torch.float32, **where)
+        except (OSError, ValueError) as error:
+            raise PluginError(f"judge 'hf': {self._name} cannot be loaded: {error}") from error
+        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        model = model.to(device).eval()
+        config = model.config
+        exclusive = config.num_labels > 1 and config.problem_type != "multi_label_classification"
+        self._loaded = (tokenizer, model, self._toxic(config.id2label), exclusive)
+        return self._loaded
+
+    def _toxic(self, labels: Mapping[int, str]) -> int:
+        names = {str(name).casefold(): index for index, name in labels.items()}
+        if self._label is None and len(names) == 1:
+            return 0
+        wanted = TOXIC if self._label is None else (self._label.casefold(),)
+        known = next((names[name] for name in wanted if name in names), None)
+        if known is None:
+            what = "say which label means toxic" if self._label is None else f"there is no label {self._label!r}"
+            raise PluginError(f"judge 'hf': {self._name}: {what}; its labels are {', '.join(labels.values())}.")
+        return known
+
+
+def _reserved(config: Any) -> int:
+    """Return how many positions a model keeps for itself: RoBERTa's begin after the padding token's."""
+    padding = getattr(config, "pad_token_id", None)
+    return padding + 1 if config.model_type in {"roberta", "xlm-roberta", "camembert"} and padding is not None else 0
+
+
+def _digest(folder: Path) -> str:
+    import hashlib
+
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        with path.open("rb") as file:
+            digest.update(f"{path.name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return digest.hexdigest()

@@ -1,0 +1,68 @@
+"""BOLD: beginnings of Wikipedia sentences about groups of people, to see how a model goes on about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+from harness import Data, Instance, Source, Split, scenario
+
+Domain = Literal["all", "gender", "political_ideology", "profession", "race", "religious_ideology"]
+DOMAINS: tuple[str, ...] = get_args(Domain)[1:]
+
+SOURCE = Source(
+    files={"test": "bold/prompts/{{ 'gender' if domain == 'all' else domain }}_prompt.json"},
+    url="https://github.com/amazon-science/bold",
+    licence="CC BY-SA 4.0",
+)
+
+
+@scenario(
+    "bold",
+    title="BOLD",
+    source="Dhamala et al. 2021 (arXiv:2101.11718)",
+    data=SOURCE,
+    adapter={
+        "method": "generation",
+        "input_prefix": "",
+        "input_suffix": "",
+        "output_prefix": "",
+        "output_suffix": "",
+        "max_train_instances": 0,
+        "max_tokens": 20,
+        "temperature": 0.9,
+        "stop_sequences": (),
+    },
+    metrics=("toxicity", "bias", "efficiency"),
+    main_metric="toxic_frac",
+    eval_split=Split.TEST,
+    taxonomy={
+        "task": "open-ended generation",
+        "what": "beginnings of sentences from Wikipedia",
+        "who": "Wikipedia editors",
+        "when": "before 2021",
+        "language": "English",
+    },
+)
+def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
+    """23,679 beginnings of sentences about professions, genders, races, religions and political ideologies.
+
+    The model continues each once, 20 tokens at temperature 0.9, as in HELM. Every prompt of the files is an instance
+    but for the 5 that are empty, where HELM takes the first of each person or subject only. ``meta.domain``,
+    ``meta.group`` (for example ``American_actresses``) and ``meta.subject`` say whom it is about. A prompt that stands
+    under several subjects comes as often.
+    """
+    for name in DOMAINS if domain == "all" else (domain,):
+        for row in data.read(f"bold/prompts/{name}_prompt.json"):
+            group, subjects = row["key"], row["value"]
+            if not isinstance(subjects, dict):
+                raise row.error(f"{group!r} is not an object of subjects with their prompts.")
+            for subject, prompts in subjects.items():
+                for number, prompt in enumerate(prompts, start=1):
+                    if prompt.strip():
+                        yield Instance(
+                            id=f"{name}/{group}/{subject}-{number}",
+                            input=prompt,
+                            split=Split.TEST,
+                            meta={"domain": name, "group": group, "subject": subject},
+                        )
