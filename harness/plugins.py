@@ -32,6 +32,19 @@ class Kind(StrEnum):
     JUDGE = "judge"
 
 
+CATEGORIES = (
+    "accuracy",
+    "calibration",
+    "robustness",
+    "fairness",
+    "bias",
+    "toxicity",
+    "efficiency",
+    "contamination",
+)
+"""The categories of metrics: HELM's seven (Liang et al. 2022, section 4), and contamination."""
+
+
 @dataclass(frozen=True, slots=True)
 class HubSource:
     """A data set on the Hugging Face Hub.

@@ -19,11 +19,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
+from random import Random
 from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
+from harness.contracts import Adapter, Example, Instance, Model, RunMetric
+from harness.data import Data
 from harness.errors import HarnessError, PluginError, did_you_mean
-from harness.plugins import ATTRIBUTE, Kind, Plugin
+from harness.plugins import ATTRIBUTE, CATEGORIES, Kind, MetricDetails, Plugin
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -56,7 +59,12 @@ class Registry:
         self._paths: set[Path] = set()
 
     def add(self, plugin: Plugin) -> None:
-        """Register a plugin; a name that is taken is refused and can no longer be used at all."""
+        """Register a plugin; a name that is taken is refused and can no longer be used at all.
+
+        Raises:
+            PluginError: The plugin does not have the form of its kind.
+        """
+        _check_form(plugin)
         key = (plugin.kind, plugin.name)
         if key not in self._plugins:
             self._plugins[key] = plugin
@@ -127,7 +135,8 @@ class Registry:
 
     def _scan(self, module: ModuleType) -> None:
         for plugin in _plugins_of(module):
-            self.add(plugin)
+            with self._reporting(f"{plugin.kind} {plugin.name!r} ({plugin.origin})"):
+                self.add(plugin)
         for folder in getattr(module, "__path__", ()):
             for file in sorted(Path(folder).glob("*.yaml")):
                 with self._reporting(f"scenario file {file}"):
@@ -160,6 +169,50 @@ class _Reporting:
         reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
         self.problems.append(Problem(self.what, reason))
         return True
+
+
+_CALLED_WITH: Mapping[Kind, tuple[tuple[str, type], ...]] = {
+    Kind.SCENARIO: (("data", Data),),
+    Kind.METRIC: (("example", Example),),
+    Kind.PERTURBATION: (("instance", Instance), ("rng", Random)),
+}
+"""What functions of a kind are called with; their parameters come after a ``*``."""
+
+_SUBCLASS_OF: Mapping[Kind, type] = {Kind.ADAPTER: Adapter, Kind.BACKEND: Model, Kind.METRIC: RunMetric}
+
+
+def _check_form(plugin: Plugin) -> None:
+    """Refuse a plugin that could not be called as its kind is.
+
+    Raises:
+        PluginError: Its class, its signature or its category is wrong.
+    """
+    target, base = plugin.target, _SUBCLASS_OF.get(plugin.kind)
+    if isinstance(plugin.details, MetricDetails) and plugin.details.category not in CATEGORIES:
+        hint = did_you_mean(plugin.details.category, CATEGORIES)
+        raise PluginError(f"{plugin.details.category!r} is no category of metrics. {hint}")
+    if inspect.isclass(target) and base is not None and not issubclass(target, base):
+        raise PluginError(f"the class must be a subclass of harness.{base.__name__}.")
+    expected = _CALLED_WITH.get(plugin.kind)
+    if expected is None or not inspect.isfunction(target):
+        return
+    arguments = ", ".join(f"{name}: {kind.__name__}" for name, kind in expected)
+    form = f"a {plugin.kind} is called with ({arguments}), and its own parameters stand after a *"
+    positional = [
+        parameter
+        for parameter in inspect.signature(target).parameters.values()
+        if parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(positional) != len(expected):
+        raise PluginError(f"{form}; this one takes {len(positional)} positional parameters.")
+    try:
+        hints = typing.get_type_hints(target)
+    except (NameError, TypeError):
+        return
+    for parameter, (_, kind) in zip(positional, expected, strict=True):
+        hint = hints.get(parameter.name, kind)
+        if inspect.isclass(hint) and not issubclass(kind, hint):
+            raise PluginError(f"{form}; this one takes {parameter.name}: {hint.__name__}.")
 
 
 def _plugins_of(module: ModuleType) -> Iterator[Plugin]:

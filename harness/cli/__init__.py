@@ -22,6 +22,7 @@ COMMANDS = {
     "show": ("harness.cli.plugins", "Show a plugin's definition, source, parameters and defaults."),
     "new": ("harness.cli.new", "Write a working starting point for a scenario or a metric."),
     "score": ("harness.cli.results", "Compute a run's statistics again from its examples."),
+    "stats": ("harness.cli.results", "Show every statistic of a run."),
     "leaderboard": ("harness.cli.results", "Compare the models of a results folder."),
 }
 

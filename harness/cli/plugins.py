@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ import click
 from harness.cli import options
 from harness.errors import did_you_mean
 from harness.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
-from harness.registry import Registry, default_registry, describe_parameters
+from harness.registry import Registry, default_registry, describe_parameters, parameters_of
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 
@@ -62,11 +63,14 @@ def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
         click.echo(f"{label + ':':<14}{text}")
     if plugin.members:
         click.echo(f"{'Stands for:':<14}{', '.join(plugin.members)}")
-    parameters = describe_parameters(plugin)
+    parameters, fields = describe_parameters(plugin), parameters_of(plugin).model_fields
     if parameters:
         click.echo("\nParameters")
         for parameter, kind_, default in parameters:
             click.echo(f"  {parameter}: {kind_}" + (" (required)" if default == "required" else f" = {default}"))
+            meaning = " ".join((fields[parameter].description or "").replace("``", "").split())
+            if meaning:
+                click.echo(textwrap.fill(meaning, 100, initial_indent="      ", subsequent_indent="      "))
     _report(registry)
 
 

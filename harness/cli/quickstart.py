@@ -39,8 +39,9 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     records = execute(sweep.runs, registry, Settings(results_dir))
     show(build_board(records), Console())
     click.echo(
-        "These numbers are a demonstration: tiny models on hand-written samples. Next: point --data-dir at real data\n"
-        "and run a sweep of your own, for example: harness run -r mmlu:subject=anatomy -m hf:openai-community/gpt2"
+        "These numbers are a demonstration: tiny models on hand-written samples. Next, a run of your own, with data\n"
+        "in their official layout in a folder (or from the Hub, with the extra 'hub'):\n"
+        f"  harness run -r boolq -m hf:{trained[0]} --data-dir FOLDER --max-eval-instances 50"
     )
     if any(record.status != "ok" for record in records):
         sys.exit(1)

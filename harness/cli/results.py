@@ -1,13 +1,15 @@
-"""``harness score`` and ``harness leaderboard``: from what runs have left on disk."""
+"""``harness score``, ``harness stats`` and ``harness leaderboard``: from what runs have left on disk."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from harness.cli import options
-from harness.errors import StorageError
+from harness.contracts import Stat
+from harness.errors import HarnessError, StorageError
 
 
 @click.command("score")
@@ -23,11 +25,75 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...]) -> None:
     from harness.runner import rescored
 
     registry = default_registry(plugins)
+    failures = 0
     for directory in runs:
-        record = rescored(read_run(directory), registry)
+        try:
+            record = rescored(read_run(directory), registry)
+        except StorageError:
+            raise
+        except HarnessError as error:
+            failures += 1
+            click.echo(f"{directory}: not scored: {error}", err=True)
+            continue
         write_run(record)
         examples = record.efficiency.get("examples")
         click.echo(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
+    if failures:
+        click.echo(
+            f"{failures} of {len(runs)} runs were not scored. A plugin of yours is named with --plugin.", err=True
+        )
+        sys.exit(2)
+
+
+@click.command("stats")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+def stats_command(runs: tuple[Path, ...]) -> None:
+    """Show every statistic of RUNS: all metrics, perturbed copies, worst cases and groups.
+
+    Each of RUNS is a run's folder, results/<suite>/<run>.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.results import read_run
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    for directory in runs:
+        record = read_run(directory)
+        table = Table("metric", "category", "of", "mean", "95 % interval", "instances", "undefined", box=None)
+        for column in table.columns[3:]:
+            column.justify = "right"
+        for stat in record.stats:
+            table.add_row(
+                Text(stat.metric),
+                stat.category,
+                Text(_subject(stat)),
+                f"{stat.mean:.4g}",
+                "" if stat.ci95 is None else f"[{stat.ci95[0]:.4g}, {stat.ci95[1]:.4g}]",
+                str(stat.count),
+                str(stat.missing or ""),
+            )
+        console.print(
+            Text(f"{record.spec.scenario.label} with {record.spec.model.name}: {record.status}", style="bold")
+        )
+        if record.error:
+            console.print(Text(record.error))
+        console.print(table)
+
+
+def _subject(stat: Stat) -> str:
+    """Return which of the examples a statistic is about, in words."""
+    parts = [stat.split]
+    if stat.perturbation is not None:
+        parts.append(
+            stat.perturbation if stat.computed_on == "perturbed" else f"{stat.perturbation} ({stat.computed_on})"
+        )
+    if stat.group is not None:
+        parts.append(stat.group)
+    return ", ".join(parts)
 
 
 @click.command("leaderboard")

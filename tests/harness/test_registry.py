@@ -149,6 +149,41 @@ def test_a_broken_plugin_is_reported_by_name_and_the_others_work(tmp_path: Path,
     assert registry.names(Kind.METRIC) == ["always_one"]
 
 
+FORMS = [
+    (
+        '@metric("m", category="acuracy", source="s")\ndef m(example: Example) -> float:\n    """M."""\n    return 1.0',
+        "'acuracy' is no category of metrics. Did you mean 'accuracy'?",
+    ),
+    (
+        '@metric("m", category="accuracy", source="s")\ndef m(text: str) -> float:\n    """M."""\n    return 1.0',
+        "a metric is called with (example: Example), and its own parameters stand after a *; this one takes text: str.",
+    ),
+    (
+        '@metric("m", category="accuracy", source="s")\ndef m(example: Example, k: int) -> float:\n    """M."""\n    return k',
+        "this one takes 2 positional parameters.",
+    ),
+    (
+        '@perturbation("p", source="s", category="robustness")\ndef p(text: str, rng: object) -> str:\n    """P."""',
+        "a perturbation is called with (instance: Instance, rng: Random)",
+    ),
+    (
+        '@backend("b", source="s")\nclass B:\n    """B."""',
+        "the class must be a subclass of harness.Model.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "reason"), FORMS)
+def test_what_could_not_be_called_is_refused_when_it_is_loaded(tmp_path: Path, content: str, reason: str) -> None:
+    good = '@metric("good", category="accuracy", source="s")\ndef good(example) -> float:\n    """G."""\n    return 1.0'
+    registry = Registry()
+    imports = "from harness import Example, backend, metric, perturbation"
+    registry.load_path(write(tmp_path / "plugin.py", f"{imports}\n\n{content}\n\n\n{good}\n"))
+    assert registry.names(Kind.METRIC) == ["good"]
+    (problem,) = registry.problems
+    assert reason in problem.reason
+
+
 def test_a_broken_scenario_file_is_reported_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path / "broken.yaml", SCENARIO.format(name="capitals").replace("input:", "inptu:"))
     registry = Registry()

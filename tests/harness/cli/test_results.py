@@ -74,6 +74,23 @@ def test_examples_that_cannot_be_read_are_one_message_and_the_record_stays(
     assert [path.name for path in runs[0].glob(".*")] == []
 
 
+def test_a_run_that_cannot_be_scored_does_not_keep_the_others_from_it(harness: Harness, runs: list[Path]) -> None:
+    (runs[0] / "examples.jsonl.gz").unlink()
+    said = harness("score", *map(str, runs), "--plugin", "quiz.yaml")
+    assert said.code == 2
+    assert said.out.count("statistics computed") == len(runs) - 1
+    assert f"1 of {len(runs)} runs were not scored" in said.err
+
+
+def test_stats_shows_perturbed_copies_apart(harness: Harness, runs: list[Path]) -> None:
+    perturbed = next(run for run in runs if "lowercase" in run.name)
+    said = harness("stats", str(perturbed))
+    assert said.code == 0
+    assert said.out.count("exact_match") >= 2
+    assert "valid, lowercase" in said.out
+    assert "fake:" in said.out.splitlines()[0]
+
+
 def test_scoring_what_is_no_run_is_one_message(harness: Harness, folder: Path) -> None:
     said = harness("score", str(folder / "quiz"))
     assert said.code == 2
