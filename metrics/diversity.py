@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import Example, GenerateRequest, MetricError, metric
 
-_SOURCE = "Liang et al. 2022, section 5.8 (disinformation); HELM, disinformation_metrics.py"
+_SOURCE = "Liang et al. 2022 (disinformation); HELM, disinformation_metrics.py"
 
 
 @metric("self_bleu", category="accuracy", higher_is_better=None, source=f"Zhu et al. 2018 (Texygen); {_SOURCE}")

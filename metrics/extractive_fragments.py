@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness import Example, metric
 
-_SOURCE = "Grusky et al. 2018 (Newsroom), section 4"
+_SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -37,7 +37,7 @@ def extractiveness(example: Example) -> dict[str, float] | None:
 
 
 def extractive_fragments(article: Sequence[str], summary: Sequence[str]) -> list[int]:
-    """Return the lengths of the summary's extractive fragments, in its order (Grusky et al. 2018, figure 2).
+    """Return the lengths of the summary's extractive fragments, in its order (Grusky et al. 2018).
 
     Of the places in the article where a summary's rest begins alike, the longest match is taken, and the search goes
     on after it.

@@ -10,7 +10,7 @@ from metrics.encoders import load_encoder
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
 
 
-@metric("faithfulness", category="accuracy", source="Laban et al. 2022 (SummaC), section 3.2 (zero-shot)")
+@metric("faithfulness", category="accuracy", source="Laban et al. 2022 (SummaC, zero-shot)")
 def faithfulness(example: Example, *, model: str, revision: str | None = None) -> float | None:
     """SummaC-ZS: how well each sentence of the summary follows from some sentence of the text, on average.
 

@@ -6,7 +6,7 @@ from harness import Example, metric
 from metrics.math_notation import boxed_answer, canonical
 from metrics.references import Score, best_over_references
 
-_SOURCE = "Hendrycks et al. 2021 (MATH), section 3 and math_equivalence.py"
+_SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 
 @metric("math_equiv", category="accuracy", source=_SOURCE)

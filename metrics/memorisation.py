@@ -12,7 +12,7 @@ from metrics.edit_distance import edit_distance as distance_of
 
 Words = list[str]
 
-_SOURCE = "Liang et al. 2022, section 5.7 (copyright); HELM, copyright_metrics.py"
+_SOURCE = "Liang et al. 2022 (memorisation and copyright); HELM, copyright_metrics.py"
 
 
 @metric("longest_common_prefix_length", category="accuracy", higher_is_better=False, source=_SOURCE)
@@ -44,7 +44,10 @@ def edit_distance(example: Example) -> float | None:
 
 
 @metric(
-    "edit_similarity", category="accuracy", higher_is_better=False, source=f"Lee et al. 2021, section 4.2; {_SOURCE}"
+    "edit_similarity",
+    category="accuracy",
+    higher_is_better=False,
+    source=f"Lee et al. 2021 (arXiv:2107.06499); {_SOURCE}",
 )
 def edit_similarity(example: Example) -> float | None:
     """1 − edit distance / words of the longer text, the largest of any completion.

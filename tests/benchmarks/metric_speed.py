@@ -17,7 +17,18 @@ from harness.registry import default_registry
 from harness.scoring import Scorer
 from harness.specs import Component
 
-TARGETS = {"exact_match": 5, "f1_score": 5, "rouge_1": 120, "rouge_2": 120, "rouge_l": 120, "bleu_4": None}
+TARGETS = {
+    "exact_match": 5,
+    "f1_score": 5,
+    "rouge_1": 120,
+    "rouge_2": 120,
+    "rouge_l": 120,
+    "bleu_4": None,
+    "f1_set_match": None,
+    "math_equiv": None,
+    "chain_of_thought_number": None,
+    "edit_similarity": None,
+}
 
 
 def examples(count: int) -> list[Example]:
@@ -42,7 +53,7 @@ def main() -> None:
             scorer.add(example)
         scorer.stats()
         seconds = time.process_time() - started
-        print(f"{name:<12} {seconds:7.2f} s for {count:,} examples" + (f" (target {target} s)" if target else ""))
+        print(f"{name:<24} {seconds:7.2f} s for {count:,} examples" + (f" (target {target} s)" if target else ""))
 
 
 if __name__ == "__main__":
