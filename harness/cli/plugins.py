@@ -9,7 +9,7 @@ import click
 
 from harness.cli import options
 from harness.errors import did_you_mean
-from harness.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
+from harness.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.registry import Registry, default_registry, describe_parameters, parameters_of
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
@@ -79,13 +79,15 @@ def _line(plugin: Plugin) -> str:
         return f"= {', '.join(plugin.members)}"
     if isinstance(plugin.details, ScenarioDetails):
         return f"{plugin.details.title}. {plugin.summary}"
-    if isinstance(plugin.details, MetricDetails):
+    if isinstance(plugin.details, MetricDetails | PerturbationDetails):
         return f"[{plugin.details.category}] {plugin.summary}"
     return plugin.summary
 
 
 def _details(plugin: Plugin) -> list[tuple[str, str]]:
     details = plugin.details
+    if isinstance(details, PerturbationDetails):
+        return [("Category", details.category)]
     if isinstance(details, MetricDetails):
         better = {True: "higher", False: "lower", None: "neither way"}[details.higher_is_better]
         return [("Category", details.category), ("Better", better)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import Instance, Reference
+from harness import Instance, Reference, perturbation
 from harness.plugins import Kind, PerturbationDetails
 from harness.registry import Registry
 from scenarios.perturbations.contractions import contraction, expansion
@@ -128,3 +128,9 @@ def test_categories(registry: Registry) -> None:
             found[name] = details.category
     expected = {**dict.fromkeys([*ROBUSTNESS, "synonym"], "robustness"), **dict.fromkeys(FAIRNESS, "fairness")}
     assert found == expected
+
+
+def test_there_is_no_other_category() -> None:
+    category: Any = "bias"
+    with pytest.raises(ValueError, match="category is robustness or fairness, not 'bias'"):
+        perturbation("new", category=category, source="none")

@@ -82,3 +82,24 @@ def test_a_set_beside_its_members_is_one(tmp_path: Path, registry: Registry) -> 
 def test_two_grades_in_one_run_are_a_mistake(tmp_path: Path, registry: Registry) -> None:
     with pytest.raises(SpecError, match=r"stands twice with different arguments: typos:prob=0.5 and typos:prob=0.1"):
         members(tmp_path, registry, "typo_easy", "typo_hard")
+
+
+def test_mistakes_in_the_members_of_a_set(tmp_path: Path) -> None:
+    plugins = tmp_path / "sets.py"
+    plugins.write_text(
+        "from harness import perturbation_set\n"
+        "one = perturbation_set('one', ['typos:prob=2'], doc='One.', source='none')\n"
+        "two = perturbation_set('two', ['typos:prob'], doc='Two.', source='none')\n"
+        "three = perturbation_set('three', ['tpyos:prob=1'], doc='Three.', source='none')\n"
+        "four = perturbation_set('four', ['lower:prob=1'], doc='Four.', source='none')\n"
+    )
+    registry = Registry()
+    registry.load_entry_points()
+    registry.load_path(plugins)
+    with pytest.raises(SpecError) as caught:
+        members(tmp_path, registry, "one", "two", "three", "four")
+    one, two, three, four = map(str, caught.value.mistakes)
+    assert "(so says perturbation set 'one')" in one
+    assert "'prob' in 'typos:prob' is not of the form key=value" in two
+    assert "Did you mean 'typos'?" in three
+    assert "set 'lower' takes no parameters, not 'prob'" in four
