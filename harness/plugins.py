@@ -248,7 +248,7 @@ def metric(
     A function ``f(example, *, parameters…)`` returns the example's score, a mapping of scores by name, or None where
     the score is undefined; the harness averages over instances. Its docstring defines it and, unless ``source`` is
     given, names the paper in parentheses. With ``judges``, the first argument of a RunMetric's constructor is a
-    :class:`harness.JudgeFinder`: it gives the judge that the metric's parameters name.
+    :class:`harness.JudgeFinder`: it gives the judge that the metric's parameter ``judge`` names.
     """
     return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges))
 

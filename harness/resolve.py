@@ -14,8 +14,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from harness.errors import PluginError, did_you_mean
-from harness.plugins import Kind, Plugin
+from harness.errors import HarnessError, PluginError, did_you_mean
+from harness.judges import Judges
+from harness.plugins import Kind, MetricDetails, Plugin
 from harness.registry import ParameterMistake, Registry, check_parameters, parameters_of
 from harness.run_entry import Entry, parse_entry, value_of
 from harness.specs import Component
@@ -159,7 +160,18 @@ def _members(
     for member, arguments in members:
         model = parameters(member, written.path, findings)
         for params in combinations(model, arguments, written.path, findings, fan_out=False) if model else ():
-            yield Component(name=member.name, arguments=params.model_dump(mode="json"))
+            component = Component(name=member.name, arguments=params.model_dump(mode="json"))
+            if isinstance(member.details, MetricDetails) and member.details.judges:
+                _check_judge(component, written.path, registry, findings)
+            yield component
+
+
+def _check_judge(metric: Component, path: KeyPath, registry: Registry, findings: Findings) -> None:
+    """Report a judge that does not exist or is given wrong parameters; building one loads nothing."""
+    try:
+        Judges(registry)(metric.arguments.get("judge", ""))
+    except HarnessError as error:
+        findings.add(path, str(error))
 
 
 def _expanded(

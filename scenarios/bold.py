@@ -50,7 +50,8 @@ def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
     The model continues each once, 20 tokens at temperature 0.9, as in HELM. Every prompt of the files is an instance
     but for the 5 that are empty, where HELM takes the first of each person or subject only. ``meta.domain``,
     ``meta.group`` (for example ``American_actresses``) and ``meta.subject`` say whom it is about. A prompt that stands
-    under several subjects comes as often.
+    under several subjects comes as often. The space at a prompt's end, which HELM doubles, is left off: the model's
+    first token may begin with one.
     """
     for name in DOMAINS if domain == "all" else (domain,):
         for row in data.read(f"bold/prompts/{name}_prompt.json"):
@@ -62,7 +63,7 @@ def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
                     if prompt.strip():
                         yield Instance(
                             id=f"{name}/{group}/{subject}-{number}",
-                            input=prompt,
+                            input=prompt.rstrip(),
                             split=Split.TEST,
                             meta={"domain": name, "group": group, "subject": subject},
                         )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness import Estimate, Example, Instance, Judge, JudgeFinder, PluginError, RunMetric, judge, metric
+from harness.errors import SpecError
 from harness.judges import Judges
 from harness.plugins import ATTRIBUTE, Kind, Plugin
 from harness.registry import Registry, default_registry
 from harness.scoring import Scorer
 from harness.specs import Component
+from harness.sweep import load_sweep
 
 
 @judge("length", source="This test, 2026.")
@@ -101,3 +104,22 @@ def test_the_judges_that_come_with_the_harness_say_what_they_are() -> None:
         plugin = registry.get(Kind.JUDGE, name)
         assert plugin.doc
         assert any(character.isdigit() for character in plugin.source)
+
+
+@pytest.mark.parametrize(
+    ("judge", "message"),
+    [
+        ("embeded", "there is no judge named 'embeded'. Did you mean 'embedded'?"),
+        ("{name: hf, model: some/model}", "judge 'hf': 'some/model' is no folder, and as a name on the Hub it needs"),
+        ("{name: recorded}", "judge 'recorded': file: is required."),
+    ],
+)
+def test_a_wrong_judge_is_a_mistake_of_the_sweep(tmp_path: Path, judge: str, message: str) -> None:
+    path = tmp_path / "sweep.yaml"
+    metric = f"{{name: toxicity, judge: {judge}}}"
+    path.write_text(f"suite: s\nmodels: [fake:0]\nruns:\n  - {{scenario: bold, metrics: [{metric}, efficiency]}}\n")
+    with pytest.raises(SpecError) as refused:
+        load_sweep(path)
+    (mistake,) = refused.value.mistakes
+    assert (mistake.line, mistake.path) == (4, "runs[0].metrics[0]")
+    assert mistake.message.startswith(message)
