@@ -6,6 +6,7 @@ where the answer belongs.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,13 +111,13 @@ class PromptFitter:
         if self._surely_fits(question, len(self._ids), budget):
             return len(self._ids)
         own = self._count(self._writer.write_alone(question)) - self._empty
-        for examples in range(len(self._ids), -1, -1):
-            if self._adds_up:
-                spare = budget - self._head(examples) - own
-                if spare >= SLACK:
-                    return examples
-                if spare < -SLACK:
-                    continue
+        most = len(self._ids)
+        if self._adds_up:
+            # A prompt grows with every example: halving finds the most that could fit, however many there are.
+            most = bisect_right(range(most + 1), budget - own + SLACK, key=self._head) - 1
+        for examples in range(most, -1, -1):
+            if self._adds_up and budget - self._head(examples) - own >= SLACK:
+                return examples
             if self._count(self._writer.write(question, examples)) <= budget:
                 return examples
         return -1

@@ -94,6 +94,13 @@ def test_short_prompts_are_told_by_their_bytes(characters: Any) -> None:
     assert len(tokenization.counted) == 1
 
 
+def test_of_many_examples_few_prompts_are_counted(characters: Any) -> None:
+    tokenization = characters(window=1 + len("Q:owl;A:") + 3 * SHOT_LENGTH + 5)
+    fitted = fitter(tokenization, shots=1000).fit([question("owl")], instance="one")
+    assert len(fitted.train_instances) == 3
+    assert len(tokenization.counted) < 30
+
+
 def test_examples_that_never_fit_are_not_counted_again(characters: Any) -> None:
     tokenization = characters(window=2 * SHOT_LENGTH)
     fit = fitter(tokenization).fit
