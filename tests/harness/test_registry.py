@@ -159,7 +159,7 @@ FORMS = [
         "a metric is called with (example: Example), and its own parameters stand after a *; this one takes text: str.",
     ),
     (
-        '@metric("m", category="accuracy", source="s")\ndef m(example: Example, k: int) -> float:\n    """M."""\n    return k',
+        '@metric("m", category="accuracy", source="s")\ndef m(example: Example, k: int) -> float:\n    """M."""',
         "this one takes 2 positional parameters.",
     ),
     (
