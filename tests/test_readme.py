@@ -80,3 +80,15 @@ def test_the_model_works(tmp_path: Path) -> None:
     assert "1 of 1 runs ok" in harness(
         tmp_path, "run", "-r", "sample_generation", "-m", "echo:2", "--plugin", "echo.py"
     )
+
+
+def test_the_perturbation_and_the_adapter_work(tmp_path: Path) -> None:
+    (tmp_path / "shout.py").write_text(block("python", '@perturbation("shout"'))
+    (tmp_path / "plain.py").write_text(block("python", '@adapter("plain_question"'))
+    (tmp_path / "sweep.yaml").write_text(
+        "suite: s\nmodels: [fake:0]\nplugins: [shout.py, plain.py]\n"
+        "runs: [{scenario: sample_generation, adapter: plain_question, perturbations: [shout]}]\n"
+    )
+    assert "1 of 1 runs ok" in harness(tmp_path, "run", "sweep.yaml")
+    (run,) = (tmp_path / "results" / "s").iterdir()
+    assert "shout" in harness(tmp_path, "stats", str(run))
