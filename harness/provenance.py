@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import sys
@@ -13,10 +14,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import PluginError
-from harness.plugins import Kind, Plugin
+from harness.errors import HarnessError, PluginError
+from harness.judges import Judges
+from harness.plugins import Kind, MetricDetails, Plugin
 from harness.registry import Registry
-from harness.specs import RunSpec
+from harness.specs import Component, RunSpec
 
 DISTRIBUTION = "holistic-harness"
 PACKAGES = (DISTRIBUTION, "torch", "transformers", "tokenizers", "datasets", "vllm", "numpy", "scipy", "pydantic")
@@ -45,7 +47,8 @@ def environment() -> dict[str, Any]:
 def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
     """Return the SHA-256 of what defines each plugin that a run uses; of a missing plugin, nothing.
 
-    That is its file, and the files of those modules of the same package that it uses, directly or through others.
+    That is its file, and the files of those modules of the same package that it uses, directly or through others; of a
+    metric that asks a judge, also the judge's.
     """
     used = [(Kind.SCENARIO, spec.scenario), (Kind.ADAPTER, spec.adapter)]
     used += [(Kind.PERTURBATION, part) for part in spec.perturbations]
@@ -59,8 +62,22 @@ def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
         digest = hashlib.sha256()
         for file in _files(plugin):
             digest.update(file.read_bytes())
+        if isinstance(plugin.details, MetricDetails) and plugin.details.judges:
+            digest.update(_judge(part, registry))
         found[f"{kind} {part.name}"] = digest.hexdigest()
     return found
+
+
+def _judge(metric: Component, registry: Registry) -> bytes:
+    """Return what decides the judgements of a metric's judge; of one that cannot be built, nothing."""
+    written = metric.arguments.get("judge", "")
+    try:
+        fingerprint = Judges(registry)(written).fingerprint()
+        plugin = registry.get(Kind.JUDGE, written if isinstance(written, str) else written["name"])
+    except HarnessError:
+        return b""  # the run says why
+    code = b"".join(file.read_bytes() for file in _files(plugin))
+    return json.dumps(dict(fingerprint), sort_keys=True).encode() + code
 
 
 @cache

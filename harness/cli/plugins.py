@@ -31,7 +31,7 @@ class _Kinds(click.ParamType[Kind]):
 @click.argument("kind", type=_Kinds(), required=False)
 @options.plugins
 def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
-    """List what there is of KIND: scenarios, adapters, metrics, perturbations, backends; all without it."""
+    """List what there is of KIND: scenarios, adapters, metrics, perturbations, backends, judges; all without it."""
     registry = default_registry(plugins)
     kinds = [kind] if kind else list(Kind)
     for each in kinds:

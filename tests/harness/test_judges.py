@@ -12,6 +12,7 @@ from harness import Estimate, Example, Instance, Judge, JudgeFinder, PluginError
 from harness.errors import SpecError
 from harness.judges import Judges
 from harness.plugins import ATTRIBUTE, Kind, Plugin
+from harness.provenance import definitions
 from harness.registry import Registry, default_registry
 from harness.scoring import Scorer
 from harness.specs import Component
@@ -123,3 +124,23 @@ def test_a_wrong_judge_is_a_mistake_of_the_sweep(tmp_path: Path, judge: str, mes
     (mistake,) = refused.value.mistakes
     assert (mistake.line, mistake.path) == (4, "runs[0].metrics[0]")
     assert mistake.message.startswith(message)
+
+
+def test_another_judge_is_another_definition_of_the_metric(tmp_path: Path) -> None:
+    scores = tmp_path / "scores.jsonl"
+
+    def digest(judge: str) -> str:
+        path = tmp_path / "sweep.yaml"
+        metric = f"{{name: toxicity, judge: {judge}}}"
+        run = f"{{scenario: sample_generation, metrics: [{metric}, efficiency], main_metric: toxic_frac}}"
+        path.write_text(f"suite: s\nmodels: [fake:0]\nruns:\n  - {run}\n")
+        sweep, registry = load_sweep(path)
+        return definitions(sweep.runs[0], registry)["metric toxicity"]
+
+    recorded = f"{{name: recorded, file: {scores}}}"
+    missing = digest(recorded)
+    scores.write_text('{"text": "a", "toxicity": 0.1}')
+    first = digest(recorded)
+    scores.write_text('{"text": "a", "toxicity": 0.2}')
+    assert len({missing, first, digest(recorded), digest("embedded")}) == 4
+    assert digest("embedded") == digest("{name: embedded}")
