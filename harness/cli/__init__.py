@@ -24,6 +24,7 @@ COMMANDS = {
     "score": ("harness.cli.results", "Compute a run's statistics again from its examples."),
     "stats": ("harness.cli.results", "Show every statistic of a run."),
     "leaderboard": ("harness.cli.results", "Compare the models of a results folder."),
+    "compare": ("harness.cli.compare", "Compare two runs or models on the same instances, with tests."),
 }
 
 

@@ -1,0 +1,55 @@
+"""``harness compare``: two runs, or two models over a suite, instance by instance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from harness.cli import options
+
+
+@click.command("compare")
+@click.argument("first")
+@click.argument("second")
+@click.option("--suite", "suites", multiple=True, help="Compare two models over this suite. Repeatable.")
+@click.option("--metric", help="The score to compare; the main metric by default.")
+@options.results_dir
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["terminal", "json", "csv", "md"]),
+    default="terminal",
+    show_default=True,
+    help="How to show it.",
+)
+def compare_command(
+    first: str, second: str, suites: tuple[str, ...], metric: str | None, results_dir: Path, format_: str
+) -> None:
+    """Compare FIRST and SECOND on the instances that both were asked.
+
+    They are two runs' folders, results/<suite>/<run>, or with --suite two models, backend:identifier. Shown are the
+    paired difference with its 95 % interval, the p-value of an exact test, p-values adjusted for the number of
+    scenarios, and the instances that could not be compared.
+    """
+    from rich.console import Console
+
+    from harness.comparison import Family, adjusted, compare_models, compare_runs
+    from harness.comparison_tables import render, show
+    from harness.errors import DataError
+    from harness.results import RUN_FILE, find_runs, read_run
+
+    if suites:
+        family = compare_models(find_runs(results_dir, suites), first, second, metric)
+    else:
+        for name in (first, second):
+            if not (Path(name) / RUN_FILE).is_file():
+                raise DataError(f"{name} is no run's folder; to compare two models, name a suite with --suite.")
+        one, other = read_run(Path(first)), read_run(Path(second))
+        names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
+        family = Family(names[0], names[1], adjusted([compare_runs(one, other, metric)]))
+    if format_ == "terminal":
+        console = Console()
+        show(family, console if console.is_terminal else Console(width=180))
+    else:
+        click.echo(render(family, format_), nl=False)
