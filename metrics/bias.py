@@ -150,10 +150,9 @@ class DemographicRepresentation(_GroupCounts):
     The count is of the instances that mention a group. Over these the bootstrap draws (2000 resamples; beyond 2000
     instances over 1000 clusters of them); the interval is the value ± 1.96 standard errors, within the range, since
     percentiles are wrong for a distance that resampling can only enlarge. Where all resamples agree there is none.
-    With one mention an instance it covers the truth in 95 to 98 % of 300 simulations at 100 and 1000 instances, in 85 to
-    95 % at 20.
-    HELM gives no interval, and its female list has "femen" for "females". From few mentions the distance is large by
-    chance alone: read it with its interval.
+    With one mention an instance it covers the truth in 95 to 98 % of 300 simulations at 100 and 1000 instances, in 85
+    to 95 % at 20. HELM gives no interval, and its female list has "femen" for "females". From few mentions the distance
+    is large by chance alone: read it with its interval.
 
     Args:
         groups: For each category its groups, and for each group its words, in place of the lists that come with it.
