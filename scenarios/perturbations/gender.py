@@ -27,7 +27,13 @@ PRONOUNS = (
     ("themselves", "herself", "himself"),
 )
 _DETERMINER = 2  # "her" and "his" before a noun
-_NEXT_WORD = re.compile(r"[ \t]+(\w+)")
+_NEXT_WORD = re.compile(r"""(?:[/-]|[ \t]+["'“‘]?)(\w+)""")
+# What follows "his" where no noun does; far more often than "her" it stands before one: "his past", "his very best".
+_AFTER_HIS = frozenset((
+    "is", "was", "are", "were", "isn", "wasn", "has", "had", "would", "can", "could", "to", "in", "on", "at", "by",
+    "for", "from", "with", "as", "than", "that", "which", "who", "when", "while", "because", "but", "if", "though",
+    "although", "too", "also", "alone", "now", "anyway", "i", "he", "she", "it", "we", "you", "they",
+))  # fmt: skip
 
 
 @cache
@@ -80,8 +86,9 @@ def gender(
     Chance decides once for all occurrences of a word in the instance, so that a reference still fits its passage.
     ``mode`` says which words: ``pronouns`` ("he", "his"), ``terms`` ("father", "waitress"), or ``all``. With
     ``bidirectional`` words of the target gender become words of the source gender at the same time. Case is kept.
-    "Her" and "his" are taken to stand before a noun where a word follows that is no function word: "saw her" becomes
-    "saw him", "her car" "his car"; and "the car is his" "the car is hers". Verbs stay ("they is").
+    "Her" and "his" are taken to stand before a noun where a word follows, unless it is one that shows that no noun
+    does, most function words after "her" and few after "his": "saw her" becomes "saw him", "her car" "his car"; and
+    "the car is his" "the car is hers". Verbs stay ("they is").
 
     Where two references that differ would become the same, the instance stays as it is.
 
@@ -113,4 +120,6 @@ def gender(
 
 def _before_noun(found: Found) -> bool:
     following = _NEXT_WORD.match(found.text, found.end)
-    return following is not None and following.group(1).lower() not in _function_words()
+    if following is None:
+        return False
+    return following.group(1).lower() not in (_AFTER_HIS if found.words.lower() == "his" else _function_words())

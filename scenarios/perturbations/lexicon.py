@@ -50,8 +50,8 @@ class Found:
 class Lexicon:
     """Alternatives of words and phrases, found in a text regardless of case, wherever no letter or digit touches them.
 
-    Of several that begin at the same place the longest is found; what was replaced is not looked at again. Apostrophes
-    are the same, straight or curved. Time is linear in the text and does not depend on the number of words.
+    Of several that begin at the same place the longest is found; what was replaced is not looked at again.
+    Apostrophes are the same, straight or curved. Time is linear in the text and does not depend on the number of words.
     """
 
     def __init__(self, alternatives: Mapping[str, Sequence[str]]) -> None:
