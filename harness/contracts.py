@@ -92,6 +92,7 @@ class Origin:
         trial: The train trial, from 0.
         reference: Index of the reference that is scored, where each reference has a request of its own.
         role: What the answer is for: ``original`` everywhere but for an adapter's auxiliary questions.
+        scenario: The scenario with its parameters, ``mmlu:subject=anatomy``; adapters leave it to the pipeline.
     """
 
     instance: str
@@ -99,6 +100,7 @@ class Origin:
     trial: int = 0
     reference: int | None = None
     role: str = "original"
+    scenario: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +338,7 @@ class Prediction:
 class Adapter(ABC):
     """An adaptation method: instances become requests, and responses predictions.
 
-    A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params``, and receives them checked.
+    A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params`` and is given them checked.
 
     Attributes:
         asks: Which questions the method puts to a model: ``generate``, ``score`` or both.

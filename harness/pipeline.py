@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.client import Client, Usage
-from harness.contracts import Adapted, Adapter, Example, Instance, Response, Split, Stat, Tokenization
+from harness.contracts import Adapted, Adapter, Example, Instance, Request, Response, Split, Stat, Tokenization
 from harness.data import Data, open_data
 from harness.errors import DataError, PluginError
 from harness.judges import Judges
@@ -185,7 +185,7 @@ def evaluate(
     watcher.planned(evaluation.examples)
     with ExampleWriter(directory) as writer:
         for window in _windows(evaluation.adapted(client.model)):
-            requests = [request for adapted in window for request in adapted.requests]
+            requests = [_placed(request, evaluation.spec) for adapted in window for request in adapted.requests]
             share = len(window) / max(1, len(requests))
             responses = client.ask(requests, _sharing(watcher, share))
             start = 0
@@ -220,6 +220,13 @@ def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:
             window, size = [], 0
     if window:
         yield window
+
+
+def _placed(request: Request, spec: RunSpec) -> Request:
+    """Return a request whose origin also names the scenario, which an adapter does not know."""
+    if request.origin is None:
+        return request
+    return replace(request, origin=replace(request.origin, scenario=spec.scenario.label))
 
 
 def _sharing(watcher: Watcher, share: float) -> Callable[[int], None]:

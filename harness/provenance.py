@@ -48,7 +48,7 @@ def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
     """Return the SHA-256 of what defines each plugin that a run uses; of a missing plugin, nothing.
 
     That is its file, and the files of those modules of the same package that it uses, directly or through others; of a
-    metric that asks a judge, also the judge's.
+    metric that asks a judge, also the judge's. A file counts as it was when the registry was first asked about it.
     """
     used = [(Kind.SCENARIO, spec.scenario), (Kind.ADAPTER, spec.adapter)]
     used += [(Kind.PERTURBATION, part) for part in spec.perturbations]
@@ -61,7 +61,7 @@ def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
             continue
         digest = hashlib.sha256()
         for file in _files(plugin):
-            digest.update(file.read_bytes())
+            digest.update(registry.digest(file))
         if isinstance(plugin.details, MetricDetails) and plugin.details.judges:
             digest.update(_judge(part, registry))
         found[f"{kind} {part.name}"] = digest.hexdigest()
@@ -76,7 +76,7 @@ def _judge(metric: Component, registry: Registry) -> bytes:
         plugin = registry.get(Kind.JUDGE, written if isinstance(written, str) else written["name"])
     except HarnessError:
         return b""  # the run says why
-    code = b"".join(file.read_bytes() for file in _files(plugin))
+    code = b"".join(registry.digest(file) for file in _files(plugin))
     return json.dumps(dict(fingerprint), sort_keys=True).encode() + code
 
 

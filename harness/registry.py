@@ -57,6 +57,7 @@ class Registry:
         self._plugins: dict[tuple[Kind, str], Plugin] = {}
         self._refused: dict[tuple[Kind, str], str] = {}
         self._paths: set[Path] = set()
+        self._digests: dict[Path, bytes] = {}
 
     def add(self, plugin: Plugin) -> None:
         """Register a plugin; a name that is taken is refused and can no longer be used at all.
@@ -132,6 +133,15 @@ class Registry:
         for member in plugin.members:
             names.update(dict.fromkeys(self.expand(kind, member.partition(":")[0])))  # name:key=value,…
         return list(names)
+
+    def digest(self, file: Path) -> bytes:
+        """Return the SHA-256 of a plugin's file as it was at the first call; empty for a file that is gone."""
+        if file not in self._digests:
+            try:
+                self._digests[file] = hashlib.sha256(file.read_bytes()).digest()
+            except OSError:
+                self._digests[file] = b""
+        return self._digests[file]
 
     def _scan(self, module: ModuleType) -> None:
         for plugin in _plugins_of(module):

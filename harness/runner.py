@@ -59,19 +59,42 @@ def run_sweep(
 ) -> Iterator[RunRecord]:
     """Run a sweep model by model, and yield each run's record as it is finished or found finished.
 
+    Runs whose model or data are not there come first, so that they are reported at once and not after hours.
+
     Raises:
         StorageError: The response cache or the results cannot be written or read, which no further run would change.
             What else goes wrong in a run is in its record.
     """
     cache = ResponseCache(settings.results_dir / FILE_NAME)
-    by_model: dict[str, list[RunSpec]] = {}
     for spec in runs:
+        definitions(spec, registry)  # as they are now: a file that is edited while the sweep runs is not what ran
+    by_model: dict[str, list[RunSpec]] = {}
+    for spec in _hopeless_first(runs, registry, settings):
         by_model.setdefault(spec.model.model_dump_json(), []).append(spec)
     try:
         for specs in by_model.values():
             yield from _run_model(specs, registry, settings, cache, watcher)
     finally:
         cache.close()
+
+
+def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> list[RunSpec]:
+    """Return the runs in their order, those before the others whose model or data cannot be opened."""
+    models: dict[str, bool] = {}
+
+    def hopeful(spec: RunSpec) -> bool:
+        key = spec.model.model_dump_json()
+        try:
+            if key not in models:
+                models[key] = False
+                load_model(spec.model, registry).close()
+                models[key] = True
+            open_scenario_data(spec, registry, settings.data_dir)
+        except HarnessError:
+            return False
+        return models[key]
+
+    return sorted(runs, key=hopeful)
 
 
 def load_model(model: Component, registry: Registry) -> Model:

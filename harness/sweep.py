@@ -190,8 +190,10 @@ def _load_plugins(paths: Sequence[Path], key: str, registry: Registry, findings:
             registry.load_path(path)
         except PluginError as error:
             findings.add((key, index), str(error))
-        for problem in registry.problems[known:]:
-            findings.add((key, index), str(problem))
+        # A file that was named must work; in a folder a broken one is reported and does not keep the others from it.
+        if not path.is_dir():
+            for problem in registry.problems[known:]:
+                findings.add((key, index), str(problem))
     return paths
 
 

@@ -23,7 +23,17 @@ from harness import (
     backend,
 )
 
-KEYS = ("id", "perturbation", "trial", "text", "completions", "logprob", "choice_logprobs", "calibration_logprobs")
+KEYS = (
+    "id",
+    "scenario",
+    "perturbation",
+    "trial",
+    "text",
+    "completions",
+    "logprob",
+    "choice_logprobs",
+    "calibration_logprobs",
+)
 
 
 @backend("replay", source="This harness; the format is described in the class's documentation.")
@@ -33,6 +43,8 @@ class ReplayModel(Model):
     Each line is an object with these keys; the file may be gzipped (``.gz``).
 
     - ``id``: the instance's id.
+    - ``scenario``: the scenario's name, or with parameters ``mmlu:subject=anatomy``. Ids are unique within a scenario
+      only, so a file for several needs it; lines without it serve the first scenario that asks, and no other.
     - ``perturbation``: the name of the perturbation that the prediction is about; absent for the original.
     - ``trial``: the train trial, from 0; absent where the prediction stands for every trial.
     - ``text``: what the model said, without the stop string. It is taken as it is; for multiple choice by letter it
@@ -58,7 +70,8 @@ class ReplayModel(Model):
                 f"replay:{identifier}: there is no such file. It holds one prediction a line, "
                 'for example {"id": "test-0", "text": "Yes"}.'
             )
-        self._predictions: dict[tuple[str | None, int | None], dict[str, _Prediction | str]] | None = None
+        self._predictions: _Predictions | None = None
+        self._served: str | None = None
 
     def fingerprint(self) -> Mapping[str, Any]:
         with self._path.open("rb") as file:
@@ -73,23 +86,39 @@ class ReplayModel(Model):
         for index, request in enumerate(requests):
             yield index, self._respond(request, self._predictions)
 
-    def _respond(
-        self, request: Request, known: Mapping[tuple[str | None, int | None], Mapping[str, _Prediction | str]]
-    ) -> Response:
+    def _respond(self, request: Request, known: _Predictions) -> Response:
         origin = request.origin
         if origin is None:
             return Response(error="a replayed prediction is found by its instance, and this request names none.")
-        found = known.get((origin.perturbation, origin.trial), {}).get(origin.instance)
-        if found is None:
-            found = known.get((origin.perturbation, None), {}).get(origin.instance)
+        found = self._find(origin, known)
         if found is None:
             return self._missing(origin, "prediction")
+        if found is _OF_ANOTHER:
+            return Response(
+                error=f"{self._path} has a prediction for id {origin.instance!r} that names no scenario; such lines "
+                f'were taken for {self._served}. Add "scenario": "{origin.scenario}" to the lines that are for it.'
+            )
         prediction = _Prediction(texts=(found,)) if isinstance(found, str) else found
         if isinstance(request, GenerateRequest):
             return self._completions(prediction, request, origin)
         if isinstance(request, ScoreRequest):
             return self._score(prediction, origin)
         return Response(error="replayed predictions hold no log-probabilities of sequences in another order.")
+
+    def _find(self, origin: Origin, known: _Predictions) -> _Prediction | str | None:
+        trials = (origin.trial, None)
+        for scenario in (origin.scenario, origin.scenario.partition(":")[0]):
+            for trial in trials:
+                found = known.get((scenario, origin.perturbation, trial), {}).get(origin.instance)
+                if found is not None:
+                    return found
+        for trial in trials:
+            found = known.get((None, origin.perturbation, trial), {}).get(origin.instance)
+            if found is not None:
+                if self._served is None:
+                    self._served = origin.scenario
+                return found if self._served == origin.scenario else _OF_ANOTHER
+        return None
 
     def _completions(self, prediction: _Prediction, request: GenerateRequest, origin: Origin) -> Response:
         if not prediction.texts:
@@ -135,8 +164,17 @@ class _Prediction:
     calibration: tuple[_Tokens, ...] = ()
 
 
-def _read(path: Path) -> dict[tuple[str | None, int | None], dict[str, _Prediction | str]]:
-    found: dict[tuple[str | None, int | None], dict[str, _Prediction | str]] = {}
+_OF_ANOTHER = _Prediction()
+"""Stands for a prediction that may be another scenario's."""
+
+_Group = tuple[str | None, str | None, int | None]
+"""Scenario, perturbation and trial, as far as a line names them."""
+
+_Predictions = dict[_Group, dict[str, _Prediction | str]]
+
+
+def _read(path: Path) -> _Predictions:
+    found: _Predictions = {}
     try:
         with _open(path) as file:
             for number, line in enumerate(file, start=1):
@@ -150,7 +188,8 @@ def _read(path: Path) -> dict[tuple[str | None, int | None], dict[str, _Predicti
                 if identifier in predictions:
                     raise ModelError(
                         f"{path}:{number}: id {identifier!r} appears twice. Each instance has one line; "
-                        "give perturbed copies a 'perturbation' and repeated trials a 'trial'."
+                        "give perturbed copies a 'perturbation', repeated trials a 'trial', and lines for different "
+                        "scenarios a 'scenario'."
                     )
                 predictions[identifier] = prediction
     except (OSError, EOFError, UnicodeDecodeError) as error:
@@ -164,7 +203,7 @@ def _open(path: Path) -> TextIO:
     return path.open(encoding="utf-8-sig")
 
 
-def _parse(line: str) -> tuple[str, tuple[str | None, int | None], _Prediction | str]:
+def _parse(line: str) -> tuple[str, _Group, _Prediction | str]:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
@@ -174,17 +213,20 @@ def _parse(line: str) -> tuple[str, tuple[str | None, int | None], _Prediction |
     for key in value:
         if key not in KEYS:
             raise ValueError(f"{key!r} is not a key of a prediction. Known: {', '.join(KEYS)}.")
-    identifier, perturbation, trial = value.get("id"), value.get("perturbation"), value.get("trial")
+    identifier, scenario = value.get("id"), value.get("scenario")
+    perturbation, trial = value.get("perturbation"), value.get("trial")
     if not isinstance(identifier, str):
         raise ValueError(f"'id' must be the instance's id, a string, not {_shown(identifier)}.")
+    if not (scenario is None or isinstance(scenario, str)):
+        raise ValueError(f"'scenario' must be a scenario's name, not {_shown(scenario)}.")
     if not (perturbation is None or isinstance(perturbation, str)):
         raise ValueError(f"'perturbation' must be a perturbation's name, not {_shown(perturbation)}.")
     if not (trial is None or type(trial) is int):
         raise ValueError(f"'trial' must be a whole number, not {_shown(trial)}.")
-    text = value.get("text")
-    if isinstance(text, str) and not value.keys() - {"id", "perturbation", "trial", "text"}:
-        return identifier, (perturbation, trial), text
-    return identifier, (perturbation, trial), _prediction(value)
+    text, group = value.get("text"), (scenario, perturbation, trial)
+    if isinstance(text, str) and not value.keys() - {"id", "scenario", "perturbation", "trial", "text"}:
+        return identifier, group, text
+    return identifier, group, _prediction(value)
 
 
 def _prediction(value: Mapping[str, Any]) -> _Prediction:

@@ -216,13 +216,35 @@ def test_one_failing_run_does_not_take_the_sweep_down(sweep: Sweep, folder: Path
         spec(model="nothing:x"),
         spec(seed=1),
     )
-    # The runs of one model go together.
-    assert [record.status for record in records] == ["ok", "failed", "ok", "failed", "failed"]
+    # What cannot start at all comes first; the runs of one model go together.
+    assert [record.status for record in records] == ["failed", "failed", "ok", "failed", "ok"]
     errors = {record.spec.model.name: record.error for record in records if record.error}
     assert "no instances in split test" in str(errors["fake:0"])
     assert "no/such/checkpoint" in str(errors["hf:./no/such/checkpoint"])
     assert "nothing" in str(errors["nothing:x"])
     assert len(find_runs(folder / "results")) == 5
+
+
+def test_what_cannot_start_is_told_before_anything_is_asked(sweep: Sweep, folder: Path) -> None:
+    log = {"log": str(folder / "log")}
+    nowhere = Component(name="bbq", arguments={"subject": "Age"})
+    records = sweep(spec(arguments=log), spec(arguments=log, scenario=nowhere))
+    assert [record.status for record in records] == ["failed", "ok"]
+
+
+def test_a_file_that_is_edited_while_the_sweep_runs_is_not_what_ran(
+    folder: Path, registry: Registry, sweep: Sweep
+) -> None:
+    file = folder / "quiz.yaml"
+
+    class Editing(Silent):
+        def planned(self, examples: int) -> None:
+            file.write_text(file.read_text().replace("even", "odd"))
+
+    list(run_sweep([spec()], registry, Settings(folder / "results", folder), Editing()))
+    watcher = Silent()
+    list(run_sweep([spec()], default_registry([file]), Settings(folder / "results", folder), watcher))
+    assert watcher.skipped_runs == []
 
 
 def test_a_request_that_fails_is_recorded_on_its_example(sweep: Sweep) -> None:
@@ -416,15 +438,19 @@ def test_a_changed_module_that_a_plugin_uses_is_seen(folder: Path, monkeypatch: 
     )
     monkeypatch.syspath_prepend(str(folder))
     measures = importlib.import_module("counted.measures")
-    registry = default_registry([folder / "quiz.yaml"])
-    registry.add(vars(measures.counted)[ATTRIBUTE])
+
+    def as_in_a_new_process() -> Registry:
+        registry = default_registry([folder / "quiz.yaml"])
+        registry.add(vars(measures.counted)[ATTRIBUTE])
+        return registry
+
     one = spec(metrics=(Component(name="counted"),), main_metric="counted")
-    list(run_sweep([one], registry, Settings(folder / "results", folder), Silent()))
+    list(run_sweep([one], as_in_a_new_process(), Settings(folder / "results", folder), Silent()))
     for changed, skipped in ((False, 1), (True, 0)):
         if changed:
             (package / "counting.py").write_text("def count(text):\n    return 2.0 * len(text)\n")
         watcher = Silent()
-        list(run_sweep([one], registry, Settings(folder / "results", folder), watcher))
+        list(run_sweep([one], as_in_a_new_process(), Settings(folder / "results", folder), watcher))
         assert len(watcher.skipped_runs) == skipped
 
 

@@ -190,3 +190,26 @@ def test_lists_of_anything_else_are_refused(tmp_path: Path, wrong: list[Any]) ->
     path = write(tmp_path, {"id": "a", "choice_logprobs": [wrong]})
     with pytest.raises(ModelError, match=r":1: 'choice_logprobs'"):
         ask(path, score(instance="a", reference=0))
+
+
+def test_ids_of_several_scenarios_are_told_apart(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        {"id": "test-1", "text": "any subject", "scenario": "mmlu"},
+        {"id": "test-1", "text": "anatomy", "scenario": "mmlu:subject=anatomy"},
+        {"id": "test-1", "text": "boolq", "scenario": "boolq"},
+    )
+    asked = [generate(instance="test-1", scenario=name) for name in ("mmlu:subject=anatomy", "mmlu:subject=x", "boolq")]
+    texts = [response.completions[0].text for response in ask(path, *asked)]
+    assert texts == ["anatomy", "any subject", "boolq"]
+    (missing,) = ask(path, generate(instance="test-1", scenario="imdb"))
+    assert "has no prediction for id 'test-1'" in str(missing.error)
+
+
+def test_lines_without_a_scenario_serve_one_scenario_only(tmp_path: Path) -> None:
+    path = write(tmp_path, {"id": "test-1", "text": "yes"})
+    first, second = ask(
+        path, generate(instance="test-1", scenario="boolq"), generate(instance="test-1", scenario="imdb")
+    )
+    assert first.completions[0].text == "yes"
+    assert 'Add "scenario": "imdb" to the lines that are for it' in str(second.error)
