@@ -98,8 +98,11 @@ class MappedScenario:
         scope = {**GLOBALS, "row": row, "split": split.value, "number": row.number, **row.record, **parameters}
         if self._filter is not None and not _value(self._filter, scope, row, "filter"):
             return None
+        identifier = f"{split}-{row.number}" if self._id is None else _text(self._id, scope, row, "id")
+        if not identifier.strip():
+            raise row.error("id is empty; every instance needs one of its own.")
         return Instance(
-            id=f"{split}-{row.number}" if self._id is None else _text(self._id, scope, row, "id"),
+            id=identifier,
             input=_text(self._input, scope, row, "input"),
             references=self._answers(scope, row),
             split=split,
@@ -110,7 +113,7 @@ class MappedScenario:
         texts = _texts(_value(self._references, scope, row, "references"), row, "references")
         if self._correct is not None:
             right = _texts(_value(self._correct, scope, row, "correct"), row, "correct")
-            if not right:
+            if not right or not all(text.strip() for text in right):
                 raise row.error(
                     "correct is empty; a row without a right answer cannot be scored (leave it out by filter)."
                 )

@@ -274,6 +274,8 @@ def test_names_parameters_before_columns_before_our_own(tmp_path: Path) -> None:
         ),
         ({"references": ["x", "y"], "correct_index": "{{ a }}"}, {"question": "q", "a": None}, "correct_index is None"),
         ({"correct": "{{ a }}"}, {"question": "q", "a": [None]}, "correct is None, not text."),
+        ({"correct": "{{ a }}"}, {"question": "q", "a": " "}, "correct is empty"),
+        ({"id": "{{ a }}"}, {"question": "q", "a": ""}, "id is empty"),
         ({"meta": {"r": "{{ row }}"}, "filter": "true"}, {"question": "q"}, None),
         ({"meta": {"r": "{{ range(3).index }}"}}, {"question": "q"}, "meta holds builtin_function_or_method"),
     ],
