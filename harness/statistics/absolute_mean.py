@@ -30,8 +30,8 @@ def absolute_mean_estimate(differences: Sequence[float], bins: Sequence[int], cl
     standard error has half a squared unit added to its sum of squares, as one success and one failure would, so that a
     bin that is all right by luck still has one.
 
-    Simulated coverage, equal-mass bins of ten models from perfect to strongly overconfident: 94 to 97 % at n = 100 and
-    1000, 96 to 99 % at n = 20.
+    Simulated coverage with ten bins of equally many examples, over models from perfect to strongly overconfident: 94 to
+    97 % at n = 100 and 1000, 97 to 99 % at n = 20.
 
     Args:
         differences: One for each example.
@@ -62,7 +62,8 @@ def absolute_mean_estimate(differences: Sequence[float], bins: Sequence[int], cl
     sums = np.bincount(inverse.ravel(), values - means[places])
     squares = np.bincount(places[cells], sums**2, minlength=len(sizes))
     members = np.bincount(places[cells], minlength=len(sizes))  # clusters in each bin
-    errors = np.sqrt((squares + 0.5) * members / (members + 1.0)) / sizes
+    squares += 0.5 * (sizes / members) ** 2
+    errors = np.sqrt(squares * members / (members + 1.0)) / sizes
     spread = float(np.sqrt(_variance(gaps[None, :], shares, errors, count)[0]))
     reach = estimate + 6.0 * float(np.sqrt((shares**2) @ (errors**2) + 0.25 / count))
     ends = [estimate]

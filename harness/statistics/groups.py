@@ -24,8 +24,10 @@ def gap_estimate(values: Sequence[float], groups: Sequence[Sequence[int]]) -> Es
     mean has its interval, Wilson's where every value is 0 or 1 and else Student's t, at level 1 − 0.05/pairs
     (Bonferroni); the interval of a difference follows from the two by MOVER (Newcombe 1998, method 10; Zou and Donner
     2008, eq. 8), with the correlation of the means where groups share instances. The gap's interval goes from the
-    largest lower end of any pair, at least 0, to the largest upper end. With two groups that differ it has 95 %
-    coverage (simulated: 94.9 % at n = 20 and 95 % from n = 100); with more groups, or equal ones, it has more.
+    largest lower end of any pair, at least 0, to the largest upper end. With two groups that differ it has
+    95 % coverage; with more groups, or equal ones, it has more.
+
+    Simulated coverage for two groups of two fifths and three fifths at n = 20, 100 and 1000: 98, 95 and 96 %.
 
     Args:
         values: One for each instance.

@@ -17,8 +17,8 @@ def influence_estimate(value: float, influences: Sequence[float]) -> Estimate:
     error is √(Σ(ψ − ψ̄)² / (n(n − 1))) (Efron 1982, eq. 3.6). The interval is Student's t on the logit scale, and that
     of a proportion (Wilson 1927) where the statistic is 0 or 1. One instance has neither.
 
-    Simulated coverage for the area under the coverage–accuracy curve: 94 to 96 % at n = 100 and 1000; at n = 20,
-    95 to 96 %, but less (89 %) of models that are nearly always right.
+    Simulated coverage for the area under the coverage–accuracy curve: 95 to 96 % at n = 100 and 1000; 94 to 96 % at
+    n = 20, but 89 % for a model that is nearly always right.
 
     Args:
         value: The statistic.

@@ -254,3 +254,55 @@ def test_nothing_gives_no_number(metric: type[RunMetric], estimated: Estimated) 
     assert metric().details() == {}
     undefined = Example(Instance("x", ""), prediction="?", probability=0.5)
     assert estimated(metric(), undefined) == {}
+
+
+MODELS = {
+    "perfect": (1.0, 0.0),
+    "overconfident": (0.85, 0.0),
+    "underconfident": (0.5, 0.4),
+}
+"""Slope and offset of the accuracy over the stated probability."""
+
+
+def _covered(slope: float, offset: float, count: int, times: int) -> dict[str, float]:
+    """Return how often each interval contains the truth, with probabilities drawn from beta(5, 2)."""
+    rng = np.random.default_rng(count)
+    stated = np.sort(rng.beta(5, 2, 400_000))[::-1]
+    accuracy = offset + slope * stated
+    ranks = np.arange(1, len(stated) + 1)
+    true = {
+        "ece_10_bin": float(np.abs(stated - accuracy).mean()),
+        "ece_1_bin": abs(float((stated - accuracy).mean())),
+        "brier_score": float((accuracy * (1 - stated) ** 2 + (1 - accuracy) * stated**2).mean()),
+        "selective_acc@10": float(accuracy[: len(stated) // 10].mean()),
+        "selective_cov_acc_area": float((np.cumsum(accuracy) / ranks).mean()),
+    }
+    hits = dict.fromkeys(true, 0)
+    references = (Reference("yes", correct=True),)
+    instances = [Instance(f"i{index}", "", references) for index in range(count)]
+    for _ in range(times):
+        probabilities = rng.beta(5, 2, count)
+        right = rng.random(count) < offset + slope * probabilities
+        metrics = [CalibrationError(), ConfidenceGap(), BrierScore(), SelectiveAccuracy()]
+        for instance, probability, ok in zip(instances, probabilities.tolist(), right.tolist(), strict=True):
+            example = Example(instance, prediction="yes" if ok else "no", probability=probability)
+            for metric in metrics:
+                metric.add(example)
+        for metric in metrics:
+            for name, estimate in metric.estimates().items():
+                assert estimate.low is not None
+                assert estimate.high is not None
+                hits[name] += estimate.low <= true[name] <= estimate.high
+    return {name: found / times for name, found in hits.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "times"), [(100, 400), (1000, 60)])
+@pytest.mark.parametrize("model", MODELS)
+def test_coverage_of_the_intervals(model: str, count: int, times: int) -> None:
+    noise = 2 * math.sqrt(0.95 * 0.05 / times)
+    for name, share in _covered(*MODELS[model], count, times).items():
+        assert share >= 0.935 - noise, name
+        # The calibration errors' intervals are wide where there is no error, that of few predictions because it is one
+        # of whole numbers.
+        assert share <= 0.965 + noise or name.startswith(("ece", "selective_acc")), name

@@ -33,3 +33,13 @@ def test_instances_without_a_number_are_left_out() -> None:
 def test_an_unknown_name_has_no_mean() -> None:
     with pytest.raises(ValueError, match="no values"):
         InstanceTable().mean_estimate("score")
+
+
+def test_means_by_instance_whatever_the_order_and_the_gaps() -> None:
+    table = InstanceTable()
+    for instance in ("a", "b", "c", "d"):
+        table.row(instance)
+    for instance, value in (("c", 1.0), ("a", 0.5), ("c", 0.0)):
+        table.add(table.row(instance), "score", value)
+    assert table.by_instance("score") == {"a": 0.5, "c": 0.5}
+    assert table.by_instance("other") == {}

@@ -1,0 +1,82 @@
+"""The absolute mean by hand, and its interval where the answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.statistics import absolute_mean_estimate, influence_estimate, mean_estimate, wilson_interval
+
+
+def test_by_hand() -> None:
+    # Bins of 3 and 1: 3/4·|(0.5 - 0.2 + 0)/3| + 1/4·|-0.4|
+    found = absolute_mean_estimate([0.5, -0.2, -0.4, 0.0], [7, 7, 2, 7], [0, 1, 2, 3])
+    assert found.value == pytest.approx(0.075 + 0.1)
+    assert found.count == 4
+
+
+def test_one_bin_far_from_zero_is_a_mean_with_its_normal_interval() -> None:
+    differences = np.random.default_rng(0).normal(-0.5, 0.2, 400).tolist()
+    found = absolute_mean_estimate(differences, [0] * 400, range(400))
+    mean = mean_estimate(differences)
+    assert mean.low is not None
+    assert mean.high is not None
+    assert [found.value, found.low, found.high] == pytest.approx([-mean.value, -mean.high, -mean.low], abs=0.002)
+    assert found.stderr == pytest.approx(mean.stderr, rel=0.03)
+
+
+def test_chance_alone_allows_zero() -> None:
+    rng = np.random.default_rng(1)
+    found = absolute_mean_estimate(rng.normal(0, 0.3, 500).tolist(), (np.arange(500) // 50).tolist(), range(500))
+    assert found.value > 0.02
+    assert found.low == 0.0
+
+
+def test_examples_of_one_instance_are_one() -> None:
+    rng = np.random.default_rng(2)
+    differences = rng.normal(0.2, 0.3, 300).tolist()
+    bins = (np.arange(300) // 30).tolist()
+    once = absolute_mean_estimate(differences, bins, list(range(300)))
+    thrice = absolute_mean_estimate(differences * 3, bins * 3, list(range(300)) * 3)
+    assert thrice.count == once.count == 300
+    assert thrice.value == pytest.approx(once.value)
+    assert thrice.stderr == pytest.approx(once.stderr, rel=0.02)
+
+
+_ROWS = st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 4), st.integers(0, 9)), min_size=1, max_size=40)
+
+
+@given(_ROWS)
+def test_the_interval_contains_the_estimate(rows: list[tuple[float, int, int]]) -> None:
+    differences, bins, clusters = zip(*rows, strict=True)
+    found = absolute_mean_estimate(differences, bins, clusters)
+    assert 0.0 <= found.value <= 1.0
+    if found.count > 1:
+        assert found.low is not None
+        assert found.high is not None
+        assert 0.0 <= found.low <= found.value <= found.high
+
+
+def test_what_has_no_absolute_mean() -> None:
+    assert absolute_mean_estimate([0.5], [0], [0]).low is None
+    for rows in (([], [], []), ([0.5], [0, 1], [0])):
+        with pytest.raises(ValueError, match="needs examples"):
+            absolute_mean_estimate(*rows)
+
+
+def test_the_influence_of_a_mean_is_its_standard_error() -> None:
+    values = [0.1, 0.9, 0.4, 0.4, 0.8, 0.6]
+    mean = mean_estimate(values)
+    found = influence_estimate(mean.value, values)
+    assert found.stderr == pytest.approx(mean.stderr)
+    assert found.low is not None
+    assert found.high is not None
+    assert 0.0 < found.low < found.value < found.high < 1.0
+    certain = influence_estimate(1.0, [0.0] * 30)
+    assert (certain.low, certain.high) == wilson_interval(1.0, 30)
+    assert influence_estimate(0.5, [0.0]).low is None
+    for value, influences in ((0.5, []), (1.5, [0.0])):
+        with pytest.raises(ValueError, match="statistic in"):
+            influence_estimate(value, influences)
