@@ -62,19 +62,19 @@ def absolute_mean_estimate(differences: Sequence[float], bins: Sequence[int], cl
     sums = np.bincount(inverse.ravel(), values - means[places])
     squares = np.bincount(places[cells], sums**2, minlength=len(sizes))
     members = np.bincount(places[cells], minlength=len(sizes))  # clusters in each bin
-    squares += 0.5 * (sizes / members) ** 2
-    errors = np.sqrt(squares * members / (members + 1.0)) / sizes
+    smoothed = squares + 0.5 * (sizes / members) ** 2
+    errors = np.sqrt(smoothed * members / (members + 1.0)) / sizes
     spread = float(np.sqrt(_variance(gaps[None, :], shares, errors, count)[0]))
     reach = estimate + 6.0 * float(np.sqrt((shares**2) @ (errors**2) + 0.25 / count))
-    ends = [estimate]
+    ends, z = [estimate], NormalDist().inv_cdf(UPPER_TAIL)
     for shape in (gaps / estimate if estimate > 0.0 else np.ones_like(gaps), np.ones_like(gaps)):
         tried = np.linspace(0.0, reach, _STEPS)
         true = tried[:, None] * shape
         expected = _folded_mean(true, errors) @ shares
         deviation = np.abs(estimate - expected) / np.sqrt(_variance(true, shares, errors, count))
-        possible = tried[deviation <= NormalDist().inv_cdf(UPPER_TAIL)]
-        # Where no true value explains so small an estimate, the smallest comes nearest.
-        ends += [float(possible[0]), float(possible[-1])] if len(possible) else [0.0]
+        possible = tried[deviation <= z]
+        # Where no true value explains so small an estimate, the bins' standard errors are too large, if anything.
+        ends += [float(possible[0]), float(possible[-1])] if len(possible) else [0.0, estimate + z * spread]
     return Estimate(estimate, count, spread, min(ends), max(ends))
 
 
