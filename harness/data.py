@@ -294,6 +294,9 @@ def _looked_for(wanted: Sequence[Parts], folder: Path | None, home: Path | None)
 
 
 def _advice(source: Source) -> str:
+    names = [name for declared in source.files.values() for parts in _alternatives(declared) for name in parts]
+    if all(name.startswith("./") for name in names):
+        return ""
     url = f" from {source.url}" if source.url else ""
     return f" Get the data{url}, and name the folder with --data-dir or HARNESS_DATA_DIR." if source.files else ""
 

@@ -36,10 +36,10 @@ from harness.sweep_file import (
     RunKeys,
     Setting,
     Written,
+    absence_hint,
     read_component,
     read_keys,
     shown,
-    space_hint,
 )
 
 
@@ -161,7 +161,7 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         mapping, scenario_path = {"scenario": value}, path
     else:
         mapping, scenario_path = dict(value), (*path, "scenario")
-    if "scenario" not in mapping and (hint := space_hint(mapping)):
+    if "scenario" not in mapping and (hint := absence_hint("scenario", mapping)):
         findings.add(path, "is a mapping without `scenario`.", hint)
         return None
     written, plugin, said = None, None, RunSettings({}, {})
@@ -205,6 +205,10 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
 
 
 def _scenario(written: Written, context: Context) -> Plugin | None:
+    if written.name.endswith(".py"):
+        hint = "Name the file with --plugin, or under `plugins` in a sweep, and here the scenario that it defines."
+        context.findings.add(written.name_path, "is a Python file, not a scenario's name.", hint)
+        return None
     if not written.name.endswith((".yaml", ".yml")):
         return find_plugin(Kind.SCENARIO, written, context.registry, context.findings)
     from harness.scenario_file import load_scenario_file

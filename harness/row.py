@@ -35,7 +35,10 @@ class Row(Mapping[str, Any]):
         try:
             return self.record[column]
         except KeyError:
-            raise self.error(f"there is no column {column!r}. Columns: {', '.join(map(repr, self.record))}.") from None
+            columns = ", ".join(map(repr, self.record))
+            raise self.error(
+                f"there is no column {column!r}. Columns: {columns}.{_delimiter_hint(self.record)}"
+            ) from None
 
     def __contains__(self, column: object) -> bool:
         return column in self.record
@@ -53,6 +56,21 @@ class Row(Mapping[str, Any]):
         """Return a column's value, or the default where there is no such column."""
         return self.record.get(column, default)
 
+    def columns(self) -> str:
+        """Return which columns there are, in a sentence for people."""
+        return f"Columns: {', '.join(map(repr, self.record))}.{_delimiter_hint(self.record)}"
+
     def error(self, message: str) -> DataError:
         """Return an error about this row: ``raise row.error("answer 'E' is not one of A-D.")``."""
         return DataError(message, file=self.file, row=self.place)
+
+
+def _delimiter_hint(record: Mapping[str, Any]) -> str:
+    """Return what to do where one column's name looks like a whole header; else ''."""
+    if len(record) != 1:
+        return ""
+    (name,) = record
+    for sign, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if name.count(sign):
+            return f" The header looks as if {called} part the columns; a .csv file needs commas, a .tsv file tabs."
+    return ""

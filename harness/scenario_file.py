@@ -154,8 +154,7 @@ def _value(compiled: Any, scope: Mapping[str, Any], row: Row, key: str) -> Any:
             # A name may be absent and the template mind only something else, as in ``a if a is defined else b[9]``.
             absent = [name for name in compiled.names if name not in scope and str(error) == f"{name!r} is undefined"]
             if absent:
-                names = ", ".join(map(repr, row))
-                raise row.error(f"{key} needs column {absent[0]!r}, which is not there. Columns: {names}.") from None
+                raise row.error(f"{key} needs column {absent[0]!r}, which is not there. {row.columns()}") from None
             raise row.error(f"{key}: {str(error) or type(error).__name__} (in {compiled.source!r}).") from None
     if isinstance(compiled, list):
         return [_value(item, scope, row, key) for item in compiled]

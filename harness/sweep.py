@@ -78,6 +78,11 @@ def load_sweep(
         what = "is empty" if document.data is None else f"holds {shown(document.data)}"
         findings.add((), f"{what}; a sweep is a mapping with `suite`, `models` and `runs`.")
         findings.raise_any()
+    elif "runs" not in document.data and {"source", "input"} <= document.data.keys():
+        findings.add(
+            (), "is a scenario's file, not a sweep.", f"To run it: harness run -r {path} -m backend:identifier"
+        )
+        findings.raise_any()
     return _read(document.data, path.parent, document, findings, overrides, registry)
 
 

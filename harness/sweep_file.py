@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -238,7 +239,7 @@ def read_component(
     named = value.get(key, "" if nameless else None)
     if not isinstance(named, str) or (not named and key in value):
         message = f"`{key}` is required." if key not in value else f"is a name, not {shown(named)}."
-        findings.add((*path, key), message, space_hint(value))
+        findings.add((*path, key), message, absence_hint(key, value))
         return None
     settings = {k: Setting(v, (*path, k), origin=origin) for k, v in value.items() if k != key}
     return Written(named, settings, path, key if key in value else "", origin)
@@ -250,8 +251,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def space_hint(value: Mapping[str, Any]) -> str:
-    """Return what was meant by a shorthand with a space after its colon, which makes a mapping of it; else ''."""
+def absence_hint(missing: str, value: Mapping[str, Any]) -> str:
+    """Return what a mapping that lacks a key may have meant: a mistyped key, a shorthand with a space in it; or ''."""
+    near = difflib.get_close_matches(missing, value, n=1, cutoff=0.7)
+    if near:
+        return f"Did you mean {missing!r} by {near[0]!r}?"
     if len(value) == 1:
         ((key, inner),) = value.items()
         if isinstance(inner, str | int | float) and key:

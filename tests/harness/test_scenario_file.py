@@ -504,3 +504,18 @@ def test_damaged_files_are_plugins_or_mistakes(tmp_path: Path, position: int, in
     text = FULL.encode()
     check(tmp_path, text[:position] + inserted + text[position + len(inserted) :])
     check(tmp_path, text[:position] + inserted)
+
+
+def test_a_header_with_another_delimiter_is_told(tmp_path: Path) -> None:
+    (tmp_path / "capitals.csv").write_text("country;capital\nFrance;Paris\n")
+    (tmp_path / "capitals.yaml").write_text(
+        "name: capitals\ntitle: Capitals\ndescription: Capitals.\ncitation: Made up.\n"
+        "taxonomy: {task: question answering, what: states, who: nobody, when: now, language: English}\n"
+        "source: {files: {test: ./capitals.csv}}\ninput: '{{ country }}'\ncorrect: '{{ capital }}'\n"
+        "adapter: {method: generation, max_train_instances: 0}\nmetrics: [exact_match]\nmain_metric: exact_match\n"
+    )
+    plugin = load_scenario_file(tmp_path / "capitals.yaml")
+    assert isinstance(plugin.details, ScenarioDetails)
+    data = open_data(plugin.details, {}, name="capitals", data_dir=None)
+    with pytest.raises(DataError, match="semicolons part the columns"):
+        list(build(plugin, data, arguments={})())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,3 +211,21 @@ def test_what_is_left_of_an_entry_with_a_mistake_is_no_duplicate(load: Load) -> 
         "4 runs[0].metrics[1]",
         "6 runs[2].metrics[1]",
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("name: quiz\nsource: {files: {}}\ninput: x\n", "is a scenario's file, not a sweep. To run it: harness run -r"),
+        ("suite: s\nmodels: [fake:0]\nruns: [{senario: toy}]\n", "Did you mean 'scenario' by 'senario'?"),
+        (
+            "suite: s\nmodels: [fake:0]\nruns: [./toy.py]\n",
+            "is a Python file, not a scenario's name. Name the file with",
+        ),
+    ],
+)
+def test_what_was_meant_is_told(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(content)
+    with pytest.raises(SpecError, match=re.escape(said)):
+        load_sweep(file)
