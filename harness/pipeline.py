@@ -204,9 +204,7 @@ def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
         for part in spec.perturbations
         if isinstance(details := registry.get(Kind.PERTURBATION, part.name).details, PerturbationDetails)
     }
-    scenario = registry.get(Kind.SCENARIO, spec.scenario.name).details
-    labels = scenario.groups if isinstance(scenario, ScenarioDetails) else ()
-    return Scorer(metrics, Judges(registry), perturbations=categories, labels=labels)
+    return Scorer(metrics, Judges(registry), perturbations=categories, labels=spec.groups)
 
 
 def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:

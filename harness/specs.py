@@ -70,6 +70,9 @@ class RunSpec(BaseModel):
     main_metric: str
     """The metric that stands for the scenario on a leaderboard."""
 
+    groups: tuple[str, ...] = ()
+    """Keys of instances' ``meta`` whose values are groups that are compared with each other."""
+
     model: Component
     """The model, ``backend:identifier``, and the arguments that were given for it."""
 

@@ -40,6 +40,7 @@ def test_a_name_alone_is_a_complete_run(load: Load) -> None:
         "perturbations": [],
         "metrics": [{"name": "length", "unit": "words"}, {"name": "right"}],
         "main_metric": "right",
+        "groups": [],
         "model": {"name": "hf:a/b"},
         "eval_split": "test",
         "max_eval_instances": None,

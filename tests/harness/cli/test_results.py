@@ -29,7 +29,7 @@ def test_scoring_again_gives_the_same_files(harness: Harness, runs: list[Path]) 
         ]
 
     before = contents()
-    said = harness("score", *map(str, runs), "--plugin", "quiz.yaml")
+    said = harness("score", *map(str, runs))
     assert said.code == 0
     assert "statistics computed from 40 examples" in said.out
     assert contents() == before
@@ -76,7 +76,7 @@ def test_examples_that_cannot_be_read_are_one_message_and_the_record_stays(
 
 def test_a_run_that_cannot_be_scored_does_not_keep_the_others_from_it(harness: Harness, runs: list[Path]) -> None:
     (runs[0] / "examples.jsonl.gz").unlink()
-    said = harness("score", *map(str, runs), "--plugin", "quiz.yaml")
+    said = harness("score", *map(str, runs))
     assert said.code == 2
     assert said.out.count("statistics computed") == len(runs) - 1
     assert f"1 of {len(runs)} runs were not scored" in said.err
