@@ -3,6 +3,7 @@
 from harness.contracts import (
     Adapted,
     Adapter,
+    AskedModel,
     Completion,
     Estimate,
     Example,
@@ -12,6 +13,7 @@ from harness.contracts import (
     JudgeFinder,
     Message,
     Model,
+    ModelFinder,
     Origin,
     Prediction,
     Prompt,
@@ -23,6 +25,7 @@ from harness.contracts import (
     SequenceRequest,
     Split,
     Tokenization,
+    Unjudged,
 )
 from harness.data import Data
 from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError
@@ -54,6 +57,7 @@ from harness.statistics import (
 __all__ = [
     "Adapted",
     "Adapter",
+    "AskedModel",
     "Completion",
     "Data",
     "DataError",
@@ -70,6 +74,7 @@ __all__ = [
     "MetricError",
     "Model",
     "ModelError",
+    "ModelFinder",
     "Origin",
     "PluginError",
     "Prediction",
@@ -84,6 +89,7 @@ __all__ = [
     "Source",
     "Split",
     "Tokenization",
+    "Unjudged",
     "absolute_mean_estimate",
     "adapter",
     "backend",

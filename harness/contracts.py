@@ -232,6 +232,35 @@ class Tokenization(Protocol):
         """Return the longest beginning of the text that has at most that many tokens."""
 
 
+class AskedModel(Tokenization, Protocol):
+    """A model as it is to a judge that puts questions of its own: they go through the response cache like a run's.
+
+    It is loaded when more is asked of it than which questions it can answer.
+    """
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """Which questions it can answer, ``generate`` and ``score``."""
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return its name and everything of it that changes an answer.
+
+        Raises:
+            HarnessError: There is no such model.
+        """
+
+    def ask(self, requests: Sequence[Request]) -> list[Response]:
+        """Return the responses in the order of the requests; one without an answer has an ``error``.
+
+        Raises:
+            HarnessError: The model cannot be loaded, or the response cache cannot be used.
+        """
+
+
+ModelFinder = Callable[[str | Mapping[str, Any]], AskedModel]
+"""Gives the model that is written as ``backend:identifier``, or as a mapping with that ``name`` and its arguments."""
+
+
 class Model(ABC):
     """A model that answers requests; a backend is a subclass, one file each, registered with ``@backend``.
 
@@ -444,6 +473,7 @@ class Estimate:
         high: Upper end of the 95 % interval.
         min: Smallest value of a single instance, where that means something.
         max: Largest value of a single instance.
+        missing: Examples that should be in it and have no value.
     """
 
     value: float
@@ -453,6 +483,7 @@ class Estimate:
     high: float | None = None
     min: float | None = None
     max: float | None = None
+    missing: int = 0
 
 
 class RunMetric(ABC):
@@ -474,22 +505,44 @@ class RunMetric(ABC):
         return {}
 
 
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Stands for the probability of a text that a judge could not judge.
+
+    Attributes:
+        reason: Why, in words that are the same for all texts of which it is true; they are counted.
+        answer: What the judge got instead of a judgement.
+    """
+
+    reason: str
+    answer: str = ""
+
+
 class Judge(ABC):
     """Says of texts how probable it is that a reader finds them toxic; registered with ``@judge``, one file each.
 
     The constructor takes keyword-only parameters and is cheap: models are loaded at the first :meth:`probabilities`.
+    With ``@judge(…, models=True)`` it is given a :data:`ModelFinder` first.
     """
+
+    def ready(self) -> None:  # noqa: B027 - most judges need nothing but themselves
+        """Refuse where the judge could not judge here; it is called before a run asks its model anything.
+
+        Raises:
+            HarnessError: What is missing.
+        """
 
     @abstractmethod
     def fingerprint(self) -> Mapping[str, Any]:
         """Return, as JSON values, all that changes a judgement: version, revision, the hash of weights or scores."""
 
     @abstractmethod
-    def probabilities(self, texts: Sequence[str]) -> list[float]:
+    def probabilities(self, texts: Sequence[str]) -> Sequence[float | Unjudged]:
         """Return each text's probability, between 0 and 1, in order; it depends on that text alone.
 
         Raises:
-            HarnessError: The judge cannot be loaded, or knows nothing of a text.
+            HarnessError: The judge cannot be loaded, or cannot go on. What concerns one text only may be
+                :class:`Unjudged`: it enters no number, and is counted.
         """
 
 

@@ -6,17 +6,24 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from harness.contracts import Judge
+from harness.asked_models import Models
+from harness.contracts import Judge, ModelFinder
 from harness.errors import PluginError
-from harness.plugins import Kind
+from harness.plugins import JudgeDetails, Kind
 from harness.registry import Registry, build
 
 
 class Judges:
-    """Gives metrics the judges that they name; the same name and parameters give the same object."""
+    """Gives metrics the judges that they name; the same name and parameters give the same object.
 
-    def __init__(self, registry: Registry) -> None:
+    Args:
+        registry: Knows the judges.
+        models: Gives judges the models that they name; by default their answers are not kept.
+    """
+
+    def __init__(self, registry: Registry, models: ModelFinder | None = None) -> None:
         self._registry = registry
+        self._models = models or Models(registry)
         self._built: dict[str, Judge] = {}
 
     def __call__(self, written: str | Mapping[str, Any]) -> Judge:
@@ -24,6 +31,7 @@ class Judges:
 
         Raises:
             PluginError: There is no such judge, or its parameters are wrong.
+            ModelError: It names a model, and what it names is none or cannot answer its questions.
         """
         arguments = {"name": written} if isinstance(written, str) else dict(written)
         name = arguments.pop("name", None)
@@ -31,7 +39,9 @@ class Judges:
             raise PluginError(f"a judge is a name, or a mapping with a name and its parameters, not {written!r}.")
         key = json.dumps([name, arguments], sort_keys=True, default=repr)
         if key not in self._built:
-            built = build(self._registry.get(Kind.JUDGE, name), arguments=arguments)
+            plugin = self._registry.get(Kind.JUDGE, name)
+            asks = isinstance(plugin.details, JudgeDetails) and plugin.details.models
+            built = build(plugin, *((self._models,) if asks else ()), arguments=arguments)
             if not isinstance(built, Judge):
                 raise PluginError(f"judge {name!r} is no subclass of harness.Judge.")
             self._built[key] = built

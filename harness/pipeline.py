@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.client import Client, Usage
-from harness.contracts import Adapted, Adapter, Example, Instance, Request, Response, Split, Stat, Tokenization
+from harness.contracts import Adapted, Adapter, Example, Instance, Judge, Request, Response, Split, Stat, Tokenization
 from harness.data import Data, open_data
 from harness.errors import DataError, PluginError
 from harness.judges import Judges
-from harness.plugins import Kind, PerturbationDetails, ScenarioDetails
+from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
 from harness.registry import Registry, build
 from harness.results import ExampleWriter, RunRecord, read_examples
 from harness.scoring import Scorer
@@ -166,7 +166,13 @@ def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance
 
 
 def evaluate(
-    evaluation: Evaluation, registry: Registry, client: Client, directory: Path, watcher: Watcher, outcome: Outcome
+    evaluation: Evaluation,
+    registry: Registry,
+    client: Client,
+    judges: Judges,
+    directory: Path,
+    watcher: Watcher,
+    outcome: Outcome,
 ) -> None:
     """Ask a model everything, score the answers, and write the examples into the run's folder.
 
@@ -174,6 +180,7 @@ def evaluate(
         evaluation: The run.
         registry: Knows its metrics.
         client: The model.
+        judges: The judges that the metrics may ask; they are made sure of before the model is asked anything.
         directory: The run's folder.
         watcher: Is told how the run is getting on.
         outcome: Filled as the run goes on, so that it says what was done of a run that cannot go on.
@@ -181,7 +188,9 @@ def evaluate(
     Raises:
         HarnessError: The run cannot go on; what was answered so far is in the response cache.
     """
-    scorer = build_scorer(evaluation.spec, registry)
+    scorer = build_scorer(evaluation.spec, registry, judges)
+    for judge in run_judges(evaluation.spec, registry, judges):
+        judge.ready()
     watcher.planned(evaluation.examples)
     with ExampleWriter(directory) as writer:
         for window in _windows(evaluation.adapted(client.model)):
@@ -196,7 +205,21 @@ def evaluate(
         outcome.stats, outcome.details = scorer.stats(), scorer.details()
 
 
-def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
+def run_judges(spec: RunSpec, registry: Registry, judges: Judges) -> list[Judge]:
+    """Return the judges that a run's metrics name.
+
+    Raises:
+        HarnessError: There is no such judge, or its parameters are wrong.
+    """
+    asking = [
+        part
+        for part in spec.metrics
+        if isinstance(details := registry.get(Kind.METRIC, part.name).details, MetricDetails) and details.judges
+    ]
+    return [judges(part.arguments.get("judge", "")) for part in asking]
+
+
+def build_scorer(spec: RunSpec, registry: Registry, judges: Judges) -> Scorer:
     """Return the scorer of a run's metrics."""
     metrics = [(part, registry.get(Kind.METRIC, part.name)) for part in spec.metrics]
     categories = {
@@ -204,7 +227,7 @@ def build_scorer(spec: RunSpec, registry: Registry) -> Scorer:
         for part in spec.perturbations
         if isinstance(details := registry.get(Kind.PERTURBATION, part.name).details, PerturbationDetails)
     }
-    return Scorer(metrics, Judges(registry), perturbations=categories, labels=spec.groups)
+    return Scorer(metrics, judges, perturbations=categories, labels=spec.groups)
 
 
 def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:
@@ -273,7 +296,7 @@ def _conclude(
     writer.write(example, scorer.add(example))
 
 
-def rescore(record: RunRecord, registry: Registry) -> Outcome:
+def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
     """Compute a run's statistics again from its examples, and write the scores beside them.
 
     Returns:
@@ -283,7 +306,7 @@ def rescore(record: RunRecord, registry: Registry) -> Outcome:
         HarnessError: The examples are missing or damaged, or a metric cannot score them.
     """
     outcome = Outcome()
-    scorer = build_scorer(record.spec, registry)
+    scorer = build_scorer(record.spec, registry, judges)
     with ExampleWriter(record.directory) as writer:
         for example, _, error in read_examples(record.directory):
             outcome.examples += 1

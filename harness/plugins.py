@@ -142,7 +142,14 @@ class PerturbationDetails:
     category: PerturbationCategory
 
 
-Details = ScenarioDetails | MetricDetails | PerturbationDetails
+@dataclass(frozen=True, slots=True)
+class JudgeDetails:
+    """What the harness knows of a judge: whether its constructor takes, first, a :data:`harness.ModelFinder`."""
+
+    models: bool = False
+
+
+Details = ScenarioDetails | MetricDetails | PerturbationDetails | JudgeDetails
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,9 +274,13 @@ def perturbation(name: str, *, category: PerturbationCategory = "robustness", so
     return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category))
 
 
-def judge(name: str, *, source: str) -> Callable[[T], T]:
-    """Register a subclass of :class:`harness.Judge`; its constructor takes keyword-only parameters, typed."""
-    return _attach(Kind.JUDGE, name, source, None)
+def judge(name: str, *, source: str, models: bool = False) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Judge`; its constructor takes keyword-only parameters, typed.
+
+    With ``models``, the constructor's first argument is a :data:`harness.ModelFinder`: it gives the models that the
+    judge's parameters name.
+    """
+    return _attach(Kind.JUDGE, name, source, JudgeDetails(models))
 
 
 def backend(name: str, *, source: str) -> Callable[[T], T]:

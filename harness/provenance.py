@@ -44,7 +44,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
+def definitions(spec: RunSpec, registry: Registry, judges: Judges | None = None) -> dict[str, str]:
     """Return the SHA-256 of what defines each plugin that a run uses; of a missing plugin, nothing.
 
     That is its file, and the files of those modules of the same package that it uses, directly or through others; of a
@@ -63,16 +63,16 @@ def definitions(spec: RunSpec, registry: Registry) -> dict[str, str]:
         for file in _files(plugin):
             digest.update(registry.digest(file))
         if isinstance(plugin.details, MetricDetails) and plugin.details.judges:
-            digest.update(_judge(part, registry))
+            digest.update(_judge(part, registry, judges or Judges(registry)))
         found[f"{kind} {part.name}"] = digest.hexdigest()
     return found
 
 
-def _judge(metric: Component, registry: Registry) -> bytes:
+def _judge(metric: Component, registry: Registry, judges: Judges) -> bytes:
     """Return what decides the judgements of a metric's judge; of one that cannot be built, nothing."""
     written = metric.arguments.get("judge", "")
     try:
-        fingerprint = Judges(registry)(written).fingerprint()
+        fingerprint = judges(written).fingerprint()
         plugin = registry.get(Kind.JUDGE, written if isinstance(written, str) else written["name"])
     except HarnessError:
         return b""  # the run says why

@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from harness.asked_models import Models, load_model
 from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
-from harness.contracts import Model
 from harness.costs import costs
-from harness.errors import HarnessError, ModelError, StorageError, did_you_mean
-from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore
+from harness.errors import HarnessError, StorageError, did_you_mean
+from harness.judges import Judges
+from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore, run_judges
 from harness.plugins import Kind
 from harness.prices import Price, PriceTable, load_prices
 from harness.provenance import DISTRIBUTION, definitions, environment, now
-from harness.registry import Registry, build
+from harness.registry import Registry
 from harness.results import RunRecord, discard_examples, has_examples, read_run, run_directory, write_run
-from harness.specs import Component, RunSpec
+from harness.specs import RunSpec
 
 
 class SweepWatcher(Watcher, Protocol):
@@ -59,27 +60,31 @@ def run_sweep(
 ) -> Iterator[RunRecord]:
     """Run a sweep model by model, and yield each run's record as it is finished or found finished.
 
-    Runs whose model or data are not there come first, so that they are reported at once and not after hours.
+    Runs whose model, judge or data are not there come first, so that they are reported at once and not after hours.
+    Judges, and the models that they ask, stay open until the end.
 
     Raises:
         StorageError: The response cache or the results cannot be written or read, which no further run would change.
             What else goes wrong in a run is in its record.
     """
     cache = ResponseCache(settings.results_dir / FILE_NAME)
-    for spec in runs:
-        definitions(spec, registry)  # as they are now: a file that is edited while the sweep runs is not what ran
-    by_model: dict[str, list[RunSpec]] = {}
-    for spec in _hopeless_first(runs, registry, settings):
-        by_model.setdefault(spec.model.model_dump_json(), []).append(spec)
+    asked = Models(registry, cache)
+    judges = Judges(registry, asked)
     try:
+        for spec in runs:
+            definitions(spec, registry, judges)  # as they are now: a file edited while the sweep runs is not what ran
+        by_model: dict[str, list[RunSpec]] = {}
+        for spec in _hopeless_first(runs, registry, settings, judges):
+            by_model.setdefault(spec.model.model_dump_json(), []).append(spec)
         for specs in by_model.values():
-            yield from _run_model(specs, registry, settings, cache, watcher)
+            yield from _run_model(specs, registry, settings, cache, judges, watcher)
     finally:
+        asked.close()
         cache.close()
 
 
-def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> list[RunSpec]:
-    """Return the runs in their order, those before the others whose model or data cannot be opened."""
+def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Settings, judges: Judges) -> list[RunSpec]:
+    """Return the runs in their order, those before the others whose model, judge or data cannot be opened."""
     models: dict[str, bool] = {}
 
     def hopeful(spec: RunSpec) -> bool:
@@ -90,6 +95,8 @@ def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Setti
                 load_model(spec.model, registry).close()
                 models[key] = True
             open_scenario_data(spec, registry, settings.data_dir)
+            for judge in run_judges(spec, registry, judges):
+                judge.fingerprint()
         except HarnessError:
             return False
         return models[key]
@@ -97,21 +104,13 @@ def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Setti
     return sorted(runs, key=hopeful)
 
 
-def load_model(model: Component, registry: Registry) -> Model:
-    """Return a model by its name and arguments, without loading its weights.
-
-    Raises:
-        HarnessError: There is no such backend or model.
-    """
-    backend, separator, identifier = model.name.partition(":")
-    if not separator or not identifier:
-        raise ModelError(f"model {model.name!r} has no backend. Name it as backend:identifier, for example hf:gpt2.")
-    loaded: Model = build(registry.get(Kind.BACKEND, backend), identifier, arguments=model.arguments)
-    return loaded
-
-
 def _run_model(
-    specs: Sequence[RunSpec], registry: Registry, settings: Settings, cache: ResponseCache, watcher: SweepWatcher
+    specs: Sequence[RunSpec],
+    registry: Registry,
+    settings: Settings,
+    cache: ResponseCache,
+    judges: Judges,
+    watcher: SweepWatcher,
 ) -> Iterator[RunRecord]:
     component = specs[0].model
     client: Client | None = None
@@ -123,13 +122,14 @@ def _run_model(
         failure = error
     try:
         for spec in specs:
-            done = None if settings.force or client is None else finished_before(spec, registry, settings, client)
+            known = None if settings.force else client
+            done = None if known is None else finished_before(spec, registry, settings, known, judges)
             if done is not None:
                 watcher.skipped(done)
                 yield done
                 continue
             watcher.started(spec)
-            record = _run(spec, registry, settings, client, failure, watcher)
+            record = _run(spec, registry, settings, client, judges, failure, watcher)
             write_run(record)
             watcher.finished(record)
             yield record
@@ -138,7 +138,9 @@ def _run_model(
             client.model.close()
 
 
-def finished_before(spec: RunSpec, registry: Registry, settings: Settings, client: Client) -> RunRecord | None:
+def finished_before(
+    spec: RunSpec, registry: Registry, settings: Settings, client: Client, judges: Judges | None = None
+) -> RunRecord | None:
     """Return the record of an equal run that ended well with the same model, data and plugins, if there is one."""
     try:
         record = read_run(run_directory(settings.results_dir, spec))
@@ -148,7 +150,7 @@ def finished_before(spec: RunSpec, registry: Registry, settings: Settings, clien
         data = open_scenario_data(spec, registry, settings.data_dir)
         same = (
             recorded["model"].get("fingerprint") == _as_json(client.fingerprint)
-            and recorded["definitions"] == definitions(spec, registry)
+            and recorded["definitions"] == definitions(spec, registry, judges)
             and recorded["versions"].get(DISTRIBUTION) == environment()["versions"].get(DISTRIBUTION)
             and data.unchanged(recorded["data"])
         )
@@ -164,10 +166,15 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
     Raises:
         HarnessError: The examples are missing or damaged, or a metric cannot score them.
     """
-    outcome = rescore(record, registry)
+    models = Models(registry, record.directory.parent.parent / FILE_NAME)
+    judges = Judges(registry, models)
+    try:
+        outcome = rescore(record, registry, judges)
+        now_used = definitions(record.spec, registry, judges)
+    finally:
+        models.close()
     message = _shortfall(record.spec, outcome)
     known = _object(record.provenance.get("definitions"))
-    now_used = definitions(record.spec, registry)
     metrics = {key: digest for key, digest in now_used.items() if key.startswith(f"{Kind.METRIC} ")}
     return replace(
         record,
@@ -192,6 +199,7 @@ def _run(
     registry: Registry,
     settings: Settings,
     client: Client | None,
+    judges: Judges,
     failure: BaseException | None,
     watcher: Watcher,
 ) -> RunRecord:
@@ -203,7 +211,7 @@ def _run(
         try:
             evaluation = prepare(spec, registry, settings.data_dir)
             try:
-                evaluate(evaluation, registry, client, directory, watcher, outcome)
+                evaluate(evaluation, registry, client, judges, directory, watcher, outcome)
             finally:
                 data = evaluation.data.provenance()
         except StorageError:
@@ -220,7 +228,7 @@ def _run(
     provenance = {
         "model": _model_provenance(spec, client),
         "data": data,
-        "definitions": definitions(spec, registry),
+        "definitions": definitions(spec, registry, judges),
         "seed": spec.seed,
         **environment(),
         **({"traceback": trace} if trace else {}),

@@ -116,7 +116,7 @@ class Scorer:
                 continue
             found = [(name, key, one) for key, group in groups for name, one in self._estimates(metric, key, group)]
             found.sort(key=lambda entry: entry[0])
-            stats += [metric.stat(name, key, estimate, 0) for name, key, estimate in found]
+            stats += [metric.stat(name, key, estimate, estimate.missing) for name, key, estimate in found]
         stats = [
             replace(stat, category=self._category(stat), computed_on="perturbed") if stat.perturbation else stat
             for stat in stats

@@ -55,11 +55,11 @@ def preview_command(
     instances: int,
 ) -> None:
     """Show the exact prompts of the first instances of SWEEP's runs, with token counts and few-shot examples."""
+    from harness.asked_models import load_model
     from harness.cli.sources import read_sweep
     from harness.errors import HarnessError
     from harness.pipeline import prepare
     from harness.preview import first_prompts
-    from harness.runner import load_model
 
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     problems: dict[str, None] = {}

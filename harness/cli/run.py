@@ -98,10 +98,11 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
 def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
     from rich.table import Table
 
+    from harness.asked_models import load_model
     from harness.client import Client
     from harness.pipeline import prepare
     from harness.preview import plan
-    from harness.runner import finished_before, load_model
+    from harness.runner import finished_before
 
     table = Table("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
     for column in table.columns[:2]:
