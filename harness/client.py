@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from harness.cache import ResponseCache, fingerprint_digest, request_key
-from harness.contracts import Model, Request, Response
+from harness.contracts import GenerateRequest, Model, Request, Response
 from harness.errors import ModelError
 
 
@@ -20,6 +21,9 @@ class Usage:
         prompt_tokens: Tokens of all prompts.
         completion_tokens: Tokens generated or scored.
         model_seconds: Wall time that the model spent, in seconds, cached answers included as of when they were made.
+        lengths: How many answers there are to prompts of so many tokens with so many tokens generated, which is none
+            where a text is only scored: then all of it is the prompt.
+        unknown_lengths: Answers that do not say their tokens.
     """
 
     queries: int = 0
@@ -27,14 +31,25 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     model_seconds: float = 0.0
+    lengths: Counter[tuple[int, int]] = field(default_factory=Counter)
+    unknown_lengths: int = 0
 
-    def add(self, response: Response) -> None:
+    def add(self, request: Request, response: Response) -> None:
         """Count one response."""
         self.queries += 1
         self.cached += response.cached
         self.prompt_tokens += response.prompt_tokens or 0
         self.completion_tokens += response.completion_tokens or 0
         self.model_seconds += response.seconds
+        prompt, completion = response.prompt_tokens, response.completion_tokens
+        if response.error is not None:
+            return
+        if prompt is None or completion is None:
+            self.unknown_lengths += 1
+        elif isinstance(request, GenerateRequest):
+            self.lengths[prompt, completion] += 1
+        else:
+            self.lengths[prompt + completion, 0] += 1
 
 
 class Client:

@@ -265,8 +265,8 @@ def _conclude(
 ) -> None:
     """Predict, score and write one example, and count it."""
     outcome.examples += 1
-    for response in responses:
-        outcome.usage.add(response)
+    for request, response in zip(adapted.requests, responses, strict=True):
+        outcome.usage.add(request, response)
     example = Example(
         instance=adapted.instance,
         requests=adapted.requests,

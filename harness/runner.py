@@ -6,7 +6,7 @@ import json
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,14 +14,16 @@ from harness.asked_models import Models, load_model
 from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.costs import costs
+from harness.energy import EnergyMeter
 from harness.errors import HarnessError, StorageError, did_you_mean
 from harness.judges import Judges
 from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore, run_judges
 from harness.plugins import Kind
-from harness.prices import Price, PriceTable, load_prices
+from harness.prices import PriceTable, load_prices
 from harness.provenance import DISTRIBUTION, definitions, environment, now
 from harness.registry import Registry
 from harness.results import RunRecord, discard_examples, has_examples, read_run, run_directory, write_run
+from harness.runtimes import RuntimeTable
 from harness.specs import RunSpec
 
 
@@ -47,12 +49,14 @@ class Settings:
         data_dir: The local data folder; None without one.
         force: Run again what is finished. Answers still come from the response cache.
         prices: What tokens cost; None for the table that comes with the harness.
+        runtimes: What answers take on a quiet or an ideal machine.
     """
 
     results_dir: Path
     data_dir: Path | None = None
     force: bool = False
     prices: PriceTable | None = None
+    runtimes: RuntimeTable = field(default_factory=RuntimeTable)
 
 
 def run_sweep(
@@ -207,11 +211,13 @@ def _run(
     directory = run_directory(settings.results_dir, spec)
     started, clock = now(), time.perf_counter()
     outcome, data, error, trace = Outcome(), dict[str, Any](), failure, None
+    meter = EnergyMeter()
     if client is not None:
         try:
             evaluation = prepare(spec, registry, settings.data_dir)
             try:
-                evaluate(evaluation, registry, client, judges, directory, watcher, outcome)
+                with meter:
+                    evaluate(evaluation, registry, client, judges, directory, watcher, outcome)
             finally:
                 data = evaluation.data.provenance()
         except StorageError:
@@ -242,7 +248,19 @@ def _run(
         spec=spec,
         stats=outcome.stats,
         details=outcome.details,
-        efficiency=_efficiency(outcome, client, _price(spec, settings), time.perf_counter() - clock),
+        efficiency={
+            "examples": outcome.examples,
+            **costs(
+                outcome.usage,
+                {} if client is None else client.model.description(),
+                (settings.prices or load_prices()).price(spec.model.name),
+                settings.runtimes.runtimes(spec.model.name),
+                meter.joules,
+            ),
+            "wall_seconds": round(time.perf_counter() - clock, 3),
+            "truncated_examples": outcome.truncated,
+            "failed_examples": outcome.failed,
+        },
         provenance=provenance,
         started=started,
         finished=now(),
@@ -272,17 +290,3 @@ def _model_provenance(spec: RunSpec, client: Client | None) -> Mapping[str, Any]
         return {"name": spec.model.name}
     description = dict(client.model.description())
     return {"name": spec.model.name, "fingerprint": dict(client.fingerprint), **description}
-
-
-def _price(spec: RunSpec, settings: Settings) -> Price | None:
-    return (settings.prices or load_prices()).price(spec.model.name)
-
-
-def _efficiency(outcome: Outcome, client: Client | None, price: Price | None, seconds: float) -> Mapping[str, Any]:
-    return {
-        "examples": outcome.examples,
-        **costs(outcome.usage, {} if client is None else client.model.description(), price),
-        "wall_seconds": round(seconds, 3),
-        "truncated_examples": outcome.truncated,
-        "failed_examples": outcome.failed,
-    }

@@ -34,6 +34,12 @@ prices = click.option(
     help="A YAML table of what models' tokens cost, before the one that comes with the harness.",
 )
 
+runtimes = click.option(
+    "--runtimes",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A YAML table of what models' answers take on a quiet or an ideal machine.",
+)
+
 plugins = click.option(
     "--plugin",
     "plugins",

@@ -19,6 +19,7 @@ from harness.progress import watch
 from harness.registry import Registry
 from harness.results import RunRecord
 from harness.runner import Settings, run_sweep
+from harness.runtimes import load_runtimes
 from harness.specs import RunSpec
 
 
@@ -27,6 +28,7 @@ from harness.specs import RunSpec
 @options.data_dir
 @options.results_dir
 @options.prices
+@options.runtimes
 @click.option("--dry-run", is_flag=True, help="Ask nothing; say what would run, with requests and tokens.")
 @click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
 def run_command(
@@ -39,6 +41,7 @@ def run_command(
     data_dir: Path | None,
     results_dir: Path,
     prices: Path | None,
+    runtimes: Path | None,
     dry_run: bool,
     force: bool,
 ) -> None:
@@ -51,7 +54,7 @@ def run_command(
     if dry_run:
         _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
         return
-    settings = Settings(results_dir, data_dir, force, load_prices(prices))
+    settings = Settings(results_dir, data_dir, force, load_prices(prices), load_runtimes(runtimes))
     records = execute(found.runs, registry, settings)
     if any(record.status != "ok" for record in records):
         sys.exit(1)

@@ -58,12 +58,13 @@ def test_answers_come_in_the_order_of_the_questions(cache: ResponseCache) -> Non
 
 def test_equal_questions_are_asked_once_and_counted_as_cached(cache: ResponseCache) -> None:
     parrot = Parrot()
-    responses = Client(parrot, "parrot", cache).ask(ask("a", "b", "a", "a"))
+    requests = ask("a", "b", "a", "a")
+    responses = Client(parrot, "parrot", cache).ask(requests)
     assert texts(responses) == ["a", "b", "a", "a"]
     assert sorted(parrot.asked) == ["a", "b"]
     usage = Usage()
-    for response in responses:
-        usage.add(response)
+    for request, response in zip(requests, responses, strict=True):
+        usage.add(request, response)
     assert (usage.queries, usage.cached, usage.prompt_tokens) == (4, 2, 12)
 
 

@@ -24,3 +24,9 @@ def test_what_is_not_known_is_left_out() -> None:
     plain = {"queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds"}
     assert set(costs(Usage(), {})) == plain
     assert set(costs(Usage(queries=1, prompt_tokens=5), {"parameters": 0})) == plain | {"cached_share"}
+
+
+def test_energy_is_told_only_where_something_was_asked() -> None:
+    assert costs(Usage(queries=2, cached=1), {}, energy={"gpu": 3.0})["energy_joules"] == {"gpu": 3.0}
+    assert "energy_joules" not in costs(Usage(queries=2, cached=2), {}, energy={"gpu": 3.0})
+    assert "energy_joules" not in costs(Usage(queries=2), {}, energy={})

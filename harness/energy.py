@@ -1,0 +1,154 @@
+"""The energy that this machine's processors use in a while, as their own counters tell; silence where they do not."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+POWERCAP = Path("/sys/class/powercap")
+
+_INTERVAL = 30.0
+"""Seconds between two readings. A processor's counter starts again after some 262 kJ, 15 minutes at 300 W."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A counter of joules.
+
+    Attributes:
+        kind: What it counts: ``gpu``, ``cpu`` or ``memory``.
+        read: Returns joules since some moment in the past; raises where it cannot be read.
+        span: Joules after which it starts again from 0; None where it does not.
+    """
+
+    kind: str
+    read: Callable[[], float]
+    span: float | None = None
+
+
+class EnergyMeter:
+    """Adds up what counters count between entering it and leaving it.
+
+    The counters are those of whole processors: what else ran on them, and what they use at rest, is in their numbers.
+    A kind of which one counter cannot be read, at the beginning, the end or between, is left out: half of the energy
+    is no measurement.
+    """
+
+    def __init__(self, counters: Sequence[Counter] | None = None, interval: float = _INTERVAL) -> None:
+        """Take the machine's counters unless others are given.
+
+        Args:
+            counters: What to read.
+            interval: Seconds between two readings; short enough that no counter starts again twice in it.
+        """
+        self._counters = [*gpu_counters(), *rapl_counters()] if counters is None else list(counters)
+        self._interval = interval
+        self._last: dict[int, float] = {}
+        self._joules: dict[str, float] = {}
+        self._silent: set[str] = set()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def joules(self) -> dict[str, float]:
+        """Joules by kind, once the meter was left; kinds that are not known are absent."""
+        return {kind: round(value, 3) for kind, value in self._joules.items() if kind not in self._silent}
+
+    def __enter__(self) -> EnergyMeter:
+        """Start counting."""
+        self._read()
+        if self._last:
+            self._thread = threading.Thread(target=self._watch, name="energy", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop counting."""
+        if self._thread is not None:
+            self._stop.set()
+            self._thread.join()
+        self._read()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(self._interval):
+            self._read()
+
+    def _read(self) -> None:
+        for place, counter in enumerate(self._counters):
+            try:
+                now = counter.read()
+            except Exception:  # pynvml and the kernel have errors of many classes; each means that nothing is known
+                self._silent.add(counter.kind)
+                continue
+            used = now - self._last.get(place, now)
+            if used < 0.0 and counter.span is not None:
+                used += counter.span
+            if used < 0.0:
+                self._silent.add(counter.kind)
+            self._last[place] = now
+            self._joules[counter.kind] = self._joules.get(counter.kind, 0.0) + used
+
+
+def rapl_counters(root: Path = POWERCAP) -> list[Counter]:
+    """Return the counters of Intel's and AMD's processors (RAPL) and of their memory where they have one.
+
+    A processor's counter holds its cores and caches, not its memory's. Linux lets only root read them unless the
+    machine's administrator says otherwise.
+
+    Source: Linux kernel documentation, power/powercap.
+    """
+    counters = []
+    for zone in sorted(root.glob("intel-rapl:*")):
+        name = _text(zone / "name")
+        kind = "cpu" if name.startswith("package") else "memory" if name == "dram" else None
+        if kind is not None:
+            span = _text(zone / "max_energy_range_uj")
+            counters.append(Counter(kind, _microjoules(zone / "energy_uj"), int(span) / 1e6 if span else None))
+    return counters
+
+
+def gpu_counters() -> list[Counter]:
+    """Return the counters of the NVIDIA graphics cards that this process may use; needs nvidia-ml-py and a driver.
+
+    Cards count from Volta on. They are those that ``CUDA_VISIBLE_DEVICES`` names, or all; where it gives numbers and
+    the cards differ, set ``CUDA_DEVICE_ORDER=PCI_BUS_ID`` as well, or CUDA numbers them otherwise than NVML does.
+
+    Source: NVML API reference, nvmlDeviceGetTotalEnergyConsumption, in millijoules since the driver was loaded.
+    """
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        count: int = pynvml.nvmlDeviceGetCount()
+    except Exception:  # not installed, no driver, or one that does not answer: no card that could tell
+        return []
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = [str(index) for index in range(count)] if visible is None else [name.strip() for name in visible.split(",")]
+    return [Counter("gpu", _millijoules(pynvml, name)) for name in names if name not in {"", "-1"}]
+
+
+def _millijoules(pynvml: Any, name: str) -> Callable[[], float]:
+    def read() -> float:
+        by_number = name.isdigit()
+        handle = pynvml.nvmlDeviceGetHandleByIndex(int(name)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(name)
+        return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
+
+    return read
+
+
+def _microjoules(file: Path) -> Callable[[], float]:
+    return lambda: int(file.read_text(encoding="ascii")) / 1e6
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
