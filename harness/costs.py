@@ -30,8 +30,8 @@ def costs(
     ``queries`` they are HELM's means. Other than in HELM the denoised runtime of a model that answers in batches is
     the table's, too, and not its measured one: a measured one has the noise that the name denies.
 
-    ``energy_joules`` is what this machine's processors used while the run's requests were put (``harness.energy``),
-    which is all they used, whoever asked; answers from the cache cost nothing in it, and a run in which nothing was
+    ``energy_joules`` is what this machine's processors used while the run was evaluated (``harness.energy``), its
+    scoring and whatever else ran on them included; answers from the cache cost nothing in it, and a run in which nothing was
     asked has none. What is not known (no time, no parameters, no price, no counter) is left out.
 
     Args:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.runtimes import load_runtimes
+
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS: list[tuple[str, str]] = re.findall(r"```(\w+)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
@@ -53,6 +55,16 @@ def test_the_mistakes_are_answered_as_shown(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.split("\n") == block("console", "harness validate").split("\n")[1:]
+
+
+def test_the_table_of_runtimes_works(tmp_path: Path) -> None:
+    (tmp_path / "runtimes.yaml").write_text(block("yaml", "denoised:"))
+    table = load_runtimes(tmp_path / "runtimes.yaml")
+    denoised, idealized = table.runtimes("hf:./small-one").denoised, table.runtimes("hf:./small-one").idealized
+    assert denoised is not None
+    assert idealized is not None
+    assert denoised.seconds(256, 11) == pytest.approx(0.018 + 0.08 + 0.002)
+    assert idealized.seconds(512, 1) == pytest.approx(0.006)
 
 
 def test_the_scenario_file_works(quiz: Path) -> None:
