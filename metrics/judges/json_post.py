@@ -1,0 +1,198 @@
+"""JSON to a server and back: with patience for one that is busy, and none for one that says no."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from harness import MetricError
+
+_LONGEST_ANSWER = 64 << 20
+_SHOWN = 300
+_LONGEST_BACKOFF = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to try.
+
+    Attributes:
+        timeout: Seconds that one attempt may take, from its beginning to the last byte of its answer.
+        attempts: How often to try in all.
+        backoff: Seconds before the second attempt, twice as many before each further one, at most 60.
+        longest_wait: The longest wait, in seconds, that a server's ``Retry-After`` may ask for.
+    """
+
+    timeout: float = 60.0
+    attempts: int = 6
+    backoff: float = 1.0
+    longest_wait: float = 300.0
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the key to another server."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """An attempt that failed and may be repeated: why, and after how many seconds if the server says so."""
+
+    why: str
+    after: float | None = None
+
+
+def post_json(
+    url: str,
+    body: Mapping[str, Any],
+    *,
+    key: str | None,
+    patience: Patience,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Any:
+    """Send a JSON object and return the JSON that comes back.
+
+    Answers 408, 429 and 5xx, connections that fail or end early, and attempts that take too long are repeated.
+    Redirects are not followed. The key stands in no message, even where the server repeats it.
+
+    Args:
+        url: Where to.
+        body: What to send.
+        key: Sent as ``Authorization: Bearer``; None for none.
+        patience: How long to try.
+        sleep: Waits for so many seconds.
+
+    Raises:
+        MetricError: The server refuses, or there is no usable answer after all attempts.
+    """
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    data = json.dumps(body).encode()
+    failed = _Again("")
+    for attempt in range(patience.attempts):
+        if attempt:
+            wait = failed.after
+            if wait is None:
+                wait = min(patience.backoff * 2 ** (attempt - 1), _LONGEST_BACKOFF)
+            elif wait > patience.longest_wait:
+                raise MetricError(
+                    f"{url} asks to wait {wait:.0f} seconds, which is more than {patience.longest_wait:g}: {failed.why}"
+                )
+            sleep(wait)
+        # A new request each time: urllib writes into it.
+        request = urllib.request.Request(url, data, headers)  # noqa: S310 - the caller has seen that it is HTTP
+        outcome = _attempt(request, patience.timeout, key)
+        if not isinstance(outcome, _Again):
+            return outcome[0]
+        failed = outcome
+    times = "once" if patience.attempts == 1 else f"{patience.attempts} times"
+    raise MetricError(f"{url} was asked {times} and gave no answer; the last time: {failed.why}")
+
+
+def _attempt(request: urllib.request.Request, timeout: float, key: str | None) -> _Again | tuple[Any]:
+    """Return the answer, or why to ask again.
+
+    Raises:
+        MetricError: Asking again would change nothing.
+    """
+    end = time.monotonic() + timeout
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout) as answer:
+            content = _read(answer, end)
+    except urllib.error.HTTPError as error:
+        with error:
+            return _refused(request.full_url, error, end, key)
+    except TimeoutError:
+        return _Again(f"no answer in {timeout:g} seconds.")
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):
+            return _Again(f"no answer in {timeout:g} seconds.")
+        return _Again(_hidden(f"{type(reason).__name__}: {reason}", key))
+    try:
+        return (json.loads(content),)
+    except ValueError:
+        return _Again(f"the answer is not JSON: {_shown(content, key)}")
+
+
+def _read(answer: Any, end: float) -> bytes:
+    """Read an answer to its end; a server that sends a byte now and then does not get around the timeout.
+
+    Raises:
+        TimeoutError: It takes too long.
+        OSError: It is too long.
+        http.client.IncompleteRead: It ended early.
+    """
+    parts: list[bytes] = []
+    size = 0
+    while part := answer.read1(1 << 16):
+        parts.append(part)
+        size += len(part)
+        if time.monotonic() > end:
+            raise TimeoutError
+        if size > _LONGEST_ANSWER:
+            raise OSError(f"the answer is longer than {_LONGEST_ANSWER >> 20} MiB")
+    if getattr(answer, "length", None):  # read1 does not say so itself
+        raise http.client.IncompleteRead(b"".join(parts), answer.length)
+    return b"".join(parts)
+
+
+def _refused(url: str, error: urllib.error.HTTPError, end: float, key: str | None) -> _Again:
+    try:
+        content = _read(error, end)
+    except (OSError, http.client.HTTPException):
+        content = b""
+    why = f"{error.code} {error.reason}: {_shown(content, key)}"
+    if error.code in (408, 429) or error.code >= 500:
+        return _Again(why, _retry_after(error.headers))
+    if 300 <= error.code < 400:
+        raise MetricError(
+            f"{url} answers with a redirect ({error.code}), which is not followed. Name the place itself."
+        )
+    raise MetricError(f"{url} refuses: {why}")
+
+
+def _retry_after(headers: Message) -> float | None:
+    """Return the seconds that ``Retry-After`` names, as a number or as a date; None without one."""
+    written = headers.get("Retry-After")
+    if written is None:
+        return None
+    try:
+        return max(0.0, float(int(written)))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(written)
+    except ValueError:
+        return None
+    until = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max(0.0, (until - datetime.now(UTC)).total_seconds())
+
+
+def _shown(content: bytes, key: str | None) -> str:
+    """Return what an answer says, on one line: its error's message where it has one."""
+    text = content.decode("utf-8", "replace")
+    try:
+        said = json.loads(text)["error"]
+        said = said["message"] if isinstance(said, dict) else said
+        text = said if isinstance(said, str) else text
+    except (ValueError, KeyError, TypeError):
+        pass
+    text = " ".join(_hidden(text, key).split())
+    return (text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…") or "(nothing)"
+
+
+def _hidden(text: str, key: str | None) -> str:
+    return text.replace(key, "<key>") if key else text
