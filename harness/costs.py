@@ -26,9 +26,9 @@ def costs(
     ``money`` is what the tokens cost, in units of ``currency``.
 
     ``denoised_seconds`` and ``idealized_seconds`` are what all answers together would take by a table of runtimes, each
-    by itself and one after the other, those from the cache included (Liang et al. 2022, section 4.9); divided by
-    ``queries`` they are HELM's means. Other than in HELM the denoised runtime of a model that answers in batches is
-    the table's, too, and not its measured one: a measured one has the noise that the name denies.
+    by itself and one after the other, those from the cache included (Liang et al. 2022, section 4.9). Other than
+    in HELM, which gives the mean of a request, they are totals, and the denoised runtime of a model that answers in
+    batches is the table's, too, not its measured one: a measured one has the noise that the name denies.
 
     ``energy_joules`` is what this machine's processors used while the run was evaluated (``harness.energy``), its
     scoring and whatever else ran on them included; answers from the cache cost nothing in it, and a run in which
