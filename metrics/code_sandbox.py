@@ -20,6 +20,28 @@ _PASSED = 83
 _DRIVER = """
 import os, resource, sys
 processor, memory, file_size, files, processes, passed = map(int, sys.argv[1:7])
+folder = sys.argv[7]
+if folder:
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    def check(result):
+        if result != 0:
+            raise OSError(ctypes.get_errno(), "the file system cannot be made read-only")
+    def read_only(path, yes, flags):
+        attributes = (ctypes.c_uint64 * 4)(int(yes), int(not yes), 0, 0)  # MOUNT_ATTR_RDONLY is 1
+        check(libc.syscall(442, -100, os.fsencode(path), flags, attributes, 32))  # mount_setattr, AT_FDCWD
+    check(libc.mount(os.fsencode(folder), os.fsencode(folder), None, 0x1000, None))  # MS_BIND
+    read_only("/", True, 0x8000)  # AT_RECURSIVE
+    read_only(folder, False, 0)
+    os.chdir(folder)
+    # Nothing that comes from here on may undo it: without capabilities there is no mounting, and in a namespace made
+    # anew these mounts stay as they are.
+    check(libc.prctl(38, 1, 0, 0, 0))  # PR_SET_NO_NEW_PRIVS
+    for capability in range(64):
+        if libc.prctl(24, capability, 0, 0, 0) != 0:  # PR_CAPBSET_DROP; there are no more
+            break
+    check(libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()))
+    del ctypes, libc, check, read_only
 for limit, value in (
     (resource.RLIMIT_CPU, processor), (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file_size),
     (resource.RLIMIT_NOFILE, files), (resource.RLIMIT_NPROC, processes), (resource.RLIMIT_CORE, 0),
@@ -35,7 +57,11 @@ except BaseException:
     os._exit(1)
 os._exit(passed)
 """
-"""What the new interpreter runs: limits first, then the program from its standard input."""
+"""What the new interpreter runs: it shuts the file system, sets limits, and runs what it reads from its input.
+
+The numbers are Linux's, from linux/mount.h, linux/fcntl.h, linux/prctl.h and linux/capability.h; mount_setattr has the
+same one on all architectures (Linux 5.12, 2021).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +87,12 @@ def passes(program: str, limits: Limits = Limits()) -> bool:
     """Return whether a Python program comes to its end, within its limits and without an exception.
 
     It runs in a new interpreter that sees no environment variable and no installed package, in an empty folder that is
-    deleted afterwards. Where the system offers namespaces to ordinary users (Linux), it has no network, and processes
-    that it left behind are ended with it. **It is no wall against code that means harm**: the program can read, and
-    delete, what the user who runs it can. Run what you do not trust in a container or a virtual machine.
+    deleted afterwards. Where the system offers namespaces to ordinary users (Linux), it has no network, processes that
+    it left behind are ended with it, and, from Linux 5.12 on, it can write, change and delete files in its own folder
+    only (:func:`confinement` says what there is). **It is no wall against code that means harm**: the program can read
+    what the user who runs it can, speak to local services through their sockets, and use whatever hole the system's
+    kernel has; elsewhere it can change and delete the user's files. Run what you do not trust in a container or a
+    virtual machine.
 
     Raises:
         MetricError: The system has no resource limits (Windows), or cannot start a process.
@@ -72,9 +101,9 @@ def passes(program: str, limits: Limits = Limits()) -> bool:
         raise MetricError(
             "code is executed under resource limits, which this system does not have; use Linux or macOS."
         )
-    amounts = [-int(-limits.seconds // 1), limits.memory << 20, limits.file_size << 20, limits.files, limits.processes]
-    command = [*_isolation(), sys.executable, "-I", "-S", "-c", _DRIVER, *map(str, amounts), str(_PASSED)]
+    found = confinement()
     with tempfile.TemporaryDirectory(prefix="program-", ignore_cleanup_errors=True) as folder:
+        command = [*found.command, *_interpreter(limits, folder if found.read_only else "")]
         try:
             process = subprocess.Popen(  # noqa: S603 - the program is the point, and what is around it is ours
                 command,
@@ -106,15 +135,42 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What the system offers against what a program does by mistake.
+
+    Attributes:
+        command: Starts another command without a network, as the first of its processes; empty where that is not to be
+            had.
+        read_only: Whether, in it, all files but those of one folder can be made read-only.
+    """
+
+    command: tuple[str, ...] = ()
+    read_only: bool = False
+
+
 @cache
-def _isolation() -> tuple[str, ...]:
-    """Return the command that starts another without a network and as the first of its processes; empty without one."""
+def confinement() -> Confinement:
+    """Return what this system offers; it is tried out once."""
     unshare = shutil.which("unshare")
     if unshare is None:
-        return ()
+        return Confinement()
     command = (unshare, "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child")
+    with tempfile.TemporaryDirectory(prefix="program-", ignore_cleanup_errors=True) as folder:
+        if _returns([*command, "--mount", *_interpreter(Limits(), folder)], _PASSED):
+            return Confinement((*command, "--mount"), read_only=True)
+    return Confinement(command) if _returns([*command, "true"], 0) else Confinement()
+
+
+def _interpreter(limits: Limits, folder: str) -> list[str]:
+    """Return the command of the interpreter, which leaves only that folder writable; an empty name leaves all."""
+    amounts = [-int(-limits.seconds // 1), limits.memory << 20, limits.file_size << 20, limits.files, limits.processes]
+    return [sys.executable, "-I", "-S", "-c", _DRIVER, *map(str, amounts), str(_PASSED), folder]
+
+
+def _returns(command: list[str], code: int) -> bool:
     try:
-        tried = subprocess.run([*command, "true"], capture_output=True, timeout=10, check=False)  # noqa: S603
+        tried = subprocess.run(command, input=b"", capture_output=True, timeout=10, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return command if tried.returncode == 0 else ()
+        return False
+    return tried.returncode == code

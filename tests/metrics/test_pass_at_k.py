@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from harness import Example, Instance, MetricError, PluginError
 from harness.plugins import Kind
 from harness.registry import build, default_registry
-from metrics.code_sandbox import Limits, passes
-from metrics.code_sandbox import _isolation as isolation
+from metrics.code_sandbox import Limits, confinement, passes
 from metrics.pass_at_k import pass_at_k, pass_at_k_estimate
 
 needs_limits = pytest.mark.skipif(os.name != "posix", reason="resource limits are POSIX's")
@@ -105,10 +104,64 @@ def test_a_program_that_does_not_end_is_ended_with_its_children(tmp_path: Path) 
 
 
 @needs_limits
-@pytest.mark.skipif(not isolation(), reason="the system offers no namespaces to ordinary users")
+@pytest.mark.skipif(not confinement().command, reason="the system offers no namespaces to ordinary users")
 def test_no_network() -> None:
     reachable = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.connect(('192.0.2.1', 9))"
     assert not passes(reachable)
+
+
+@needs_limits
+@pytest.mark.skipif(not confinement().read_only, reason="the system cannot make files read-only for one program")
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "open(kept, 'w')",
+        "open(kept, 'a').write('more')",
+        "os.remove(kept)",
+        "os.rename(kept, kept + '.old')",
+        "os.chmod(kept, 0)",
+        "os.truncate(kept, 0)",
+        "os.symlink('/', os.path.join(folder, 'link'))",
+        "os.mkdir(os.path.join(folder, 'new'))",
+        "shutil.rmtree(folder)",
+        "open('/dev/shm/harness-test', 'w')",
+        "open('/proc/self/uid_map', 'w').write('0 0 1')",
+        "open(f'{starter}/root{kept}', 'w')",
+        "os.remove(f'{starter}/cwd/{os.path.relpath(kept, beside)}')",
+        "remount(b'/')",
+        "remount(os.fsencode(folder))",
+        "set_attribute(b'/')",
+        "libc.umount2(b'/', 2) == 0 or fail()",
+        "libc.unshare(0x10000000 | 0x20000) == 0 or fail(); set_attribute(b'/')",
+        "libc.unshare(0x10000000 | 0x20000) == 0 or fail(); remount(b'/'); open(kept, 'w')",
+        "subprocess.run(['/bin/rm', kept], check=True)",
+        "subprocess.run(['/bin/mount', '-o', 'remount,rw', '/'], check=True)",
+    ],
+)
+def test_files_elsewhere_stay_as_they_are(tmp_path: Path, attempt: str) -> None:
+    kept = tmp_path / "kept.txt"
+    kept.write_text("kept")
+    program = f"""
+import ctypes, os, shutil, subprocess
+kept, folder = {str(kept)!r}, {str(tmp_path)!r}
+starter, beside = "/proc/{os.getpid()}", {os.getcwd()!r}
+libc = ctypes.CDLL(None, use_errno=True)
+def fail():
+    raise OSError(ctypes.get_errno(), "refused")
+def remount(path):
+    libc.mount(b"none", path, None, 0x20 | 0x1000, None) == 0 or fail()
+def set_attribute(path):
+    libc.syscall(442, -100, path, 0x8000, (ctypes.c_uint64 * 4)(0, 1, 0, 0), 32) == 0 or fail()
+assert open(kept).read() == "kept"
+open("own.txt", "w").write("mine")
+os.mkdir("own")
+os.remove("own.txt")
+open(os.path.join(os.environ["TMPDIR"], "own.txt"), "w").close()
+"""
+    assert passes(program)
+    assert not passes(f"{program}{attempt}")
+    assert kept.read_text() == "kept"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
 
 
 @needs_limits
