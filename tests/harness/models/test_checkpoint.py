@@ -103,8 +103,9 @@ def test_code_that_comes_with_a_checkpoint_runs_only_when_allowed(tiny_checkpoin
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
 def test_packages_that_are_not_installed(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    checkpoint = tiny_checkpoint("gpt2")  # is made with both packages
     monkeypatch.setitem(sys.modules, package, None)
-    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")))
+    model = HuggingFaceModel(str(checkpoint))
     for use in (model.fingerprint, lambda: model.count_tokens("x"), lambda: model.window):
         with pytest.raises(ModelError, match=r"pip install 'holistic-harness\[hf\]'"):
             use()
