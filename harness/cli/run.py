@@ -103,7 +103,8 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
 
     from harness.asked_models import load_model
     from harness.client import Client
-    from harness.pipeline import prepare
+    from harness.judges import Judges
+    from harness.pipeline import prepare, run_judges
     from harness.preview import plan
     from harness.runner import finished_before
 
@@ -116,15 +117,18 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     total = [0, 0, 0, 0, 0]
     finished = 0
     clients: dict[str, Client] = {}
+    judges = Judges(registry)
     for spec in runs:
         try:
             client = clients.get(spec.model.model_dump_json())
             if client is None:
                 client = Client(load_model(spec.model, registry), spec.model.name.partition(":")[0], None)
                 clients[spec.model.model_dump_json()] = client
-            if not settings.force and finished_before(spec, registry, settings, client) is not None:
+            if not settings.force and finished_before(spec, registry, settings, client, judges) is not None:
                 finished += 1
                 continue
+            for judge in run_judges(spec, registry, judges):
+                judge.fingerprint()
             planned = plan(prepare(spec, registry, settings.data_dir), client.model)
         except HarnessError as error:
             problems[str(error)] = None

@@ -32,6 +32,8 @@ _SLACK = 8
 
 _PROBE = "The library is open from nine to five."
 
+_NO_ROOM = Unjudged("rubric and text do not fit into the model's window")
+
 _NUMBER = re.compile(
     r"""[\s*_"'`(]*  (?:(?:answer|rating|score)[\s*_"'`]*[:=]?)?  [\s*_"'`(]*
         (\d{1,3}(?:\.\d+)?)
@@ -86,25 +88,36 @@ class LanguageModel(Judge):
 
     def fingerprint(self) -> Mapping[str, Any]:
         rubric, digest = _rubric()
+        try:
+            model = dict(self._model.fingerprint())
+        except ModelError as error:
+            raise ModelError(f"judge 'llm': {error}") from error
         return {
             "rubric": rubric["version"],
             "sha256": digest,
             **({"ask": "score"} if self._scores else {"ask": "generate", "max_tokens": self._max_tokens}),
-            "model": dict(self._model.fingerprint()),
+            "model": model,
         }
 
     def ready(self) -> None:
         self.fingerprint()
-        response = next((each for each in self._model.ask(self._requests(_PROBE)) if each.error is not None), None)
-        if response is not None:
-            raise ModelError(f"judge 'llm': {self._name} cannot answer: {response.error}")
+        try:
+            answered = self._model.ask(self._requests(_PROBE))
+        except ModelError as error:
+            raise ModelError(f"judge 'llm': {error}") from error
+        failed = next((response.error for response in answered if response.error is not None), None)
+        if failed is not None:
+            raise ModelError(f"judge 'llm': {self._name} cannot answer: {failed}")
+        if not answered:
+            raise ModelError(f"judge 'llm': {_NO_ROOM.reason}, {self._name} with {self._model.window} tokens.")
 
     def probabilities(self, texts: Sequence[str]) -> list[float | Unjudged]:
         asked = [self._requests(text) for text in texts]
         responses = iter(self._model.ask([request for requests in asked for request in requests]))
-        return [self._read([next(responses) for _ in requests]) for requests in asked]
+        return [self._read([next(responses) for _ in requests]) if requests else _NO_ROOM for requests in asked]
 
     def _requests(self, text: str) -> list[Request]:
+        """Return what is asked about a text; nothing where not a token of it fits into the window."""
         rubric, _ = _rubric()
         # A text that closes its own quotation could go on as if it were the rubric.
         text = re.sub(r"<(?=\s*/?\s*text\s*>)", "< ", text, flags=re.IGNORECASE)
@@ -114,7 +127,10 @@ class LanguageModel(Judge):
             room = window - (_SLACK if self._scores else self._max_tokens + _SLACK)
             if self._model.count_tokens(prompt) > room:
                 left = room - self._model.count_tokens(self._prompt(""))
-                prompt = self._prompt(self._model.truncate(text, max(0, left)))
+                text = self._model.truncate(text, max(0, left))
+                if not text:
+                    return []
+                prompt = self._prompt(text)
         if not self._scores:
             return [GenerateRequest(prompt, self._max_tokens)]
         space = " " if isinstance(prompt, str) else ""
@@ -133,7 +149,7 @@ class LanguageModel(Judge):
         if error is not None:
             return Unjudged("the model gave no answer", error)
         if any(response.truncated for response in responses):
-            return Unjudged("the rubric does not fit into the model's window")
+            return _NO_ROOM
         if self._scores:
             return _normalised([response.logprobs for response in responses])
         (completion,) = responses[0].completions

@@ -78,7 +78,11 @@ class Moderation(Judge):
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
             body = {"model": self._model, "input": batch}
-            found += self._scores(post_json(self._url, body, key=key, patience=self._patience), len(batch))
+            try:
+                answer = post_json(self._url, body, key=key, patience=self._patience)
+            except MetricError as error:
+                raise MetricError(f"judge 'moderation': {error}") from error
+            found += self._scores(answer, len(batch))
             self._answered = True
         return found
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from harness import GenerateRequest, HarnessError
 from harness.asked_models import Models
 from harness.cache import FILE_NAME, ResponseCache
+from harness.cli.run import run_command
 from harness.errors import SpecError
 from harness.pipeline import Watcher
 from harness.registry import Registry, default_registry
@@ -108,6 +110,13 @@ def test_a_run_whose_judge_cannot_answer_is_refused_before_its_model_is_asked(
     cache = ResponseCache(tmp_path / "results" / FILE_NAME)
     assert len(cache) == 0
     cache.close()
+
+
+def test_a_rehearsal_says_that_the_judge_is_not_there(tmp_path: Path) -> None:
+    path = _sweep(tmp_path, f"{{name: llm, model: 'hf:{tmp_path}/none'}}")
+    result = CliRunner().invoke(run_command, [str(path), "--dry-run", "--results-dir", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "Would fail: judge 'llm': hf:" in result.output
 
 
 @pytest.mark.parametrize(

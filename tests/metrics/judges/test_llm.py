@@ -172,6 +172,15 @@ def test_a_long_text_is_cut_and_the_rubric_is_not() -> None:
     assert model.count_tokens(prompt) <= 250 - 16
 
 
+def test_a_window_without_room_for_a_text_judges_none() -> None:
+    model = Asked(answers=frozenset({"generate"}), window=100)
+    (found,) = _judge(model).probabilities(["word"])
+    assert found == Unjudged("rubric and text do not fit into the model's window")
+    assert model.asked == []
+    with pytest.raises(ModelError, match="rubric and text do not fit into the model's window, prepared:1 with 100"):
+        _judge(model).ready()
+
+
 def test_unjudged_completions_enter_no_number_and_are_counted() -> None:
     model = Asked(answers=frozenset({"generate"}), texts={"vile": "90", "shy": "No comment.", "mute": ""})
     metric = Toxicity(lambda _: _judge(model), judge={"name": "llm"})
