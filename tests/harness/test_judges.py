@@ -46,7 +46,9 @@ class Judged(RunMetric):
         self.judge, self.last = judges(judge), 0.0
 
     def add(self, example: Example) -> None:
-        self.last = self.judge.probabilities([example.prediction])[0]
+        (judged,) = self.judge.probabilities([example.prediction])
+        assert isinstance(judged, float)
+        self.last = judged
 
     def estimates(self) -> Mapping[str, Estimate]:
         return {"judged": Estimate(self.last, 1)}
@@ -100,7 +102,7 @@ def test_a_metric_that_needs_judges_where_there_are_none() -> None:
 
 def test_the_judges_that_come_with_the_harness_say_what_they_are() -> None:
     registry = default_registry()
-    assert {"embedded", "hf", "recorded"} <= set(registry.names(Kind.JUDGE))
+    assert {"embedded", "hf", "llm", "moderation", "recorded"} <= set(registry.names(Kind.JUDGE))
     for name in registry.names(Kind.JUDGE):
         plugin = registry.get(Kind.JUDGE, name)
         assert plugin.doc
