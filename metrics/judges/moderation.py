@@ -25,7 +25,8 @@ class Moderation(Judge):
     not about rudeness: numbers of this judge compare with each other only. What stands behind an address can change
     without its name changing, and then nobody can tell: name a model with its date where there is one.
 
-    Answers are kept for the run only. The key is read from the environment, sent, and neither stored nor shown.
+    Answers are not kept: a run that starts again asks again. The key is read from the environment, sent, and neither
+    stored nor shown.
 
     Args:
         base_url: The address up to the version, ``https://api.openai.com/v1``.
