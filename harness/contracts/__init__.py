@@ -1,0 +1,50 @@
+"""The nouns that every stage of a run speaks, and what each kind of plugin promises.
+
+Scenario → Instance → Perturbation → Instance → Adapter → Request → Model → Response → Example → Metric → Stat.
+Nothing here imports another module of the harness.
+"""
+
+from harness.contracts.adapters import Adapted, Adapter, Example, Prediction
+from harness.contracts.instances import Instance, Reference, Split
+from harness.contracts.metrics import Estimate, Judge, JudgeFinder, RunMetric, Stat, Unjudged
+from harness.contracts.models import AskedModel, Model, ModelFinder, Tokenization
+from harness.contracts.requests import (
+    Completion,
+    GenerateRequest,
+    Message,
+    Origin,
+    Prompt,
+    Request,
+    Response,
+    ScoreRequest,
+    SequenceRequest,
+)
+
+__all__ = [
+    "Adapted",
+    "Adapter",
+    "AskedModel",
+    "Completion",
+    "Estimate",
+    "Example",
+    "GenerateRequest",
+    "Instance",
+    "Judge",
+    "JudgeFinder",
+    "Message",
+    "Model",
+    "ModelFinder",
+    "Origin",
+    "Prediction",
+    "Prompt",
+    "Reference",
+    "Request",
+    "Response",
+    "RunMetric",
+    "ScoreRequest",
+    "SequenceRequest",
+    "Split",
+    "Stat",
+    "Tokenization",
+    "Unjudged",
+]

@@ -1,0 +1,147 @@
+"""From instances to requests, and from responses to predictions and examples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.contracts.instances import Instance, Reference
+from harness.contracts.models import Tokenization
+from harness.contracts.requests import Request, Response
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """The requests that one instance becomes, and what is needed to read the answers.
+
+    Attributes:
+        instance: The instance, or for a method that asks about many at once, one made to stand for them.
+        requests: What to ask.
+        labels: For methods that show answer options by letter, the letter of each reference, in order.
+        train_instances: Ids of the few-shot examples that are in the prompt, in order.
+        dropped_examples: How many few-shot examples were left out because the prompt was too long.
+        truncated: Whether the instance's own input was cut.
+        trial: The train trial, from 0.
+    """
+
+    instance: Instance
+    requests: tuple[Request, ...]
+    labels: tuple[str, ...] = ()
+    train_instances: tuple[str, ...] = ()
+    dropped_examples: int = 0
+    truncated: bool = False
+    trial: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a model said, read back into the scenario's terms.
+
+    Attributes:
+        text: The predicted text; for multiple choice the text of the chosen reference.
+        texts: The text of every completion, the first one's included, mapped like ``text``.
+        choice: For multiple choice the index of the chosen reference; None if the answer is none of them.
+        choice_scores: For methods that score each reference, the scores compared, in the references' order.
+        probability: The model's probability of its own prediction (HELM's ``max_prob``); None when unknown.
+    """
+
+    text: str
+    texts: tuple[str, ...] = ()
+    choice: int | None = None
+    choice_scores: tuple[float, ...] | None = None
+    probability: float | None = None
+
+
+class Adapter(ABC):
+    """An adaptation method: instances become requests, and responses predictions.
+
+    A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params`` and is given them checked.
+
+    Attributes:
+        asks: Which questions the method puts to a model: ``generate``, ``score`` or both.
+    """
+
+    asks: ClassVar[frozenset[str]]
+
+    @property
+    def train_trials(self) -> int:
+        """How many times the evaluation is repeated with other few-shot examples."""
+        return 1
+
+    @abstractmethod
+    def adapt(
+        self,
+        instances: Iterable[Instance],
+        train: Sequence[Instance],
+        tokenization: Tokenization,
+        *,
+        trial: int,
+        seed: int,
+    ) -> Iterator[Adapted]:
+        """Turn instances into requests, as a stream.
+
+        Args:
+            instances: Evaluation instances, originals and perturbed copies.
+            train: All train instances of the scenario, in the scenario's order.
+            tokenization: The model, as far as an adapter may know it.
+            trial: The train trial, from 0.
+            seed: The run's seed.
+
+        Raises:
+            HarnessError: The settings and the data or the model do not fit each other.
+        """
+
+    @abstractmethod
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Read the responses, in the order of ``adapted.requests``; none of them has an error.
+
+        Raises:
+            ModelError: The model gave no log-probabilities where the method needs them.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One instance with everything that was asked, answered and predicted: what a metric sees.
+
+    Attributes:
+        instance: The instance.
+        requests: What was asked.
+        responses: The answers, in the order of the requests.
+        prediction: The predicted text; for multiple choice the text of the chosen reference.
+        predictions: The text of every completion.
+        choice: For multiple choice the index of the chosen reference.
+        choice_scores: The scores of the references, where each was scored.
+        probability: The model's probability of its own prediction.
+        labels: For methods that show answer options by letter, the letters.
+        trial: The train trial, from 0.
+        train_instances: Ids of the few-shot examples in the prompt.
+        dropped_examples: Few-shot examples left out because the prompt was too long.
+        truncated: Whether the input was cut.
+    """
+
+    instance: Instance
+    requests: tuple[Request, ...] = ()
+    responses: tuple[Response, ...] = ()
+    prediction: str = ""
+    predictions: tuple[str, ...] = ()
+    choice: int | None = None
+    choice_scores: tuple[float, ...] | None = None
+    probability: float | None = None
+    labels: tuple[str, ...] = ()
+    trial: int = 0
+    train_instances: tuple[str, ...] = ()
+    dropped_examples: int = 0
+    truncated: bool = False
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The instance's references."""
+        return self.instance.references
+
+    @property
+    def correct(self) -> tuple[Reference, ...]:
+        """The instance's correct references."""
+        return self.instance.correct

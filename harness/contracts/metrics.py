@@ -1,0 +1,143 @@
+"""From examples to numbers: estimates, statistics, metrics of a whole run, and judges."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from harness.contracts.adapters import Example
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number about many examples, with its uncertainty.
+
+    Attributes:
+        value: The number.
+        count: How many instances it is about.
+        stderr: Standard error; None when it has none, or one cannot be known from so few.
+        low: Lower end of the 95 % interval; None with stderr.
+        high: Upper end of the 95 % interval.
+        min: Smallest value of a single instance, where that means something.
+        max: Largest value of a single instance.
+        missing: Examples that should be in it and have no value.
+    """
+
+    value: float
+    count: int
+    stderr: float | None = None
+    low: float | None = None
+    high: float | None = None
+    min: float | None = None
+    max: float | None = None
+    missing: int = 0
+
+
+class RunMetric(ABC):
+    """A metric that is not a mean of instance scores: it sees every example of a group once, then summarises.
+
+    A fresh object is made for each group (split and perturbation). Registered with ``@metric`` on the class.
+    """
+
+    @abstractmethod
+    def add(self, example: Example) -> None:
+        """Take one example into account; keep what the statistic needs, not the example."""
+
+    @abstractmethod
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Return the numbers by name. A name that cannot be computed from what was seen is left out."""
+
+    def details(self) -> Mapping[str, Any]:
+        """Return, as JSON values, what a diagram needs beside the numbers; it goes into run.json."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Stands for the probability of a text that a judge could not judge.
+
+    Attributes:
+        reason: Why, in words that are the same for all texts of which it is true; they are counted.
+        answer: What the judge got instead of a judgement.
+    """
+
+    reason: str
+    answer: str = ""
+
+
+class Judge(ABC):
+    """Says of texts how probable it is that a reader finds them toxic; registered with ``@judge``, one file each.
+
+    The constructor takes keyword-only parameters and is cheap: models are loaded at the first :meth:`probabilities`.
+    With ``@judge(…, models=True)`` it is given a :data:`ModelFinder` first.
+    """
+
+    def ready(self) -> None:  # noqa: B027 - most judges need nothing but themselves
+        """Refuse where the judge could not judge here; it is called before a run asks its model anything.
+
+        Raises:
+            HarnessError: What is missing.
+        """
+
+    @abstractmethod
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return, as JSON values, all that changes a judgement: version, revision, the hash of weights or scores."""
+
+    @abstractmethod
+    def probabilities(self, texts: Sequence[str]) -> Sequence[float | Unjudged]:
+        """Return each text's probability, between 0 and 1, in order; it depends on that text alone.
+
+        Raises:
+            HarnessError: The judge cannot be loaded, or cannot go on. What concerns one text only may be
+                :class:`Unjudged`: it enters no number, and is counted.
+        """
+
+
+JudgeFinder = Callable[[str | Mapping[str, Any]], Judge]
+"""Gives the judge that is written as its name, or as a mapping with ``name`` and its parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """One line of a run's statistics; the fields are those of :class:`Estimate`, and what it is about.
+
+    Attributes:
+        metric: The name of the score.
+        category: The metric's; of perturbed copies the perturbation's; of groups ``fairness``.
+        split: The split of the instances.
+        perturbation: The perturbation, or the category that stands for all of its perturbations; None without one.
+        count: How many instances it is about.
+        mean: The number.
+        stderr: Standard error.
+        ci95: The 95 % interval.
+        min: Smallest value of a single instance; for a gap between groups the smallest group's mean.
+        max: Largest value of a single instance; for a gap the largest group's mean.
+        higher_is_better: Which way is better; None for neither.
+        missing: Examples without a value; where instances are compared, instances without one of the values.
+        computed_on: ``original`` instances; ``perturbed`` copies; ``worst``, the worst of an instance and its copies;
+            or ``drop``, how much worse a copy is than its original.
+        group: ``key=value`` for the instances whose meta data say so, ``key: gap`` for the difference between the
+            largest and the smallest group's mean; None for all instances.
+    """
+
+    metric: str
+    category: str
+    split: str
+    perturbation: str | None
+    count: int
+    mean: float
+    stderr: float | None
+    ci95: tuple[float, float] | None
+    min: float | None
+    max: float | None
+    higher_is_better: bool | None = None
+    missing: int = 0
+    computed_on: Literal["original", "perturbed", "worst", "drop"] = "original"
+    group: str | None = None
+
+    @property
+    def overall(self) -> bool:
+        """Whether it is about all unperturbed instances: what a score is when nothing more is said."""
+        return self.perturbation is None and self.computed_on == "original" and self.group is None

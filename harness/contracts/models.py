@@ -1,0 +1,113 @@
+"""What a model promises to those who ask it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from harness.contracts.requests import Prompt, Request, Response
+
+
+class Tokenization(Protocol):
+    """What an adapter may know of a model: how long a prompt is to it, and how to make one shorter."""
+
+    @property
+    def window(self) -> int | None:
+        """Most tokens of prompt and completion together; None when unlimited or unknown."""
+
+    @property
+    def chat(self) -> bool:
+        """Whether the model takes conversations (it has a chat template)."""
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """Return the number of tokens of a prompt, special tokens and chat template included."""
+
+    def truncate(self, text: str, tokens: int) -> str:
+        """Return the longest beginning of the text that has at most that many tokens."""
+
+
+class AskedModel(Tokenization, Protocol):
+    """A model as it is to a judge that puts questions of its own: they go through the response cache like a run's.
+
+    It is loaded when more is asked of it than which questions it can answer.
+    """
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """Which questions it can answer, ``generate`` and ``score``."""
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return its name and everything of it that changes an answer.
+
+        Raises:
+            HarnessError: There is no such model.
+        """
+
+    def ask(self, requests: Sequence[Request]) -> list[Response]:
+        """Return the responses in the order of the requests; one without an answer has an ``error``.
+
+        Raises:
+            HarnessError: The model cannot be loaded, or the response cache cannot be used.
+        """
+
+
+ModelFinder = Callable[[str | Mapping[str, Any]], AskedModel]
+"""Gives the model that is written as ``backend:identifier``, or as a mapping with that ``name`` and its arguments."""
+
+
+class Model(ABC):
+    """A model that answers requests; a backend is a subclass, one file each, registered with ``@backend``.
+
+    The constructor takes the identifier after the ``backend:`` prefix and keyword parameters, and is cheap: it reads
+    what tokenization and the fingerprint need; weights are loaded at the first :meth:`answer`.
+
+    Attributes:
+        answers: Which questions the model can answer, ``generate`` and ``score``.
+        cacheable: Whether its responses belong in the response cache; False where they are read from a file anyway.
+    """
+
+    answers: ClassVar[frozenset[str]]
+    cacheable: ClassVar[bool] = True
+
+    @property
+    def window(self) -> int | None:
+        """Most tokens of prompt and completion together; None when unlimited or unknown."""
+        return None
+
+    @property
+    def chat(self) -> bool:
+        """Whether prompts may be conversations."""
+        return False
+
+    @abstractmethod
+    def fingerprint(self) -> Mapping[str, Any]:
+        """Return, as JSON values, everything of the model that changes an answer (weights' hash, revision, dtype).
+
+        It must not load the weights into memory. Batch sizes, devices and other things that change only speed are
+        left out.
+        """
+
+    def description(self) -> Mapping[str, Any]:
+        """Return, as JSON values, what people want to know of the model (parameters, architecture, vocabulary)."""
+        return {}
+
+    @abstractmethod
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """Yield ``(index, response)`` once for each request, as soon as each is known, in any order.
+
+        Raises:
+            ModelError: The model cannot be loaded, or cannot answer at all. What concerns one request only is that
+                response's ``error``.
+        """
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        """Return the number of tokens of a prompt; 0 for a model that does not say."""
+        return 0
+
+    def truncate(self, text: str, tokens: int) -> str:
+        """Return the longest beginning of the text that has at most that many tokens."""
+        return text
+
+    def close(self) -> None:  # noqa: B027 - most models hold nothing that must be freed
+        """Free the memory that the model holds; it is not used afterwards."""

@@ -1,0 +1,151 @@
+"""What a model is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+Prompt = str | tuple[Message, ...]
+"""Plain text, or a conversation that the model puts through its own chat template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a request comes from. It is no part of the question, and no part of the response cache's key.
+
+    Attributes:
+        instance: The instance's id.
+        perturbation: The instance's perturbation.
+        trial: The train trial, from 0.
+        reference: Index of the reference that is scored, where each reference has a request of its own.
+        role: What the answer is for: ``original`` everywhere but for an adapter's auxiliary questions.
+        scenario: The scenario with its parameters, ``mmlu:subject=anatomy``; adapters leave it to the pipeline.
+    """
+
+    instance: str
+    perturbation: str | None = None
+    trial: int = 0
+    reference: int | None = None
+    role: str = "original"
+    scenario: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerateRequest:
+    """Continue a prompt.
+
+    Attributes:
+        prompt: Text or conversation.
+        max_tokens: Most tokens to generate for each completion.
+        temperature: 0 is greedy decoding.
+        stop: Strings that end a completion; the completion does not contain them.
+        completions: How many completions to draw.
+        seed: Seeds sampling when the temperature is above 0.
+        top_logprobs: How many of the likeliest tokens to report at each generated position; 0 for none.
+        origin: Where the request comes from.
+    """
+
+    kind: ClassVar[Literal["generate"]] = "generate"
+    prompt: Prompt
+    max_tokens: int
+    temperature: float = 0.0
+    stop: tuple[str, ...] = ()
+    completions: int = 1
+    seed: int = 0
+    top_logprobs: int = 0
+    origin: Origin | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequest:
+    """Log-likelihood of a continuation given a context.
+
+    Context and continuation are tokenized together and split at the context's length, as
+    lm-evaluation-harness does: whitespace at the end of the context moves to the continuation first. An empty
+    context stands for the model's beginning-of-text token. A continuation longer than the model's window is scored
+    in consecutive windows, each with as much of the preceding text as fits (rolling log-likelihood); a context too
+    long to fit beside its continuation loses its beginning.
+    """
+
+    kind: ClassVar[Literal["score"]] = "score"
+    context: Prompt
+    continuation: str
+    origin: Origin | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceRequest:
+    """Log-likelihood of text segments, each tokenized once by itself, joined in a given order after one BOS token.
+
+    Attributes:
+        segments: The texts; requests that only differ in order share this tuple.
+        order: A permutation of ``range(len(segments))``.
+        origin: Where the request comes from.
+    """
+
+    kind: ClassVar[Literal["score"]] = "score"
+    segments: tuple[str, ...]
+    order: tuple[int, ...]
+    origin: Origin | None = field(default=None, compare=False)
+
+
+Request = GenerateRequest | ScoreRequest | SequenceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One generated text.
+
+    Attributes:
+        text: Decoded text, without stop string, end-of-text token and prompt.
+        logprob: Sum of the generated tokens' natural log-probabilities; None when the model gives none.
+        tokens: Number of generated tokens; None when unknown.
+        finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), or ``unknown``.
+        top_logprobs: For each generated position the likeliest tokens' texts and natural log-probabilities, as many
+            as were asked for, likeliest first; empty when none were asked for.
+    """
+
+    text: str
+    logprob: float | None = None
+    tokens: int | None = None
+    finish_reason: Literal["stop", "length", "unknown"] = "unknown"
+    top_logprobs: tuple[Mapping[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A model's answer to one request.
+
+    Attributes:
+        completions: For a GenerateRequest, as many as were asked for.
+        logprobs: For a scored continuation or sequence, each token's natural log-probability in reading order.
+        segment_tokens: For a SequenceRequest, the number of tokens of each segment, in the order asked for.
+        greedy: For a ScoreRequest, whether every token of the continuation was the model's first choice.
+        prompt_tokens: Tokens of the prompt or context, as the model counts; None when unknown.
+        completion_tokens: Tokens generated, or scored; None when unknown.
+        seconds: This request's share of the model's wall time when it was answered, in seconds; 0.0 when unknown.
+        truncated: Whether the model had to cut the request to fit its window.
+        cached: Whether it came from the response cache.
+        error: Why there is no answer; then completions and logprobs are empty.
+    """
+
+    completions: tuple[Completion, ...] = ()
+    logprobs: tuple[float, ...] | None = None
+    segment_tokens: tuple[int, ...] = ()
+    greedy: bool | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    seconds: float = 0.0
+    truncated: bool = False
+    cached: bool = False
+    error: str | None = None
