@@ -135,11 +135,15 @@ class Findings:
             raise SpecError(sorted(self._found, key=lambda mistake: mistake.line or 0))
 
     def _place(self, path: KeyPath, message: str, hint: str) -> Mistake:
-        if path and str(path[0]).startswith("--"):
+        if path and str(path[0]).startswith("--") and not self._written(path[0]):
             return Mistake("command line", None, self._shown_option(path), message, hint)
         if self.document is None:
             return Mistake("command line", None, show_path(path), message, hint)
         return self.document.mistake(path, message, hint)
+
+    def _written(self, key: str | int) -> bool:
+        """Return whether the file itself has a key that looks like an option."""
+        return self.document is not None and isinstance(self.document.data, Mapping) and key in self.document.data
 
     def _shown_option(self, path: KeyPath) -> str:
         option, rest = str(path[0]), path[1:]
