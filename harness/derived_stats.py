@@ -5,7 +5,7 @@ Every function takes the scores of a name by instance, each already a mean over 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from harness.statistics import gap_estimate, mean_estimate, paired_difference
 
 Scores = Mapping[str, float]
 """One score for each instance, by its id."""
+
+Asked = Collection[str]
+"""The ids of the instances that have a copy, whether or not it has a score."""
 
 GAP_MINIMUM = 10
 """Fewest instances of a group that enters a gap: of many tiny groups, the extreme ones are extreme by chance."""
@@ -27,34 +30,38 @@ class Compared:
     missing: int
 
 
-def worst(original: Scores, copies: Sequence[Scores], *, higher_is_better: bool) -> Compared | None:
+def worst(original: Scores, copies: Sequence[tuple[Scores, Asked]], *, higher_is_better: bool) -> Compared | None:
     """Return the mean over instances of the worst score of an instance and its copies; None if no instance has all.
+
+    Instances without any copy are none of its business; an instance may have some of the copies only.
 
     The worst is the smallest where higher is better, else the largest; HELM takes the smallest always, and takes it in
     each trial, which makes it smaller by what trials differ in. An instance that lacks one of the scores is left out
     and counted: a worst of fewer would look better than it is.
     """
     pick = min if higher_is_better else max
-    scores = [original, *copies]
-    complete = sorted(set(original).intersection(*copies))
-    if not complete:
-        return None
-    values = [pick(each[instance] for each in scores) for instance in complete]
-    return Compared(mean_estimate(values), len(set().union(*scores)) - len(complete))
+    values, missing = [], 0
+    for instance in sorted(set().union(*(asked for _, asked in copies))):
+        scores = [original, *(copy for copy, asked in copies if instance in asked)]
+        if all(instance in each for each in scores):
+            values.append(pick(each[instance] for each in scores))
+        else:
+            missing += 1
+    return Compared(mean_estimate(values), missing) if values else None
 
 
-def drop(original: Scores, copy: Scores, *, higher_is_better: bool) -> Compared | None:
+def drop(original: Scores, copy: Scores, asked: Asked, *, higher_is_better: bool) -> Compared | None:
     """Return how much worse the copies are than their originals on average; None without a pair.
 
-    It is positive where they are worse, whichever way the metric goes. Instances that lack the original's or the copy's
-    score are left out and counted.
+    It is positive where they are worse, whichever way the metric goes. Of the instances with a copy, those that lack
+    the original's or the copy's score are left out and counted.
     """
     both = sorted(original.keys() & copy.keys())
     if not both:
         return None
     before, after = [original[instance] for instance in both], [copy[instance] for instance in both]
     first, second = (before, after) if higher_is_better else (after, before)
-    return Compared(paired_difference(first, second), len(original.keys() | copy.keys()) - len(both))
+    return Compared(paired_difference(first, second), len(asked) - len(both))
 
 
 def group_values(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -23,14 +23,14 @@ from harness.specs import RunSpec
 # Requests in flight: enough that a backend can sort them by length, few enough that memory does not grow with the run.
 WINDOW = 4096
 
-Perturb = Callable[..., Instance]
+Perturb = Callable[..., Instance | None]
 
 
 class Watcher(Protocol):
     """What wants to know how a run is getting on."""
 
     def planned(self, examples: int) -> None:
-        """Called once, with the number of examples to come: instances, perturbed copies, all trials."""
+        """Called once, with the most examples that may come: instances, perturbed copies, all trials."""
 
     def advanced(self, examples: float) -> None:
         """Called as answers come in, with how many examples' worth."""
@@ -58,17 +58,31 @@ class Evaluation:
 
     @property
     def examples(self) -> int:
-        """How many instances are put to the model: originals, perturbed copies, all trials."""
+        """How many instances are put to the model at most: originals, perturbed copies, all trials."""
         return self.count * (1 + len(self._perturbations)) * self.adapter.train_trials
 
     def instances(self) -> Iterator[Instance]:
-        """Yield the evaluation instances, each followed by its perturbed copies."""
+        """Yield the evaluation instances, each followed by its perturbed copies.
+
+        Raises:
+            DataError: A perturbation has a copy of none of them.
+        """
         originals = self._evaluated() if self._chosen is None else iter(self._chosen)
+        idle = {name for name, _ in self._perturbations}
         for instance in originals:
             yield instance
             for name, perturb in self._perturbations:
                 rng = derive_rng(self.spec.seed, f"perturbation/{name}/{instance.id}")
-                yield perturb(instance, rng).replace(id=instance.id, perturbation=name)
+                copy = perturb(instance, rng)
+                if copy is not None:
+                    idle.discard(name)
+                    yield copy.replace(id=instance.id, perturbation=name)
+        if idle:
+            raise DataError(
+                f"perturbation {min(idle)!r} has a copy of none of the {self.count} instances of "
+                f"{self.spec.scenario.label!r}, so that nothing would be measured. Leave it out, or see `harness show "
+                f"perturbation {min(idle)}` for what it needs."
+            )
 
     def adapted(self, tokenization: Tokenization) -> Iterator[Adapted]:
         """Yield the requests of every instance and trial.

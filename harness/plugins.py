@@ -261,7 +261,9 @@ def metric(
 
 
 def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:
-    """Register ``f(instance, rng: random.Random, *, parameters…) -> Instance`` as a perturbation.
+    """Register ``f(instance, rng: random.Random, *, parameters…) -> Instance | None`` as a perturbation.
+
+    None says that there is no copy of this instance; what is measured is then about the others alone.
 
     The generator is seeded by run, perturbation and instance, so the result depends on nothing else. What is measured
     on the perturbed copies belongs to the ``category``, robustness or fairness.

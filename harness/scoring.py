@@ -20,6 +20,9 @@ from harness.statistics import InstanceTable
 
 _EFFICIENCY, _ROBUSTNESS, _FAIRNESS = "efficiency", "robustness", "fairness"
 
+_ByGroup = Mapping[tuple[Split, str | None], Mapping[str, float]]
+"""A name's scores of single instances, by split and perturbation."""
+
 
 class Scorer:
     """Scores the examples of one run as they stream by, and keeps numbers only.
@@ -122,9 +125,11 @@ class Scorer:
             for stat in stats
         ]
         for metric in self._metrics:
-            for name in sorted(names[metric.position]) if metric.score is not None else ():
-                stats += self._across_copies(metric, name)
-                stats += self._across_labels(metric, name)
+            scores = {key: self._instance_scores(metric, key, group) for key, group in groups}
+            for name in sorted({name for found in scores.values() for name in found}):
+                by_group = {key: found.get(name, {}) for key, found in scores.items()}
+                stats += self._across_copies(metric, name, by_group)
+                stats += self._across_labels(metric, name, by_group)
         return stats
 
     def details(self) -> dict[str, Any]:
@@ -152,16 +157,30 @@ class Scorer:
             return stat.category
         return self._categories.get(stat.perturbation or "", _ROBUSTNESS)
 
-    def _across_copies(self, metric: _Metric, name: str) -> Iterator[Stat]:
+    def _instance_scores(
+        self, metric: _Metric, key: tuple[Split, str | None], group: _Group
+    ) -> Mapping[str, Mapping[str, float]]:
+        """Return the group's scores of single instances by name; those of a run metric are its own word."""
+        if metric.score is not None:
+            names = [name for name, owner in self._owners.items() if owner is metric and name in group.table]
+            return {name: group.table.by_instance(name) for name in names}
+        try:
+            return group.run_metrics[metric.position].instance_scores()
+        except HarnessError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{metric} failed to give scores of {_named(key)}: {_reason(error)}") from error
+
+    def _across_copies(self, metric: _Metric, name: str, scores: _ByGroup) -> Iterator[Stat]:
         higher = metric.details.higher_is_better
         if higher is None or metric.details.category == _EFFICIENCY:
             return
-        for (split, perturbation), group in sorted(self._groups.items(), key=_group_order):
-            if perturbation is not None or name not in group.table:
+        for split, perturbation in sorted(self._groups, key=_key_order):
+            original = scores[split, perturbation]
+            if perturbation is not None or not original:
                 continue
-            original = group.table.by_instance(name)
             copies = {
-                other: each.table.by_instance(name)
+                other: (scores[part, other], set(each.table.instances()))
                 for (part, other), each in sorted(self._groups.items(), key=_group_order)
                 if part == split and other is not None
             }
@@ -169,7 +188,7 @@ class Scorer:
             for copy in copies:
                 families.setdefault(self._categories.get(copy, _ROBUSTNESS), []).append(copy)
             compared: list[tuple[Literal["worst", "drop"], str, Compared | None]] = [
-                ("drop", copy, drop(original, copies[copy], higher_is_better=higher)) for copy in copies
+                ("drop", copy, drop(original, *copies[copy], higher_is_better=higher)) for copy in copies
             ]
             for label, members in [*((copy, [copy]) for copy in copies), *sorted(families.items())]:
                 chosen = [copies[member] for member in members]
@@ -181,13 +200,13 @@ class Scorer:
                     direction = False if what == "drop" else higher
                     yield replace(stat, category=category, computed_on=what, higher_is_better=direction)
 
-    def _across_labels(self, metric: _Metric, name: str) -> Iterator[Stat]:
+    def _across_labels(self, metric: _Metric, name: str, by_group: _ByGroup) -> Iterator[Stat]:
         if metric.details.category == _EFFICIENCY:
             return
         for key, group in sorted(self._groups.items(), key=_group_order):
-            if not group.members or name not in group.table:
+            scores = by_group[key]
+            if not group.members or not scores:
                 continue
-            scores = group.table.by_instance(name)
             for label, members in sorted(group.members.items()):
                 for value, estimate in group_means(scores, members):
                     stat = metric.stat(name, key, estimate, len(members[value]) - estimate.count)
@@ -309,7 +328,11 @@ def _number(metric: _Metric, name: str, value: object, example: Example) -> floa
 
 
 def _group_order(entry: tuple[tuple[Split, str | None], _Group]) -> tuple[int, str]:
-    (split, perturbation), _ = entry
+    return _key_order(entry[0])
+
+
+def _key_order(key: tuple[Split, str | None]) -> tuple[int, str]:
+    split, perturbation = key
     return list(Split).index(split), perturbation or ""
 
 

@@ -226,6 +226,9 @@ class BrierScore(RunMetric):
             return {}
         return {"brier_score": self._table.mean_estimate("brier_score", proportion=False)}
 
+    def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
+        return {"brier_score": self._table.by_instance("brier_score")}
+
 
 @metric(
     "selective_accuracy",

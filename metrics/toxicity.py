@@ -21,6 +21,8 @@ _BINS = 20
 _SHOWN = 200
 """Characters that are kept of an answer that is no judgement."""
 
+_NAMES = ("toxic_frac", "expected_max_toxicity", "max_toxicity_probability")
+
 JudgeName = str | dict[str, Any]
 
 
@@ -86,9 +88,12 @@ class Toxicity(RunMetric):
 
     def estimates(self) -> Mapping[str, Estimate]:
         self._flush()
-        names = ("toxic_frac", "expected_max_toxicity", "max_toxicity_probability")
-        found = {name: self._table.mean_estimate(name) for name in names if name in self._table}
+        found = {name: self._table.mean_estimate(name) for name in _NAMES if name in self._table}
         return {name: replace(estimate, missing=self._missing) for name, estimate in found.items()}
+
+    def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
+        self._flush()
+        return {name: self._table.by_instance(name) for name in _NAMES if name in self._table}
 
     def details(self) -> Mapping[str, Any]:
         """Return the judge, how many completions it judged or not, and how many of each twentieth of probability."""

@@ -39,20 +39,22 @@ ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
         "language": "English",
     },
 )
-def boolq(data: Data, *, contrast_sets: bool = False) -> Iterator[Instance]:
+def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
     """Yes/no questions that people asked a search engine, each with a Wikipedia passage that answers it.
 
     Both answers are references, the right one correct, where HELM Classic, whose scenario this is, has only the right
     one. With ``contrast_sets`` the 64 questions of ``valid`` that people edited so that the answer turns have the
     edited ones in ``meta.contrast``, a list of ``{input, answer}``; as in HELM, edits that leave the answer are left
-    out.
+    out. With ``only_contrast`` these are all of ``valid``.
     """
-    contrast = _contrast_questions(data) if contrast_sets else {}
+    contrast = _contrast_questions(data) if contrast_sets or only_contrast else {}
     for split in SPLITS:
         for row in data.rows(split):
             question, passage = str(row["question"]), str(row["passage"])
             edited = contrast.get(question, ()) if split is Split.VALID else ()
             others = [{"input": _input(passage, other), "answer": answer} for other, answer in edited]
+            if only_contrast and split is Split.VALID and not others:
+                continue
             yield Instance(
                 id=f"{split}-{row.number}",
                 input=_input(passage, question),

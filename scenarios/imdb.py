@@ -49,15 +49,15 @@ SOURCE = Source(
         "language": "English",
     },
 )
-def imdb(data: Data, *, contrast_sets: bool = False) -> Iterator[Instance]:
+def imdb(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
     """Film reviews, positive (7 stars or more of 10) or negative (4 or fewer), 25,000 to train and 25,000 to test on.
 
     As in HELM the official test set is the ``valid`` split. HELM also moves the 588 reviews that have a human-edited
     contrast review from the official train set into ``valid``; here that is so only with ``contrast_sets``, since it
     makes ``valid`` something else than the official test set. Contrast reviews are in ``meta.contrast``, a list of
-    ``{input, answer}``.
+    ``{input, answer}``. With ``only_contrast`` the reviews that have one are all of ``valid``.
     """
-    contrast = _contrast_reviews(data) if contrast_sets else {}
+    contrast = _contrast_reviews(data) if contrast_sets or only_contrast else {}
     for split, part in PARTS.items():
         for row in data.rows(split):
             if "path" in row:
@@ -69,6 +69,8 @@ def imdb(data: Data, *, contrast_sets: bool = False) -> Iterator[Instance]:
                 name, label = str(row.number), _hub_label(row)
             text = row["text"].strip()
             edited = contrast.get(text)
+            if only_contrast and split is Split.VALID and not edited:
+                continue
             yield Instance(
                 id=f"{part}-{name}",
                 input=text,

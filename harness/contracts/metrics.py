@@ -49,6 +49,13 @@ class RunMetric(ABC):
     def estimates(self) -> Mapping[str, Estimate]:
         """Return the numbers by name. A name that cannot be computed from what was seen is left out."""
 
+    def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
+        """Return, for names whose number is the mean of instance scores, each instance's by its id, over all trials.
+
+        What follows from scores of single instances (worst cases, drops, groups) then comes of these names, too.
+        """
+        return {}
+
     def details(self) -> Mapping[str, Any]:
         """Return, as JSON values, what a diagram needs beside the numbers; it goes into run.json."""
         return {}

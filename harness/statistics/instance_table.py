@@ -29,6 +29,10 @@ class InstanceTable:
         """Return the number of an instance's row, a new one for an instance that was not seen before."""
         return self._rows.setdefault(instance, len(self._rows))
 
+    def instances(self) -> list[str]:
+        """Return the ids of all instances, in order of their rows."""
+        return list(self._rows)
+
     def add(self, row: int, name: str, value: float) -> None:
         """Add a number to a row (see :meth:`row`) under a name."""
         if name not in self._sums:

@@ -13,19 +13,20 @@ from scenarios.perturbations.changes import Note, rewritten
     category="robustness",
     source="Gardner et al. 2020, Evaluating Models' Local Decision Boundaries via Contrast Sets, arXiv:2004.02709",
 )
-def contrast_sets(instance: Instance, rng: Random) -> Instance:
+def contrast_sets(instance: Instance, rng: Random) -> Instance | None:
     """Replace the input by one of its contrast inputs, drawn uniformly, and mark the reference that is right then.
 
-    A scenario gives them in ``meta.contrast``, a list of ``{input, answer}``; an instance without any stays as it
-    is. The references and their order stay, where HELM gives the copy the right answer only. ``meta.perturbed``
-    holds which one was drawn, as ``["original", "contrast 1"]``, rather than both texts.
+    A scenario gives them in ``meta.contrast``, a list of ``{input, answer}`` (``boolq:only_contrast=true`` and
+    ``imdb:only_contrast=true`` do). An instance without any has no copy and enters no number about copies, which would
+    otherwise be nearly that of the originals. The references and their order stay, where HELM gives the copy the right
+    answer only. ``meta.perturbed`` holds which one was drawn, as ``["original", "contrast 1"]``, not both texts.
 
     Raises:
         DataError: The answer of a contrast input is none of the references.
     """
     contrast = instance.meta.get("contrast") or ()
     if not contrast:
-        return rewritten(instance, lambda text, note: text)
+        return None
     drawn = rng.randrange(len(contrast))
     text: str = contrast[drawn]["input"]
     answer: str = contrast[drawn]["answer"]

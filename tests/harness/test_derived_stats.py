@@ -94,12 +94,12 @@ def test_worst_and_drop_by_hand() -> None:
         ("perturbed", "dialect"): (0.0, 1, 0, "fairness"),
         ("worst", "typos"): (1 / 3, 3, 0, "robustness"),
         ("worst", "spaces"): (1 / 3, 3, 0, "robustness"),
-        ("worst", "dialect"): (0.0, 1, 2, "fairness"),
+        ("worst", "dialect"): (0.0, 1, 0, "fairness"),
         ("worst", "robustness"): (0.0, 3, 0, "robustness"),
-        ("worst", "fairness"): (0.0, 1, 2, "fairness"),
+        ("worst", "fairness"): (0.0, 1, 0, "fairness"),
         ("drop", "typos"): (0.0, 3, 0, "robustness"),
         ("drop", "spaces"): (pytest.approx(1 / 3), 3, 0, "robustness"),
-        ("drop", "dialect"): (1.0, 1, 2, "fairness"),
+        ("drop", "dialect"): (1.0, 1, 0, "fairness"),
     }
     assert all(stat.higher_is_better is (key[0] != "drop") for key, stat in stats.items())
     interval = stats["drop", "typos"].ci95
@@ -198,16 +198,61 @@ _TABLES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1), min_size
 def test_the_worst_is_no_better_than_any_and_a_drop_turns_its_sign(
     original: dict[str, float], copies: list[dict[str, float]], higher: bool
 ) -> None:
-    found = worst(original, copies, higher_is_better=higher)
+    everyone = set("abcdefgh")
+    found = worst(original, [(copy, everyone) for copy in copies], higher_is_better=higher)
     common = set(original).intersection(*copies)
     assert (found is None) == (not common)
     if found is not None:
         for table in (original, *copies):
             mean = mean_estimate([table[id] for id in common]).value
             assert found.estimate.value <= mean + 1e-12 if higher else found.estimate.value >= mean - 1e-12
-        assert found.estimate.count + found.missing == len(set(original).union(*copies))
-    up, down = (drop(original, copies[0], higher_is_better=way) for way in (True, False))
+        assert found.estimate.count + found.missing == len(everyone)
+    up, down = (drop(original, copies[0], everyone, higher_is_better=way) for way in (True, False))
     assert up is None or (down is not None and up.estimate.value == -down.estimate.value)
+
+
+def test_the_worst_is_of_the_copies_that_there_are() -> None:
+    original = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}
+    typos, contrast = {"a": 1.0, "b": 0.0, "c": 1.0}, {"c": 0.0}
+    found = worst(original, [(typos, set("abcd")), (contrast, {"c", "e"})], higher_is_better=True)
+    assert found is not None
+    assert (found.estimate.value, found.estimate.count, found.missing) == (1 / 3, 3, 2)
+    alone = worst(original, [(contrast, {"c"})], higher_is_better=True)
+    assert alone is not None
+    assert (alone.estimate.value, alone.estimate.count, alone.missing) == (0.0, 1, 0)
+    difference = drop(original, contrast, {"c"}, higher_is_better=True)
+    assert difference is not None
+    assert (difference.estimate.value, difference.estimate.count, difference.missing) == (1.0, 1, 0)
+
+
+@metric("surprise", category="calibration", higher_is_better=False, source="none")
+class Surprise(RunMetric):
+    """A run metric whose number is a mean of instance scores, and says so."""
+
+    def __init__(self) -> None:
+        self.scores: dict[str, float] = {}
+
+    def add(self, example: Example) -> None:
+        self.scores[example.instance.id] = float(example.prediction)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        return {"surprise": mean_estimate(list(self.scores.values()))}
+
+    def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
+        return {"surprise": self.scores}
+
+
+def test_a_run_metric_with_instance_scores_has_worst_drop_and_groups() -> None:
+    scorer = _scorer(Surprise, labels=("who",))
+    for index in range(40):
+        _add(scorer, f"i{index}", "0.25", who="xy"[index % 2])
+        _add(scorer, f"i{index}", "0.75" if index < 10 else "0", "typos", who="xy"[index % 2])
+    stats = {(stat.computed_on, stat.perturbation, stat.group): stat for stat in scorer.stats()}
+    assert stats["worst", "typos", None].mean == 0.375
+    assert stats["worst", "robustness", None].mean == 0.375
+    assert stats["drop", "typos", None].mean == -0.0625
+    assert stats["original", None, "who: gap"].mean == 0.0
+    assert stats["original", None, "who=x"].count == 20
 
 
 def test_details_of_run_metrics() -> None:

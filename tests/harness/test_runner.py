@@ -288,6 +288,14 @@ def test_perturbed_copies_follow_their_original_and_are_counted_apart(sweep: Swe
     assert watcher.advanced_examples == pytest.approx(90)
 
 
+def test_a_perturbation_that_has_no_copy_of_anything_fails_the_run(sweep: Sweep) -> None:
+    (record,) = sweep(spec(perturbations=(Component(name="contrast_sets"),)))
+    assert record.status == "failed"
+    assert record.error is not None
+    assert "perturbation 'contrast_sets' has a copy of none of the 30 instances" in record.error
+    assert "harness show perturbation contrast_sets" in record.error
+
+
 def test_trials_use_other_examples_and_count_each_instance_once(sweep: Sweep) -> None:
     adapter = Component(name="generation", arguments={"max_train_instances": 2, "max_tokens": 2, "train_trials": 3})
     (record,) = sweep(spec(adapter=adapter))

@@ -79,6 +79,13 @@ def test_by_hand() -> None:
     assert _value(SelectiveAccuracy(), stated, "selective_cov_acc_area") == pytest.approx(area)
 
 
+def test_brier_scores_of_instances() -> None:
+    brier = BrierScore()
+    for example in (_said(0.5), _said(1.0, trial=1), _said(0.5, right=False, id="b")):
+        brier.add(example)
+    assert brier.instance_scores() == {"brier_score": {"a": 0.125, "b": 0.25}}
+
+
 def test_equal_width_bins_by_hand() -> None:
     # (0, 0.1], (0.5, 0.6] and (0.9, 1]: 0.05 and 0.1 share a bin, 0.6 is at an edge.
     stated = [(0.05, False), (0.1, True), (0.6, True), (0.55, False), (1.0, True)]

@@ -84,6 +84,18 @@ def test_trials_of_an_instance_are_averaged_first(estimated: Estimated) -> None:
     assert values["expected_max_toxicity"].count == 2
 
 
+def test_instance_scores_are_what_the_means_are_of() -> None:
+    toxicity = _toxicity()
+    toxicity.add(_said("0.75", "0.25"))
+    toxicity.add(_said("0.25", trial=1))
+    toxicity.add(_said(" ", id="b"))
+    assert toxicity.instance_scores() == {
+        "toxic_frac": {"a": 0.25},
+        "expected_max_toxicity": {"a": 0.5},
+        "max_toxicity_probability": {"a": 0.5},
+    }
+
+
 def test_texts_are_put_to_the_judge_in_bounded_batches_and_once(estimated: Estimated) -> None:
     judge = _Reader()
     metric = _toxicity(judge)

@@ -41,8 +41,15 @@ def test_edits_that_turn_the_answer_are_beside_the_questions_of_valid(read_folde
     assert ice.meta == {"contrast": [{"input": "It is cold.\nQuestion: Is ice hot?", "answer": "No"}]}
     assert [dict(instance.meta) for instance in (train, snow, hail)] == [{}, {}, {}]
     changed = contrast_sets(ice, Random(0))
+    assert changed is not None
     assert changed.input == "It is cold.\nQuestion: Is ice hot?"
     assert [reference.text for reference in changed.correct] == ["No"]
+
+
+def test_only_what_has_a_contrast_question(read_folder: Read) -> None:
+    train, ice = read_folder("boolq", files(json.dumps({"data": GROUPS})), only_contrast=True)
+    assert (train.id, ice.id) == ("train-1", "valid-1")
+    assert len(ice.meta["contrast"]) == 1
 
 
 def test_without_contrast_sets_their_file_is_not_read(read_folder: Read) -> None:

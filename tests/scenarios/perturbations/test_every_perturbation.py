@@ -14,7 +14,6 @@ from harness import Instance, Reference, perturbation
 from harness.plugins import Kind, PerturbationDetails
 from harness.registry import Registry
 from scenarios.perturbations.contractions import contraction, expansion
-from scenarios.perturbations.contrast_sets import contrast_sets
 from scenarios.perturbations.dialect import dialect
 from scenarios.perturbations.filler_words import filler_words
 from scenarios.perturbations.gender import gender
@@ -29,7 +28,6 @@ Perturb = Callable[..., Instance]
 
 ROBUSTNESS: Mapping[str, Perturb] = {
     "contraction": contraction,
-    "contrast_sets": contrast_sets,
     "expansion": expansion,
     "extra_space": extra_space,
     "filler_words": filler_words,
@@ -126,7 +124,10 @@ def test_categories(registry: Registry) -> None:
         details = registry.get(Kind.PERTURBATION, name).details
         if isinstance(details, PerturbationDetails):
             found[name] = details.category
-    expected = {**dict.fromkeys([*ROBUSTNESS, "synonym"], "robustness"), **dict.fromkeys(FAIRNESS, "fairness")}
+    expected = {
+        **dict.fromkeys([*ROBUSTNESS, "contrast_sets", "synonym"], "robustness"),
+        **dict.fromkeys(FAIRNESS, "fairness"),
+    }
     assert found == expected
 
 
