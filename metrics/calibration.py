@@ -6,6 +6,7 @@ import itertools
 import math
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness import (
@@ -58,6 +59,10 @@ class _Calibration(RunMetric):
         self._correct.append(correct)
         self._clusters.append(self._instances.setdefault(example.instance.id, len(self._instances)))
 
+    def _counted(self, found: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
+        """Return the estimates with how many predictions they are not about, for want of a correct reference."""
+        return {name: replace(estimate, missing=self._undefined) for name, estimate in found.items()}
+
     def _arrays(self) -> tuple[Floats, Floats, Ints]:
         """Return probabilities, correctness and instances of the predictions, the least confident first."""
         import numpy as np
@@ -103,7 +108,8 @@ class CalibrationError(_Calibration):
         probabilities, correct, clusters = self._arrays()
         name = "ece_10_bin_equal_width" if self._equal_width else "ece_10_bin"
         bins = bin_numbers(probabilities, self._edges(probabilities))
-        return {name: absolute_mean_estimate(_listed(probabilities - correct), _listed(bins), _listed(clusters))}
+        found = absolute_mean_estimate(_listed(probabilities - correct), _listed(bins), _listed(clusters))
+        return self._counted({name: found})
 
     def details(self) -> Mapping[str, Any]:
         """Return the reliability diagram: each bin's ends, count, mean probability, and accuracy with its interval."""
@@ -149,7 +155,8 @@ class ConfidenceGap(_Calibration):
             return {}
         probabilities, correct, clusters = self._arrays()
         differences = _listed(probabilities - correct)
-        return {"ece_1_bin": absolute_mean_estimate(differences, [0] * len(differences), _listed(clusters))}
+        found = absolute_mean_estimate(differences, [0] * len(differences), _listed(clusters))
+        return self._counted({"ece_1_bin": found})
 
 
 @metric(
@@ -176,10 +183,11 @@ class PlattCalibrationError(_Calibration):
         fitted = cross_fitted(probabilities, correct, self._folds()[clusters])
         slope, intercept = self._curve(probabilities, correct)
         in_sample = correct if slope is None else scaled(probabilities, slope, intercept)
-        return {
+        found = {
             "platt_ece_10_bin": _equal_mass_error(fitted, correct, clusters),
             "platt_ece_10_bin_in_sample": _equal_mass_error(in_sample, correct, clusters),
         }
+        return self._counted(found)
 
     def details(self) -> Mapping[str, Any]:
         """Return the curve of all predictions."""
@@ -214,17 +222,21 @@ class BrierScore(RunMetric):
 
     def __init__(self) -> None:
         self._table = InstanceTable()
+        self._undefined = 0
 
     def add(self, example: Example) -> None:
         correct = _correct(example)
-        if correct is not None:
-            row = self._table.row(example.instance.id)
-            self._table.add(row, "brier_score", (_probability(example) - correct) ** 2)
+        if correct is None:
+            self._undefined += 1
+            return
+        row = self._table.row(example.instance.id)
+        self._table.add(row, "brier_score", (_probability(example) - correct) ** 2)
 
     def estimates(self) -> Mapping[str, Estimate]:
         if "brier_score" not in self._table:
             return {}
-        return {"brier_score": self._table.mean_estimate("brier_score", proportion=False)}
+        estimate = self._table.mean_estimate("brier_score", proportion=False)
+        return {"brier_score": replace(estimate, missing=self._undefined)}
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
         return {"brier_score": self._table.by_instance("brier_score")}
@@ -258,10 +270,11 @@ class SelectiveAccuracy(_Calibration):
         count = max(1, round(surest * len(self._instances) / len(correct)))
         low, high = wilson_interval(accuracy, count) if count > 1 else (None, None)
         stderr = math.sqrt(accuracy * (1.0 - accuracy) / count) if count > 1 else None
-        return {
+        found = {
             "selective_acc@10": Estimate(accuracy, count, stderr, low, high),
             "selective_cov_acc_area": _area(expected, starts, correct, clusters),
         }
+        return self._counted(found)
 
 
 # ---------------------------------------------------------------------------------------------------------------

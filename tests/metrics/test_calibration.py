@@ -86,6 +86,16 @@ def test_brier_scores_of_instances() -> None:
     assert brier.instance_scores() == {"brier_score": {"a": 0.125, "b": 0.25}}
 
 
+@pytest.mark.parametrize("metric", ALL)
+def test_predictions_without_a_correct_reference_are_counted(metric: type[RunMetric]) -> None:
+    run = metric()
+    for example in _examples([(0.9, True), (0.4, False), (0.2, True)]):
+        run.add(example)
+    for index in range(2):
+        run.add(Example(Instance(f"none{index}", "", (Reference("no"),)), prediction="no", probability=0.5))
+    assert {estimate.missing for estimate in run.estimates().values()} == {2}
+
+
 def test_equal_width_bins_by_hand() -> None:
     # (0, 0.1], (0.5, 0.6] and (0.9, 1]: 0.05 and 0.1 share a bin, 0.6 is at an edge.
     stated = [(0.05, False), (0.1, True), (0.6, True), (0.55, False), (1.0, True)]
