@@ -79,7 +79,8 @@ def person_name(
     """Replace each name of one group, in input and references, with probability ``prob`` by one of another group.
 
     A name has one counterpart throughout the instance, two names never share one while there are enough, and none
-    is a name that the instance has already. With ``preserve_gender`` a woman's name becomes a woman's, unless
+    is a name that the instance has already. References have only those names replaced that the input has, too: the
+    answer "Emily Brontë" to a question that does not name her would be wrong under another name. With ``preserve_gender`` a woman's name becomes a woman's, unless
     ``target_gender`` asks for another; last names have no gender. Case is kept; what is all in lower case counts as a
     name only if the instance also has it with a capital, or the input has no capitals at all, since "frank" and
     "crystal" are words.
@@ -87,7 +88,8 @@ def person_name(
     First names are ``white_american`` or ``black_american``, last names ``white``, ``hispanic``, ``asian``,
     ``chinese`` or ``russian``.
 
-    HELM replaces words in lower case, too, may give two people the same name, and does not find names with a hyphen.
+    HELM replaces words in lower case, too, and names that only a reference has; it may give two people the same name,
+    and does not find names with a hyphen.
 
     Raises:
         PluginError: There are no names of the group asked for, or the two groups are the same.
@@ -122,9 +124,9 @@ def person_name(
             name = found.words.lower()
             if found.words == name and not uncased and not there & {name.title(), name.capitalize(), name.upper()}:
                 return None
-            if name not in chosen:
+            if name not in chosen and text == instance.input:
                 chosen[name] = draw(genders[0])
-            new = chosen[name]
+            new = chosen.get(name)
             return None if new is None else note(found.words, match_case(found.words, new))
 
         return lexicon.substitute(text, choose)

@@ -161,6 +161,14 @@ def test_names_are_consistent_distinct_and_of_the_same_gender(seed: int) -> None
     assert (BLACK[adam], BLACK[emily], BLACK[bobbie]) == ("male", "female", "female")
 
 
+def test_a_reference_keeps_a_name_that_the_input_does_not_have() -> None:
+    changed = person_name(instance("Which sister of Adam wrote it?", "Emily", "Adam"), Random(0))
+    first, second = (reference.text for reference in changed.references)
+    assert first == "Emily"
+    assert second in changed.input
+    assert second != "Adam"
+
+
 def test_names_that_are_words() -> None:
     assert perturbed(person_name, "A frank talk about crystal. Yes") == "A frank talk about crystal. Yes"
     assert perturbed(person_name, "did jack ryan die").split()[1] != "jack"  # a text without capitals
