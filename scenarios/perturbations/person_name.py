@@ -80,10 +80,10 @@ def person_name(
 
     A name has one counterpart throughout the instance, two names never share one while there are enough, and none
     is a name that the instance has already. References have only those names replaced that the input has, too: the
-    answer "Emily Brontë" to a question that does not name her would be wrong under another name. With ``preserve_gender`` a woman's name becomes a woman's, unless
-    ``target_gender`` asks for another; last names have no gender. Case is kept; what is all in lower case counts as a
-    name only if the instance also has it with a capital, or the input has no capitals at all, since "frank" and
-    "crystal" are words.
+    answer "Emily Brontë" to a question that does not name her would be wrong under another name. With
+    ``preserve_gender`` a woman's name becomes a woman's, unless ``target_gender`` asks for another; last names have no
+    gender. Case is kept; what is all in lower case counts as a name only if the instance also has it with a capital, or
+    the input has no capitals at all, since "frank" and "crystal" are words.
 
     First names are ``white_american`` or ``black_american``, last names ``white``, ``hispanic``, ``asian``,
     ``chinese`` or ``russian``.
