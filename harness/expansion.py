@@ -128,7 +128,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     perturbations=tuple(entry.perturbations),
                     metrics=metrics,
                     main_metric=main_metric,
-                    groups=entry.details.groups,
+                    groups=entry.details.groups if keys.groups is None else tuple(dict.fromkeys(keys.groups)),
                     model=chosen.component,
                     eval_split=keys.eval_split or defaults.keys.eval_split or entry.details.eval_split,
                     max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from harness.client import Client, Usage
 from harness.contracts import Adapted, Adapter, Example, Instance, Judge, Request, Response, Split, Stat, Tokenization
 from harness.data import Data, open_data
-from harness.errors import DataError, PluginError
+from harness.errors import DataError, PluginError, did_you_mean
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
 from harness.registry import Registry, build
@@ -124,9 +124,17 @@ def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluat
     ]
     data = open_scenario_data(spec, registry, data_dir)
     instances = build(scenario, data, arguments=spec.scenario.arguments)
-    train, chosen, count = _survey(instances(), spec)
+    labels: set[str] = set()
+    train, chosen, count = _survey(instances(), spec, labels)
     if count == 0:
         raise DataError(f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}.")
+    own = scenario.details.groups if isinstance(scenario.details, ScenarioDetails) else ()
+    unknown = [group for group in spec.groups if group not in labels and group not in own]
+    if unknown:
+        hint = did_you_mean(unknown[0], labels) or "It has none at all."
+        raise DataError(
+            f"no instance of {spec.scenario.label!r} has the key {unknown[0]!r} in its meta to group by. {hint}"
+        )
     return Evaluation(spec, adapter, data, train, instances, perturbations, chosen, count)
 
 
@@ -142,8 +150,12 @@ def open_scenario_data(spec: RunSpec, registry: Registry, data_dir: Path | None)
     return open_data(scenario.details, spec.scenario.arguments, name=scenario.name, data_dir=data_dir)
 
 
-def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance], list[Instance] | None, int]:
+def _survey(
+    instances: Iterable[Instance], spec: RunSpec, labels: set[str]
+) -> tuple[list[Instance], list[Instance] | None, int]:
     """Return the train instances, the chosen evaluation instances (None: all of them), and how many are evaluated.
+
+    The keys of the evaluation instances' meta are added to ``labels``.
 
     Of more than ``max_eval_instances`` those with the smallest hash of seed and id are chosen: the same ones whatever
     the order of the file, and mostly the same ones when the data grow.
@@ -161,6 +173,7 @@ def _survey(instances: Iterable[Instance], spec: RunSpec) -> tuple[list[Instance
         if instance.split != spec.eval_split:
             continue
         count += 1
+        labels.update(instance.meta)
         ids.add(instance.id)
         if len(ids) < count:
             raise DataError(

@@ -84,6 +84,9 @@ class RunKeys(DefaultKeys):
     main_metric: str | None = None
     """The metric that stands for the run on a leaderboard; the scenario's own without it."""
 
+    groups: list[str] | None = None
+    """Keys of the instances' ``meta`` whose values are groups that are compared; the scenario's own without it."""
+
     model: Any = None
     """The model of this entry, instead of the sweep's models."""
 

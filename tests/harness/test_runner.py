@@ -288,6 +288,13 @@ def test_perturbed_copies_follow_their_original_and_are_counted_apart(sweep: Swe
     assert watcher.advanced_examples == pytest.approx(90)
 
 
+def test_groups_that_no_instance_has_fail_the_run(sweep: Sweep) -> None:
+    (record,) = sweep(spec(groups=("identities",)))
+    assert record.status == "failed"
+    assert record.error is not None
+    assert "has the key 'identities' in its meta to group by" in record.error
+
+
 def test_a_perturbation_that_has_no_copy_of_anything_fails_the_run(sweep: Sweep) -> None:
     (record,) = sweep(spec(perturbations=(Component(name="contrast_sets"),)))
     assert record.status == "failed"

@@ -202,6 +202,13 @@ def test_defaults_give_way_to_the_run(load: Load) -> None:
     assert (run.max_eval_instances, run.seed, run.eval_split, run.perturbations) == (None, 0, "test", ())
 
 
+def test_the_groups_of_a_run_are_its_own_or_its_scenarios(load: Load) -> None:
+    (run,) = entry(load, "chat")
+    assert run.groups == ()
+    (run,) = entry(load, "{scenario: chat, groups: [who, where, who]}")
+    assert run.groups == ("who", "where")
+
+
 def test_the_command_line_prevails(load: Load) -> None:
     text = """
         suite: s

@@ -101,6 +101,7 @@ def test_resolved_adapters_resolve_to_themselves(installed: Registry) -> None:
         "[{scenario: chat, adapter: {max_tokens: [1, 2], stop: [a]}, max_train_instances: [0, 1]}]",
         "[{scenario: chat, adapter: {method: compare, calibrated: [true, false]}}]",
         "[{scenario: chat, metrics: [right, {name: length, unit: bytes}], main_metric: length}]",
+        "[{scenario: chat, groups: [who]}, {scenario: chat, seed: 1, groups: null}]",
         "[{scenario: chat, perturbations: [noise, {name: typos, prob: 0.1}], seed: 4, eval_split: valid}]",
         "[{scenario: chat, model: {name: 'hf:x', dtype: [float32, bfloat16]}, max_eval_instances: null}]",
     ],
