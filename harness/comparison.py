@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
+from harness.registry import Registry
 from harness.results import RunRecord, read_examples
+from harness.runner import scores_of_instances
 from harness.seeds import derive_seed
 from harness.specs import RunSpec
 from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
@@ -82,7 +84,9 @@ class Family:
     problems: tuple[str, ...] = ()
 
 
-def compare_runs(first: RunRecord, second: RunRecord, metric: str | None = None) -> Comparison:
+def compare_runs(
+    first: RunRecord, second: RunRecord, metric: str | None = None, registry: Registry | None = None
+) -> Comparison:
     """Compare two runs of a scenario on the instances and trials that both have, on unperturbed instances.
 
     An instance's score is the mean over the trials that both runs have. The interval of the difference is that of
@@ -92,6 +96,8 @@ def compare_runs(first: RunRecord, second: RunRecord, metric: str | None = None)
         first: A run.
         second: Another of the same scenario.
         metric: The score; the runs' main metric by default.
+        registry: Knows the metrics; needed where the score is one of those that are not written beside the examples.
+            Such a score is the mean over an instance's trials, whichever they are.
 
     Raises:
         DataError: The runs are of different scenarios, have not ended well, or have no instance in common.
@@ -107,7 +113,7 @@ def compare_runs(first: RunRecord, second: RunRecord, metric: str | None = None)
         names = f"{first.spec.main_metric} and {second.spec.main_metric}"
         raise MetricError(f"the runs have different main metrics, {names}; choose one with --metric.")
     metric = metric or first.spec.main_metric
-    one, other = _asked(first, metric), _asked(second, metric)
+    one, other = _asked(first, metric, registry), _asked(second, metric, registry)
     common = one.keys() & other.keys()
     if not common:
         raise DataError(f"{first.suite}/{first.name} and {second.suite}/{second.name} have no instance in common.")
@@ -145,7 +151,9 @@ def compare_runs(first: RunRecord, second: RunRecord, metric: str | None = None)
     )
 
 
-def compare_models(runs: Iterable[RunRecord], first: str, second: str, metric: str | None = None) -> Family:
+def compare_models(
+    runs: Iterable[RunRecord], first: str, second: str, metric: str | None = None, registry: Registry | None = None
+) -> Family:
     """Compare two models on every scenario that both were asked in the same way, as one family.
 
     Args:
@@ -153,6 +161,7 @@ def compare_models(runs: Iterable[RunRecord], first: str, second: str, metric: s
         first: A model's name, with its arguments where the name alone is that of several.
         second: Another's.
         metric: The score; each scenario's main metric by default.
+        registry: As in :func:`compare_runs`.
 
     Raises:
         DataError: There is no such model, or nothing can be compared.
@@ -166,7 +175,7 @@ def compare_models(runs: Iterable[RunRecord], first: str, second: str, metric: s
             problems.append(f"{_label(run)}: there is no equal run of {absent}.")
             continue
         try:
-            comparisons.append(compare_runs(left[question], right[question], metric))
+            comparisons.append(compare_runs(left[question], right[question], metric, registry))
         except HarnessError as error:
             problems.append(f"{_label(left[question])}: {error}")
     if not comparisons:
@@ -191,7 +200,7 @@ def _tested(left: Sequence[float], right: Sequence[float]) -> tuple[str, float]:
     return "permutation", permutation_test([one - other for one, other in zip(left, right, strict=True)])
 
 
-def _asked(run: RunRecord, metric: str) -> Asked:
+def _asked(run: RunRecord, metric: str, registry: Registry | None) -> Asked:
     asked: Asked = {}
     known: set[str] = set()
     for example, scores, _ in read_examples(run.directory):
@@ -201,6 +210,13 @@ def _asked(run: RunRecord, metric: str) -> Asked:
         known.update(scores)
         texts = (instance.input, *((reference.text, reference.correct) for reference in instance.references))
         asked.setdefault(instance.id, {})[example.trial] = (scores.get(metric), derive_seed(0, repr(texts)))
+    if metric not in known and registry is not None:
+        given = scores_of_instances(run, metric, registry)
+        if given:
+            return {
+                name: {trial: (given.get(name), text) for trial, (_, text) in trials.items()}
+                for name, trials in asked.items()
+            }
     if metric not in known:
         hint = did_you_mean(metric, known)
         raise MetricError(f"{run.suite}/{run.name} has no {metric} of single instances. {hint}".rstrip())

@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.client import Client, Usage
-from harness.contracts import Adapted, Adapter, Example, Instance, Judge, Request, Response, Split, Stat, Tokenization
+from harness.contracts import (
+    Adapted,
+    Adapter,
+    Example,
+    Instance,
+    Judge,
+    Request,
+    Response,
+    RunMetric,
+    Split,
+    Stat,
+    Tokenization,
+)
 from harness.data import Data, open_data
 from harness.errors import DataError, PluginError, did_you_mean
 from harness.judges import Judges
@@ -321,6 +333,30 @@ def _conclude(
         probability=prediction.probability,
     )
     writer.write(example, scorer.add(example))
+
+
+def summarised_scores(record: RunRecord, name: str, registry: Registry, judges: Judges) -> Mapping[str, float]:
+    """Return what the run metrics say of a run's unperturbed instances under a name, by the instances' ids.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+    spec = record.spec
+
+    def says(metric: str) -> bool:
+        target = registry.get(Kind.METRIC, metric).target
+        return (
+            isinstance(target, type)
+            and issubclass(target, RunMetric)
+            and target.instance_scores is not RunMetric.instance_scores
+        )
+
+    parts = tuple(part for part in spec.metrics if says(part.name))
+    scorer = build_scorer(spec.model_copy(update={"metrics": parts}), registry, judges)
+    for example, _, error in read_examples(record.directory) if parts else ():
+        if error is None and example.instance.perturbation is None and example.instance.split == spec.eval_split:
+            scorer.add(example)
+    return scorer.instance_scores(name, spec.eval_split)
 
 
 def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:

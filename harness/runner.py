@@ -17,7 +17,16 @@ from harness.costs import costs
 from harness.energy import EnergyMeter
 from harness.errors import HarnessError, StorageError, did_you_mean
 from harness.judges import Judges
-from harness.pipeline import Outcome, Watcher, evaluate, open_scenario_data, prepare, rescore, run_judges
+from harness.pipeline import (
+    Outcome,
+    Watcher,
+    evaluate,
+    open_scenario_data,
+    prepare,
+    rescore,
+    run_judges,
+    summarised_scores,
+)
 from harness.plugins import Kind
 from harness.prices import PriceTable, load_prices
 from harness.provenance import DISTRIBUTION, definitions, environment, now
@@ -188,6 +197,19 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
         details=outcome.details,
         provenance={**record.provenance, "definitions": {**known, **metrics}},
     )
+
+
+def scores_of_instances(record: RunRecord, name: str, registry: Registry) -> Mapping[str, float]:
+    """Return the scores of a run's instances that no example carries, since a run metric gives them.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+    models = Models(registry, record.directory.parent.parent / FILE_NAME)
+    try:
+        return summarised_scores(record, name, registry, Judges(registry, models))
+    finally:
+        models.close()
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -152,6 +152,15 @@ class Scorer:
                     by_split[key[1] or "original"] = details
         return found
 
+    def instance_scores(self, name: str, split: Split) -> Mapping[str, float]:
+        """Return each unperturbed instance's score by its id; nothing where the name has no score of instances."""
+        group = self._groups.get((split, None))
+        for metric in self._metrics if group is not None else ():
+            scores = self._instance_scores(metric, (split, None), group) if group is not None else {}
+            if name in scores:
+                return scores[name]
+        return {}
+
     def _category(self, stat: Stat) -> str:
         if stat.category == _EFFICIENCY:
             return stat.category

@@ -14,6 +14,7 @@ from harness.cli import options
 @click.argument("second")
 @click.option("--suite", "suites", multiple=True, help="Compare two models over this suite. Repeatable.")
 @click.option("--metric", help="The score to compare; the main metric by default.")
+@options.plugins
 @options.results_dir
 @click.option(
     "--format",
@@ -24,7 +25,13 @@ from harness.cli import options
     help="How to show it.",
 )
 def compare_command(
-    first: str, second: str, suites: tuple[str, ...], metric: str | None, results_dir: Path, format_: str
+    first: str,
+    second: str,
+    suites: tuple[str, ...],
+    metric: str | None,
+    plugins: tuple[Path, ...],
+    results_dir: Path,
+    format_: str,
 ) -> None:
     """Compare FIRST and SECOND on the instances that both were asked.
 
@@ -37,17 +44,19 @@ def compare_command(
     from harness.comparison import Family, adjusted, compare_models, compare_runs
     from harness.comparison_tables import render, show
     from harness.errors import DataError
+    from harness.registry import default_registry
     from harness.results import RUN_FILE, find_runs, read_run
 
+    registry = default_registry(plugins)
     if suites:
-        family = compare_models(find_runs(results_dir, suites), first, second, metric)
+        family = compare_models(find_runs(results_dir, suites), first, second, metric, registry)
     else:
         for name in (first, second):
             if not (Path(name) / RUN_FILE).is_file():
                 raise DataError(f"{name} is no run's folder; to compare two models, name a suite with --suite.")
         one, other = read_run(Path(first)), read_run(Path(second))
         names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
-        family = Family(names[0], names[1], adjusted([compare_runs(one, other, metric)]))
+        family = Family(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
     if format_ == "terminal":
         console = Console()
         show(family, console if console.is_terminal else Console(width=180))

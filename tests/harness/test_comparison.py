@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness import Example, HarnessError, Instance, Split
+from harness import Example, HarnessError, Instance, Reference, Split
 from harness.cli import group
 from harness.comparison import Family, adjusted, compare_models, compare_runs
 from harness.comparison_tables import render, show
 from harness.contracts import Stat
+from harness.registry import default_registry
 from harness.results import ExampleWriter, RunRecord, find_runs, run_directory, write_run
 from harness.specs import Component, RunSpec
 from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
@@ -35,7 +36,7 @@ def run(tmp_path: Path) -> Run:
             suite=changes.pop("suite", "s"),
             scenario=Component(name=scenario),
             adapter=changes.pop("adapter", Component(name="generation")),
-            metrics=(Component(name="right"),),
+            metrics=changes.pop("metrics", (Component(name="right"),)),
             main_metric=changes.pop("main_metric", "right"),
             model=Component(name=f"fake:{model}", arguments=changes.pop("arguments", {})),
             eval_split=Split.TEST,
@@ -205,6 +206,24 @@ def test_what_is_left_out_is_shown(run: Run) -> None:
     one = compare_runs(run("a", first), run("b", {"d": 0.0, "c": 1.0, "x": 1.0}))
     text = render(Family("f", "s", adjusted([one])), "md")
     assert "2 only first, 1 only second, 1 undefined" in text
+
+
+def test_scores_that_a_run_metric_gives_are_computed_again(run: Run) -> None:
+    """Brier scores stand beside no example; here they are 0.04 and 0.64 of every instance."""
+    runs = []
+    for model, probability in (("a", 0.8), ("b", 0.2)):
+        record = run(model, _scores("1111"), main_metric="brier_score", metrics=(Component(name="brier_score"),))
+        with ExampleWriter(record.directory) as writer:
+            for index in range(4):
+                instance = Instance(f"i{index}", "?", (Reference("yes", True),))
+                writer.write(Example(instance, prediction="yes", probability=probability), {})
+        runs.append(record)
+    found = compare_runs(runs[0], runs[1], registry=default_registry())
+    assert (found.count, found.test) == (4, "permutation")
+    assert found.first == pytest.approx(0.04)
+    assert found.second == pytest.approx(0.64)
+    with pytest.raises(HarnessError, match="has no brier_score of single instances"):
+        compare_runs(runs[0], runs[1])
 
 
 def test_the_command(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
