@@ -16,8 +16,9 @@ def rewritten(instance: Instance, rewrite: Callable[[str, Note], str], *, refere
     ``meta["perturbed"]`` of the copy holds what was changed: a list of ``[old, new]``, each pair once, in the order of
     first occurrence, added to what an earlier perturbation noted; empty if nothing was.
 
-    Where the references are rewritten too, which keeps their flags, and two that differ would become the same, a
-    right and a wrong answer could no longer be told apart; then the instance stays as it is.
+    Where the references are rewritten too, which keeps their flags, the instance stays as it is if two that differ would
+    become the same, since a right and a wrong answer could no longer be told apart, and if nothing of its input
+    changes, since a question that is asked as before has the answers that it had.
 
     Args:
         instance: The instance.
@@ -38,7 +39,7 @@ def rewritten(instance: Instance, rewrite: Callable[[str, Note], str], *, refere
         # The same text becomes the same, whatever chance is drawn.
         texts = {answer.text: "" for answer in answers}
         texts = {old: rewrite(old, note) for old in texts}
-        if len(set(texts.values())) < len(texts):
+        if text == instance.input or len(set(texts.values())) < len(texts):
             return _marked(instance, before)
         answers = tuple(type(answer)(texts[answer.text], answer.correct, answer.relevance) for answer in answers)
     return _marked(instance.replace(input=text, references=answers), list(pairs))

@@ -35,8 +35,9 @@ def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping
     kept. A word beside a hyphen is part of another one. ``mapping_file`` names another list: lines
     ``word: alternative, alternative``, or a JSON object of lists as HELM has them.
 
-    HELM wants a character on both sides, so it misses the first and the last word of a text and every second one of
-    adjacent words; it draws anew for each occurrence, so that a reference may no longer stand in its passage.
+    Where the input has no such word, the references stay too; HELM changes them. HELM wants a character on both
+    sides, so it misses the first and the last word of a text and every second one of adjacent words; it draws anew
+    for each occurrence, so that a reference may no longer stand in its passage.
 
     Raises:
         PluginError: ``mapping_file`` cannot be read.

@@ -90,11 +90,11 @@ def gender(
     does, most function words after "her" and few after "his": "saw her" becomes "saw him", "her car" "his car"; and
     "the car is his" "the car is hers". Verbs stay ("they is").
 
-    Where two references that differ would become the same, the instance stays as it is.
+    Where two references that differ would become the same, or the input has no such word, the instance stays as it is.
 
-    HELM wants a character on both sides, so it misses the first and the last word of a text and every second one of
-    adjacent words; it replaces pair after pair, so that ``bidirectional`` turns words back; it takes every "her" for
-    "him" and every "his" for "her".
+    HELM changes references even of an input that stays as it is. It wants a character on both sides, so it misses
+    the first and the last word of a text and every second one of adjacent words; it replaces pair after pair, so
+    that ``bidirectional`` turns words back; it takes every "her" for "him" and every "his" for "her".
 
     Raises:
         PluginError: The two classes are the same.

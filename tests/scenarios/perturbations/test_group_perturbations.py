@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import PluginError
+from harness import Instance, PluginError, Reference
 from scenarios.perturbations.dialect import dialect
 from scenarios.perturbations.gender import gender
 from scenarios.perturbations.person_name import Name, names, person_name
@@ -202,3 +203,15 @@ def test_parameters_of_names() -> None:
 def test_groups_without_names(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(PluginError, match=message):
         perturbed(person_name, "Adam", **parameters)
+
+
+@pytest.mark.parametrize("perturb", [gender, dialect], ids=["gender", "dialect"])
+def test_a_question_that_is_asked_as_before_keeps_its_answers(perturb: Callable[..., Instance]) -> None:
+    question = Instance(
+        "q",
+        "What did Gorbachev think of reforms?",
+        (Reference("He believed that this was needed.", correct=True), Reference("His advisers said no.")),
+    )
+    copy = perturb(question, Random(0))
+    assert copy.references == question.references
+    assert copy.meta["perturbed"] == []
