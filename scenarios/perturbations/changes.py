@@ -16,8 +16,8 @@ def rewritten(instance: Instance, rewrite: Callable[[str, Note], str], *, refere
     ``meta["perturbed"]`` of the copy holds what was changed: a list of ``[old, new]``, each pair once, in the order of
     first occurrence, added to what an earlier perturbation noted; empty if nothing was.
 
-    Where the references are rewritten too, which keeps their flags, the instance stays as it is if two that differ would
-    become the same, since a right and a wrong answer could no longer be told apart, and if nothing of its input
+    Where the references are rewritten too, which keeps their flags, the instance stays as it is if two that differ
+    would become the same, since a right and a wrong answer could no longer be told apart, and if nothing of its input
     changes, since a question that is asked as before has the answers that it had.
 
     Args:
