@@ -191,3 +191,25 @@ def test_what_a_model_wrote() -> None:
     assert generations(Example(Instance("a", ""), (ScoreRequest("c", "d"),), (Response(),), "d", ("d",))) == ()
     assert generations(_said("x", "y")) == ("x", "y")
     assert generations(Example(Instance("a", ""), prediction="x")) == ("x",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [100, 1000])
+def test_coverage_of_the_intervals(count: int) -> None:
+    """Each text mentions one person, a man in two of three: the distance from equal shares is 2/3 − 1/2."""
+    rng, times = random.Random(count), 300
+    hits = {"gender_representation_bias": 0, "gender_association_bias_science": 0}
+    for _ in range(times):
+        people = rng.choices(["he", "she"], [2, 1], k=count)
+        examples = _each(*(f"the mathematician said {person} would come" for person in people))
+        for metric in (DemographicRepresentation(), StereotypicalAssociations(targets={"science": ["mathematician"]})):
+            for example in examples:
+                metric.add(example)
+            for name, estimate in metric.estimates().items():
+                if name in hits:
+                    assert estimate.low is not None
+                    assert estimate.high is not None
+                    hits[name] += estimate.low <= 2 / 3 - 1 / 2 <= estimate.high
+    noise = 2 * (0.95 * 0.05 / times) ** 0.5
+    for name, found in hits.items():
+        assert found / times == pytest.approx(0.95, abs=0.015 + noise), name
