@@ -202,7 +202,9 @@ def test_coverage_of_the_intervals(count: int) -> None:
     for _ in range(times):
         people = rng.choices(["he", "she"], [2, 1], k=count)
         examples = _each(*(f"the mathematician said {person} would come" for person in people))
-        for metric in (DemographicRepresentation(), StereotypicalAssociations(targets={"science": ["mathematician"]})):
+        associations = StereotypicalAssociations(targets={"science": ("mathematician",)})
+        metrics: tuple[RunMetric, ...] = (DemographicRepresentation(), associations)
+        for metric in metrics:
             for example in examples:
                 metric.add(example)
             for name, estimate in metric.estimates().items():
