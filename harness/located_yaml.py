@@ -11,9 +11,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.errors import Mistake, SpecError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
 
 KeyPath = Sequence[str | int]
 
@@ -76,6 +81,25 @@ def load(path: Path) -> Located:
     except (OSError, ValueError) as error:
         raise SpecError([Mistake(str(path), None, "", f"cannot be read: {_reason(error)}.")]) from None
     return loads(content, file=str(path))
+
+
+def load_as(path: Path, kind: type[M]) -> M:
+    """Read a YAML file as a pydantic model.
+
+    Raises:
+        SpecError: It cannot be read (see :func:`load`), or is not as the model says; it holds all mistakes.
+    """
+    from pydantic import ValidationError
+
+    located = load(path)
+    mistakes = list(located.mistakes)
+    try:
+        found = kind.model_validate(located.data)
+    except ValidationError as error:
+        mistakes += [located.mistake(entry["loc"], f"{entry['msg']}.") for entry in error.errors()]
+    if mistakes:
+        raise SpecError(mistakes)
+    return found
 
 
 def loads(content: bytes | str, *, file: str) -> Located:

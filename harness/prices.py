@@ -7,8 +7,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from harness.errors import SpecError
-from harness.located_yaml import load
+from harness.located_yaml import load_as
 
 BUILT_IN = Path(__file__).with_name("prices.yaml")
 
@@ -58,7 +57,7 @@ def load_prices(file: Path | None = None) -> PriceTable:
 
 
 def _read(file: Path) -> tuple[tuple[str, Price], ...]:
-    from pydantic import BaseModel, ConfigDict, Field, ValidationError
+    from pydantic import BaseModel, ConfigDict, Field
 
     class Entry(BaseModel):
         model_config = ConfigDict(extra="forbid")
@@ -70,12 +69,5 @@ def _read(file: Path) -> tuple[tuple[str, Price], ...]:
         currency: str = Field(pattern="^[A-Z]{3}$")
         models: dict[str, Entry]
 
-    located = load(file)
-    mistakes = list(located.mistakes)
-    try:
-        table = Table.model_validate(located.data)
-    except ValidationError as error:
-        mistakes += [located.mistake(entry["loc"], f"{entry['msg']}.") for entry in error.errors()]
-    if mistakes:
-        raise SpecError(mistakes)
+    table = load_as(file, Table)
     return tuple((name, Price(table.currency, entry.prompt, entry.completion)) for name, entry in table.models.items())

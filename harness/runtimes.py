@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from harness.errors import SpecError
-from harness.located_yaml import load
+from harness.located_yaml import load_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def load_runtimes(file: Path | None) -> RuntimeTable:
     """
     if file is None:
         return RuntimeTable()
-    from pydantic import BaseModel, ConfigDict, Field, ValidationError
+    from pydantic import BaseModel, ConfigDict, Field
     from pydantic.types import NonNegativeFloat, PositiveInt
 
     class Line(BaseModel):
@@ -99,12 +98,5 @@ def load_runtimes(file: Path | None) -> RuntimeTable:
         model_config = ConfigDict(extra="forbid")
         models: dict[str, Entry]
 
-    located = load(file)
-    mistakes = list(located.mistakes)
-    try:
-        table = Table.model_validate(located.data)
-    except ValidationError as error:
-        mistakes += [located.mistake(entry["loc"], f"{entry['msg']}.") for entry in error.errors()]
-    if mistakes:
-        raise SpecError(mistakes)
+    table = load_as(file, Table)
     return RuntimeTable(tuple((name, entry.runtimes()) for name, entry in table.models.items()))

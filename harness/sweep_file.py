@@ -156,7 +156,11 @@ class Findings:
 
 
 def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, findings: Findings) -> K | None:
-    """Return the keys of a sweep, its defaults or a run; None, and every mistake noted, if they are not right."""
+    """Return the keys of a sweep, its defaults or a run, and note every mistake.
+
+    Wrong keys are returned as if they were not there, so that what stands in the others is checked as well; None if
+    nothing can be said without them.
+    """
     keys, mistakes = check_parameters(kind, value, noun="key")
     for mistake in mistakes:
         message = mistake.message
@@ -167,6 +171,9 @@ def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, findings: 
         if "valid list" in message and isinstance(written, str):
             hint = f"Write [{written}]."
         findings.add((*path, *mistake.path), message, hint)
+    if mistakes:
+        wrong = {str(mistake.path[0]) for mistake in mistakes if mistake.path}
+        keys, _ = check_parameters(kind, {key: item for key, item in value.items() if key not in wrong})
     return keys if isinstance(keys, kind) else None
 
 

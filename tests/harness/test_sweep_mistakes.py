@@ -229,3 +229,22 @@ def test_what_was_meant_is_told(tmp_path: Path, content: str, said: str) -> None
     file.write_text(content)
     with pytest.raises(SpecError, match=re.escape(said)):
         load_sweep(file)
+
+
+def test_a_wrong_key_of_a_run_hides_no_mistake_in_its_other_keys(load: Load) -> None:
+    found = mistakes(
+        load,
+        "suite: s\nmodels: [hf:a]\nruns:\n  - {scenario: chat, max_eval_instances: ten, perturbations: [lowd], metrics: [rihgt], nonsense: 1}\n",
+    )
+    paths = [mistake.split(": ")[0] for mistake in found]
+    assert paths == [
+        "4 runs[0].max_eval_instances",
+        "4 runs[0].nonsense",
+        "4 runs[0].perturbations[0]",
+        "4 runs[0].metrics[0]",
+    ]
+
+
+def test_a_wrong_default_hides_no_mistake_in_the_others(load: Load) -> None:
+    found = mistakes(load, "suite: s\nmodels: [hf:a]\ndefaults: {seed: x, perturbations: [lowd]}\nruns: [chat]\n")
+    assert [mistake.split(": ")[0] for mistake in found] == ["3 defaults.seed", "3 defaults.perturbations[0]"]
