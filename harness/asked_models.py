@@ -110,6 +110,9 @@ class _Asked:
     def count_tokens(self, prompt: Prompt) -> int:
         return self._open().model.count_tokens(prompt)
 
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        return self._open().model.count_segments(segments)
+
     def truncate(self, text: str, tokens: int) -> str:
         return self._open().model.truncate(text, tokens)
 

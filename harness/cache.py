@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Request, Response, SequenceRequest
-from harness.encoding import decode_response, encode_request, encode_response
+from harness.encoding import decode_response, encode_order, encode_request, encode_response
 from harness.errors import StorageError
 
 FILE_NAME = "responses.sqlite"
@@ -112,7 +112,7 @@ def fingerprint_digest(name: str, fingerprint: Mapping[str, Any]) -> bytes:
 def request_key(model: bytes, request: Request) -> bytes:
     """Return the cache key of a request to the model with that fingerprint digest."""
     if isinstance(request, SequenceRequest):
-        body = _segments_digest(request.segments) + _dump(list(request.order))
+        body = _segments_digest(request.segments) + _dump(encode_order(request))
     else:
         body = _dump(encode_request(request))
     return hashlib.blake2b(model + body, digest_size=16).digest()

@@ -34,8 +34,19 @@ def encode_request(request: Request) -> Json:
         rest = _changed(request, "prompt", "origin")
         return {"ask": "generate", "prompt": _encode_prompt(request.prompt), **rest}
     if isinstance(request, ScoreRequest):
-        return {"ask": "score", "context": _encode_prompt(request.context), "continuation": request.continuation}
-    return {"ask": "sequence", "segments": list(request.segments), "order": list(request.order)}
+        rest = _changed(request, "context", "continuation", "origin")
+        return {
+            "ask": "score",
+            "context": _encode_prompt(request.context),
+            "continuation": request.continuation,
+            **rest,
+        }
+    return {"ask": "sequence", "segments": list(request.segments), **encode_order(request)}
+
+
+def encode_order(request: SequenceRequest) -> Json:
+    """Return what tells a sequence from others of the same segments, as JSON values."""
+    return {"order": list(request.order), **_changed(request, "segments", "order", "origin")}
 
 
 def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Request:
@@ -46,9 +57,11 @@ def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Re
             stop = tuple(value.get("stop", ()))
             return GenerateRequest(prompt=_decode_prompt(value["prompt"]), stop=stop, origin=origin, **rest)
         case "score":
-            return ScoreRequest(_decode_prompt(value["context"]), value["continuation"], origin)
+            moments = value.get("moments", False)
+            return ScoreRequest(_decode_prompt(value["context"]), value["continuation"], moments, origin)
         case _:
-            return SequenceRequest(tuple(value["segments"]), tuple(value["order"]), origin)
+            segments, order = tuple(value["segments"]), tuple(value["order"])
+            return SequenceRequest(segments, order, value.get("scored"), value.get("head"), origin)
 
 
 def encode_response(response: Response) -> Json:
@@ -65,6 +78,8 @@ def decode_response(value: Mapping[str, Any], *, cached: bool = False) -> Respon
     completions = tuple(_decode_completion(item) for item in rest.pop("completions", ()))
     if (logprobs := rest.get("logprobs")) is not None:
         rest["logprobs"] = tuple(logprobs)
+    if moments := rest.get("moments"):
+        rest["moments"] = tuple((mean, deviation) for mean, deviation in moments)
     if segments := rest.get("segment_tokens"):
         rest["segment_tokens"] = tuple(segments)
     return Response(completions=completions, cached=cached, **rest)

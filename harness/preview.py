@@ -75,7 +75,9 @@ def question(request: GenerateRequest | ScoreRequest | SequenceRequest) -> tuple
         return request.prompt, ""
     if isinstance(request, ScoreRequest):
         return request.context, request.continuation
-    return "", "".join(request.segments[index] for index in request.order)
+    texts = [request.segments[index] for index in request.order]
+    start = 0 if request.scored is None else len(texts) - request.scored
+    return "".join(texts[:start]), "".join(texts[start:])
 
 
 def _turn(message: Message) -> str:

@@ -24,6 +24,8 @@ class Adapted:
         dropped_examples: How many few-shot examples were left out because the prompt was too long.
         truncated: Whether the instance's own input was cut.
         trial: The train trial, from 0.
+        awaited: Whether what the adapter yields next may depend on how :meth:`Adapter.predict` reads these answers, as
+            in a sequential test: it is called with them before the adapter is asked for more.
     """
 
     instance: Instance
@@ -33,6 +35,7 @@ class Adapted:
     dropped_examples: int = 0
     truncated: bool = False
     trial: int = 0
+    awaited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,12 @@ class Adapter(ABC):
 
     Attributes:
         asks: Which questions the method puts to a model: ``generate``, ``score`` or both.
+        in_order: Whether the method is about the scenario's order: then of more than ``max_eval_instances`` it is given
+            the first, not a draw.
     """
 
     asks: ClassVar[frozenset[str]]
+    in_order: ClassVar[bool] = False
 
     @property
     def train_trials(self) -> int:

@@ -41,6 +41,8 @@ class Instance:
         references: Possible answers, correct and wrong; empty for open generation and language modelling.
         split: The part of the data set that it belongs to.
         perturbation: Name of the perturbation that changed it; the id stays that of the original.
+        published: The example verbatim as its authors published it, labels included, or as near to that as the file
+            format lets one come; empty where the scenario does not say. It is not kept with a run's examples.
         meta: What a scenario wants its adapters and metrics to see (group labels, unit tests); JSON values only.
     """
 
@@ -49,6 +51,7 @@ class Instance:
     references: tuple[Reference, ...] = ()
     split: Split = Split.TEST
     perturbation: str | None = None
+    published: str = field(default="", compare=False)
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property

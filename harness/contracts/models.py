@@ -23,6 +23,9 @@ class Tokenization(Protocol):
     def count_tokens(self, prompt: Prompt) -> int:
         """Return the number of tokens of a prompt, special tokens and chat template included."""
 
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        """Return the number of tokens of each text, tokenized by itself without special tokens; None when unknown."""
+
     def truncate(self, text: str, tokens: int) -> str:
         """Return the longest beginning of the text that has at most that many tokens."""
 
@@ -104,6 +107,10 @@ class Model(ABC):
     def count_tokens(self, prompt: Prompt) -> int:
         """Return the number of tokens of a prompt; 0 for a model that does not say."""
         return 0
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        """Return the number of tokens of each text, tokenized by itself without special tokens; None when unknown."""
+        return None
 
     def truncate(self, text: str, tokens: int) -> str:
         """Return the longest beginning of the text that has at most that many tokens."""

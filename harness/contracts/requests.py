@@ -75,11 +75,19 @@ class ScoreRequest:
     context stands for the model's beginning-of-text token. A continuation longer than the model's window is scored
     in consecutive windows, each with as much of the preceding text as fits (rolling log-likelihood); a context too
     long to fit beside its continuation loses its beginning.
+
+    Attributes:
+        context: What stands before, text or conversation.
+        continuation: What is scored.
+        moments: Whether the response also has :attr:`Response.moments`; a model that cannot compute them answers with
+            an error.
+        origin: Where the request comes from.
     """
 
     kind: ClassVar[Literal["score"]] = "score"
     context: Prompt
     continuation: str
+    moments: bool = False
     origin: Origin | None = field(default=None, compare=False)
 
 
@@ -87,16 +95,30 @@ class ScoreRequest:
 class SequenceRequest:
     """Log-likelihood of text segments, each tokenized once by itself, joined in a given order after one BOS token.
 
+    A sequence longer than the model's window is scored in windows that each begin half a window after the last, where
+    every token but those of the first window has at least half a window of text before it (Oren et al. 2023, their
+    script's ``stride``); with ``scored``, the context loses its beginning instead.
+
     Attributes:
         segments: The texts; requests that only differ in order share this tuple.
-        order: A permutation of ``range(len(segments))``.
+        order: Different indices into ``segments``, in reading order; it need not name all of them.
+        scored: How many segments at the end of the order are scored, the ones before being context only; None for all.
+        head: With ``scored=1``, how many tokens of the last segment are read and scored; None for all of them.
         origin: Where the request comes from.
     """
 
     kind: ClassVar[Literal["score"]] = "score"
     segments: tuple[str, ...]
     order: tuple[int, ...]
+    scored: int | None = None
+    head: int | None = None
     origin: Origin | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.scored is not None and not 1 <= self.scored <= len(self.order):
+            raise ValueError(f"scored is {self.scored}, of {len(self.order)} segments")
+        if self.head is not None and (self.scored != 1 or self.head < 1):
+            raise ValueError("head is a positive number of tokens of the one scored segment (scored=1)")
 
 
 Request = GenerateRequest | ScoreRequest | SequenceRequest
@@ -128,8 +150,11 @@ class Response:
 
     Attributes:
         completions: For a GenerateRequest, as many as were asked for.
-        logprobs: For a scored continuation or sequence, each token's natural log-probability in reading order.
-        segment_tokens: For a SequenceRequest, the number of tokens of each segment, in the order asked for.
+        logprobs: For a ScoreRequest each scored token's natural log-probability, in reading order; for a
+            SequenceRequest each scored segment's, in the order asked for: the sum over its scored tokens.
+        moments: For a ScoreRequest that asks for them, at each scored position the mean and the standard deviation of
+            the natural log-probability of a token drawn from the model's prediction (Min-K%++, Zhang et al. 2024).
+        segment_tokens: For a SequenceRequest, the number of scored tokens of each scored segment, in that order.
         greedy: For a ScoreRequest, whether every token of the continuation was the model's first choice.
         prompt_tokens: Tokens of the prompt or context, as the model counts; None when unknown.
         completion_tokens: Tokens generated, or scored; None when unknown.
@@ -141,6 +166,7 @@ class Response:
 
     completions: tuple[Completion, ...] = ()
     logprobs: tuple[float, ...] | None = None
+    moments: tuple[tuple[float, float], ...] = ()
     segment_tokens: tuple[int, ...] = ()
     greedy: bool | None = None
     prompt_tokens: int | None = None

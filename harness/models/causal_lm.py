@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
 from harness.models.batching import Budget
 from harness.models.causal_generation import Draw, Drawn, generate
 from harness.models.causal_scoring import ScoredSpan, score_spans
 from harness.models.logit_rows import LogitRows
+from harness.models.segments import segment_sums
 from harness.models.tokenized import TextTokenizer, Tokens
-from harness.models.windows import Span, spans
+from harness.models.windows import Span, spans, strided_spans
 
 AT_ONCE = 4096
 """Requests that are tokenized and sorted together."""
@@ -89,7 +91,10 @@ class CausalLM:
             if not one.continuation:
                 yield one.index, Response(error=NOTHING_TO_SCORE)
                 continue
-            found, one.truncated = spans(one.context, one.continuation, self.window)
+            if one.strided:
+                found = strided_spans((*one.context, *one.continuation), self.window)
+            else:
+                found, one.truncated = spans(one.context, one.continuation, self.window)
             one.answers = [None] * len(found)
             one.first = len(flat)
             flat += found
@@ -112,8 +117,11 @@ class CausalLM:
     def _sequence(self, index: int, request: SequenceRequest) -> _Asked:
         segments = self.tokenizer.segments(request.segments)
         ordered = [segments[place] for place in request.order]
-        tokens = tuple(token for segment in ordered for token in segment)
-        return _Asked(index, (self.tokenizer.prefix,), tokens, tuple(map(len, ordered)))
+        start = 0 if request.scored is None else len(ordered) - request.scored
+        scored = [segment[: request.head] for segment in ordered[start:]]
+        context = (self.tokenizer.prefix, *chain.from_iterable(ordered[:start]))
+        lengths = tuple(map(len, scored))
+        return _Asked(index, context, tuple(chain.from_iterable(scored)), lengths, strided=request.scored is None)
 
     def _generate(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
         asked = [(index, request) for index, request in requests if isinstance(request, GenerateRequest)]
@@ -156,6 +164,7 @@ class _Asked:
     context: Tokens
     continuation: Tokens
     segment_tokens: tuple[int, ...] = ()
+    strided: bool = False
     truncated: bool = False
     first: int = 0
     done: int = 0
@@ -169,7 +178,7 @@ class _Asked:
         if any(math.isnan(logprob) for logprob in logprobs):
             return Response(error=NO_NUMBERS)
         return Response(
-            logprobs=logprobs,
+            logprobs=segment_sums(logprobs, self.segment_tokens) if self.segment_tokens else logprobs,
             segment_tokens=self.segment_tokens,
             greedy=None if self.segment_tokens else all(answer.greedy for answer in scored),
             prompt_tokens=len(self.context),

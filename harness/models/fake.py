@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ from harness import (
     derive_rng,
 )
 from harness.models.hash_language import END, TextState, tokenize
+from harness.models.segments import segment_sums
 from harness.models.stop_sequences import cut_at_stop
-from harness.models.windows import spans
+from harness.models.windows import Span, spans, strided_spans
 
 
 @backend("fake", source="This harness: a stand-in for a real model in tests and rehearsals.")
@@ -92,6 +93,9 @@ class FakeModel(Model):
 
     def count_tokens(self, prompt: Prompt) -> int:
         return len(tokenize(_text_of(prompt)))
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+        return [len(tokenize(segment)) for segment in segments]
 
     def truncate(self, text: str, tokens: int) -> str:
         return "".join(tokenize(text)[: max(0, tokens)])
@@ -160,7 +164,10 @@ class FakeModel(Model):
         after = whole[len(before) :]
         if not after:
             return Response(error="there is nothing to score: the continuation is empty.")
-        logprobs, greedy, truncated = self._read(before, after)
+        if request.moments:
+            return Response(error="fake: gives no moments of its predictions.")
+        found, truncated = spans([END, *before], after, self._window)
+        logprobs, greedy = self._read(found)
         return Response(
             logprobs=logprobs,
             greedy=greedy,
@@ -172,21 +179,29 @@ class FakeModel(Model):
 
     def _score_sequence(self, request: SequenceRequest) -> Response:
         segments = [tokenize(request.segments[index]) for index in request.order]
-        if not any(segments):
+        start = 0 if request.scored is None else len(segments) - request.scored
+        context = [END, *chain.from_iterable(segments[:start])]
+        scored = [segment[: request.head] for segment in segments[start:]]
+        after = list(chain.from_iterable(scored))
+        if not after:
             return Response(error="there is nothing to score: the segments are empty.")
-        logprobs, _, truncated = self._read((), [token for segment in segments for token in segment])
+        if request.scored is None:
+            found, truncated = strided_spans([*context, *after], self._window), False
+        else:
+            found, truncated = spans(context, after, self._window)
+        logprobs, _ = self._read(found)
+        lengths = tuple(map(len, scored))
         return Response(
-            logprobs=logprobs,
-            segment_tokens=tuple(map(len, segments)),
-            prompt_tokens=1,
+            logprobs=segment_sums(logprobs, lengths),
+            segment_tokens=lengths,
+            prompt_tokens=len(context),
             completion_tokens=len(logprobs),
             seconds=self._delay,
             truncated=truncated,
         )
 
-    def _read(self, before: Sequence[str], after: Sequence[str]) -> tuple[tuple[float, ...], bool, bool]:
-        """Return the log-probabilities of ``after``, whether all were first choices, and whether text was lost."""
-        found, truncated = spans([END, *before], after, self._window)
+    def _read(self, found: Sequence[Span[str]]) -> tuple[tuple[float, ...], bool]:
+        """Return the log-probabilities of what the spans score, and whether all were first choices."""
         logprobs: list[float] = []
         greedy = True
         for span in found:
@@ -196,7 +211,7 @@ class FakeModel(Model):
                 logprobs.append(math.log(distribution.probability(token)))
                 greedy = greedy and distribution.first() == token
                 state.read(token)
-        return tuple(logprobs), greedy, truncated
+        return tuple(logprobs), greedy
 
 
 def _covering(tokens: Sequence[str], length: int) -> int:

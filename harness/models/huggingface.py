@@ -111,6 +111,10 @@ class HuggingFaceModel(Model):
         except ValueError as error:
             raise ModelError(f"hf:{self._found.name}: {error}") from error
 
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+        known = self._tokenizer.encode(segments, special=False)
+        return [len(known[segment]) for segment in segments]
+
     def truncate(self, text: str, tokens: int) -> str:
         return self._tokenizer.truncate(text, tokens)
 

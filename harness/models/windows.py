@@ -26,6 +26,31 @@ class Span(Generic[Token]):
     scored: int
 
 
+def strided_spans(tokens: Sequence[Token], window: int | None) -> list[Span[Token]]:
+    """Return the spans that score every token but the first once, in reading order.
+
+    Where they do not fit, windows begin half a window apart, and each scores what the one before did not reach (Oren et
+    al. 2023, ``compute_sharded_comparison_test.py`` with a stride of half the context).
+
+    Raises:
+        ValueError: There is nothing to score.
+    """
+    if len(tokens) < 2:
+        raise ValueError("nothing stands after the first token")
+    read = len(tokens) - 1
+    if window is None or read <= window:
+        return [Span(tuple(tokens), read)]
+    stride = max(1, window // 2)
+    found: list[Span[Token]] = []
+    done = 0
+    while done < read:
+        start = stride * len(found)
+        end = min(start + window, read)
+        found.append(Span(tuple(tokens[start : end + 1]), end - done))
+        done = end
+    return found
+
+
 def spans(
     context: Sequence[Token], continuation: Sequence[Token], window: int | None
 ) -> tuple[list[Span[Token]], bool]:

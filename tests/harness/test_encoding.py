@@ -62,8 +62,15 @@ def requests(origin: Origin) -> st.SearchStrategy[Request]:
             top_logprobs=st.integers(0, 5),
             origin=st.just(origin),
         )
-        | st.builds(ScoreRequest, prompts, st.text(), st.just(origin))
-        | st.builds(SequenceRequest, st.just(("a", "b")), st.permutations([0, 1]).map(tuple), st.just(origin))
+        | st.builds(ScoreRequest, prompts, st.text(), st.booleans(), st.just(origin))
+        | st.builds(
+            SequenceRequest,
+            st.just(("a", "b")),
+            st.permutations([0, 1]).map(tuple),
+            st.just(1),
+            st.none() | st.integers(1, 9),
+            st.just(origin),
+        )
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -98,6 +98,9 @@ class _Unlimited:
 
     def count_tokens(self, prompt: object) -> int:
         return 0
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        return None
 
     def truncate(self, text: str, tokens: int) -> str:
         return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -22,6 +22,9 @@ class Unlimited:
 
     def count_tokens(self, prompt: Prompt) -> int:
         return len(prompt)
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        return None
 
     def truncate(self, text: str, tokens: int) -> str:
         return text[:tokens]

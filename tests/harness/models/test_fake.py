@@ -86,8 +86,11 @@ def test_every_question_gets_the_same_number() -> None:
     assert split.logprobs
     assert whole.logprobs
     assert sequence.logprobs
-    assert whole.logprobs == sequence.logprobs != other.logprobs
+    assert len(sequence.logprobs) == 2
+    assert sum(whole.logprobs) == pytest.approx(sum(sequence.logprobs))
+    assert sum(sequence.logprobs) != pytest.approx(sum(other.logprobs or ()))
     assert whole.logprobs[-len(split.logprobs) :] == split.logprobs
+    assert sequence.logprobs[1] == pytest.approx(sum(split.logprobs))
     assert sequence.segment_tokens == tuple(reversed(other.segment_tokens))
 
 
@@ -139,13 +142,32 @@ def test_the_window_truncates_and_rolls() -> None:
     assert (rolled.logprobs or ())[8:16] == ask(model, ScoreRequest("h", "ijklmnop"))[0].logprobs
 
 
-def test_a_sequence_longer_than_the_window_rolls_like_any_text() -> None:
-    model = FakeModel("1", window=8)
-    text, sequence = ask(
-        model, ScoreRequest("", "the river and the house"), SequenceRequest(("the river", " and the house"), (0, 1))
+def test_the_head_of_a_segment_is_scored_after_the_segments_before_it() -> None:
+    segments = ("The river", " is", " here in the house.")
+    model = FakeModel("3")
+    head, plain = ask(
+        model,
+        SequenceRequest(segments, (0, 1, 2), scored=1, head=3),
+        ScoreRequest("The river is", " here in the house."),
     )
-    assert sequence.logprobs == text.logprobs
-    assert sum(sequence.segment_tokens) == len(text.logprobs or ())
+    assert head.segment_tokens == (3,)
+    assert head.logprobs == pytest.approx([sum((plain.logprobs or ())[:3])])
+    assert head.prompt_tokens == sum(model.count_segments(segments[:2])) + 1
+
+
+@pytest.mark.parametrize(("scored", "head"), [(0, None), (3, None), (None, 1), (2, 1), (1, 0)])
+def test_what_a_sequence_scores_is_checked(scored: int | None, head: int | None) -> None:
+    with pytest.raises(ValueError, match="scored"):
+        SequenceRequest(("a", "b"), (0, 1), scored=scored, head=head)
+
+
+def test_a_sequence_longer_than_the_window_is_read_in_windows_half_a_window_apart() -> None:
+    model = FakeModel("1", window=8)
+    halves = ("the river", " and the house by the river and the house")
+    [sequence] = ask(model, SequenceRequest(halves, (0, 1)))
+    tokens = [token for half in halves for token in hash_language.tokenize(half)]
+    assert sum(sequence.segment_tokens) == len(tokens)
+    assert not sequence.truncated
 
 
 def test_conversations_need_chat() -> None:

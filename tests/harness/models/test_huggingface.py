@@ -131,18 +131,46 @@ def test_sequences_are_segments_in_order_after_one_prefix_token(tiny_checkpoint:
         tokens = [0, *(token for index in order for token in tiny_tokenizer(segments[index])["input_ids"])]
         with torch.no_grad():
             logprobs = plain(torch.tensor([tokens])).logits[0].log_softmax(-1)
-        expected = [float(logprobs[i - 1, tokens[i]]) for i in range(1, len(tokens))]
+        each = [float(logprobs[i - 1, tokens[i]]) for i in range(1, len(tokens))]
+        sizes = [lengths[index] for index in order]
+        expected = [sum(each[sum(sizes[:i]) : sum(sizes[: i + 1])]) for i in range(3)]
         assert response.logprobs == pytest.approx(expected, abs=1e-4)
-        assert response.segment_tokens == tuple(lengths[index] for index in order)
+        assert response.segment_tokens == tuple(sizes)
         assert response.completion_tokens == sum(lengths)
 
 
-def test_a_sequence_longer_than_the_window_rolls_like_any_text(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device="cpu")
-    halves = ("the answer to the question " * 9, " is the answer" * 9)
-    text, sequence = ask(model, [ScoreRequest("", "".join(halves)), SequenceRequest(halves, (0, 1))])
-    assert text.completion_tokens == sequence.completion_tokens == sum(sequence.segment_tokens)
-    assert sequence.logprobs == pytest.approx(text.logprobs, abs=1e-5)
+def test_a_sequence_longer_than_the_window_is_read_in_windows_half_a_window_apart(
+    tiny_checkpoint: Make, tiny_tokenizer: Any
+) -> None:
+    folder = tiny_checkpoint("gpt2")
+    model = HuggingFaceModel(str(folder), device="cpu")
+    segments = ("the answer to the question " * 25, " is the answer" * 25)
+    [response] = ask(model, [SequenceRequest(segments, (0, 1))])
+    tokens = [0, *(token for segment in segments for token in tiny_tokenizer(segment)["input_ids"])]
+    window, read = model.window or 0, len(tokens) - 1
+    assert read > 2 * window
+    plain = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    total = 0.0
+    for number in range(math.ceil((read - window) / (window // 2)) + 1):  # the published script's loop
+        start = number * (window // 2)
+        end = min(start + window, read)
+        with torch.no_grad():
+            logprobs = plain(torch.tensor([tokens[start:end]])).logits[0].log_softmax(-1)
+        skipped = window - window // 2 if number else 0
+        total += sum(float(logprobs[i, tokens[start + i + 1]]) for i in range(skipped, end - start))
+    assert sum(response.logprobs or ()) == pytest.approx(total, rel=1e-6)
+    assert response.completion_tokens == sum(response.segment_tokens) == read
+
+
+def test_the_head_of_one_segment_is_scored_after_others(tiny_checkpoint: Make, tiny_tokenizer: Any) -> None:
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    segments = ("the answer", " is", " the question to the answer")
+    head, whole = ask(
+        model, [SequenceRequest(segments, (0, 1, 2), scored=1, head=2), SequenceRequest(segments, (0, 1, 2), scored=1)]
+    )
+    assert head.segment_tokens == (2,)
+    assert whole.segment_tokens == (len(tiny_tokenizer(segments[2])["input_ids"]),)
+    assert (head.logprobs or (0,))[0] > (whole.logprobs or (0,))[0]
 
 
 PROMPTS = ["the answer", "Question: what is the answer to the question?\nAnswer:", "A", ""]

@@ -47,6 +47,9 @@ class Asked:
     def count_tokens(self, prompt: Prompt) -> int:
         return len(_text(prompt).split(" "))
 
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        return None
+
     def truncate(self, text: str, tokens: int) -> str:
         return " ".join(text.split(" ")[:tokens])
 
