@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.contracts import Split
 from harness.errors import ModelError, PluginError
+from harness.lab.generated_text import documents
+from harness.lab.training import Recipe, Trained, train, train_tokenizer
 from harness.plugins import Kind, ScenarioDetails
-from harness.quickstart.text import documents
-from harness.quickstart.training import Recipe, Trained, train, train_tokenizer
 from harness.registry import Registry, default_registry
 from harness.seeds import derive_rng, derive_seed
 

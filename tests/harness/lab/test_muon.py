@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from harness.quickstart.muon import Muon, orthogonalised
+from harness.lab.muon import Muon, orthogonalised
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (8, 32), (32, 8)])

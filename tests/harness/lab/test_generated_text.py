@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.quickstart.text import documents, facts
+from harness.lab.generated_text import documents, facts
 
 SAMPLES = Path(__file__).parents[3] / "scenarios" / "samples"
 
