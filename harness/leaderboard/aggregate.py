@@ -95,9 +95,9 @@ def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
         pool: Whether a scenario's runs with other parameters share a column as sub-runs; otherwise each has its own.
     """
     runs = list(runs)
-    names = _model_names(run.spec.model for run in runs)
+    names = model_names(run.spec.model for run in runs)
     groups = group_runs(runs, pool=pool)
-    counting = [_counting(group, names) for group in groups]
+    counting = [counting_runs(group, names) for group in groups]
     table = [
         {model: cell_of(subruns, len(group.runs)) for model, subruns in chosen.items()}
         for group, chosen in zip(groups, counting, strict=True)
@@ -132,7 +132,7 @@ Counting = Mapping[str, Mapping[str, RunRecord]]
 """The runs that count in a column: by model, then by sub-run."""
 
 
-def _model_names(models: Iterable[Component]) -> dict[str, str]:
+def model_names(models: Iterable[Component]) -> dict[str, str]:
     """Return a name for each model, by the model as JSON; arguments that read alike are told apart."""
     by_identity = {canonical(model.model_dump(mode="json")): model.label for model in models}
     labels = list(by_identity.values())
@@ -142,7 +142,8 @@ def _model_names(models: Iterable[Component]) -> dict[str, str]:
     }
 
 
-def _model(run: RunRecord, names: Mapping[str, str]) -> str:
+def model_of(run: RunRecord, names: Mapping[str, str]) -> str:
+    """Return the name of a run's model, from the names of all models."""
     return names[canonical(run.spec.model.model_dump(mode="json"))]
 
 
@@ -151,12 +152,13 @@ def _same_question(group: Group, names: Mapping[str, str]) -> Iterator[tuple[str
     for subrun, runs in group.runs.items():
         by_model: dict[str, list[RunRecord]] = {}
         for run in runs:
-            by_model.setdefault(_model(run, names), []).append(run)
+            by_model.setdefault(model_of(run, names), []).append(run)
         for model, found in sorted(by_model.items()):
             yield model, subrun, found
 
 
-def _counting(group: Group, names: Mapping[str, str]) -> Counting:
+def counting_runs(group: Group, names: Mapping[str, str]) -> Counting:
+    """Return the runs that count in a column: of each model and sub-run the newest that ended well."""
     counting: dict[str, dict[str, RunRecord]] = {}
     for model, subrun, found in _same_question(group, names):
         counting.setdefault(model, {})[subrun] = newest(found)
@@ -276,7 +278,7 @@ def _changed_models(runs: Iterable[RunRecord], names: Mapping[str, str]) -> Iter
     for run in runs:
         fingerprint = run.provenance.get("model", {}).get("fingerprint")
         if fingerprint:
-            seen.setdefault(_model(run, names), set()).add(canonical(fingerprint))
+            seen.setdefault(model_of(run, names), set()).add(canonical(fingerprint))
     for model, fingerprints in sorted(seen.items()):
         if len(fingerprints) > 1:
             yield f"{model}: its runs are of {len(fingerprints)} different versions of the model."

@@ -1,0 +1,35 @@
+"""The leaderboard as a folder of static pages: from ``file://``, under any path of a web server, without a network.
+
+Layout of a built site::
+
+    index.html                 the one document: policy, style, the names of the pages, the scripts of the first view
+    assets/site.css            all of the look; dark and light by custom properties
+    assets/*.js                what pages share; loaded with the document
+    assets/pages/NAME.js       one page; loaded when a link first leads to ``#/NAME``
+    assets/vendor/             other people's scripts, minified, beside their licences; loaded by the pages that need them
+    data/KEY.js                data; loaded when a page asks for KEY
+    .build.json                says that the folder is a site, so that a build may replace what is in it
+
+Data. A file on disk cannot be fetched from ``file://``, but a classic script can be loaded, so each data file is one
+call, ``harness.put("KEY", "JSON as a string")``. :class:`files.SiteFolder` writes them: ``put(key, value)``, where a
+key is parts of ``[a-z0-9.-]`` joined by ``/``; :mod:`addresses` makes such parts of the names of models, runs and
+scenarios. A page reads them with ``await harness.get("KEY")``.
+
+Parts. A part is a function ``write(snapshot, folder)`` in a module of this package; ``builder.PARTS`` lists them. The
+:class:`snapshot.Snapshot` holds all records, read once, and what every part needs of them. Keys by part: ``site``
+(first; what all pages know), ``boards/…``, ``models``, ``models/…``, ``scenarios/…``, ``runs/ADDRESS/…``,
+``contamination``, ``plots/…``, ``compare/…``.
+
+Pages. A page is ``assets/pages/NAME.js``, which calls ``harness.page("NAME", {title, render(main, path, query)})``:
+``render`` is called again whenever the address changes (``#/NAME/path…?query``), is asynchronous, and appends to
+``main``, an empty element. ``builder.NAVIGATION`` names the pages that the head of every page links to. Every state
+worth keeping (sorting, filters, the page of a list) is in the query: ``harness.go(path, query)``,
+``harness.link(path, query)``.
+
+Scripts are classic scripts in strict mode inside a function, without a global of their own but ``harness``; no page
+sets ``innerHTML``, ``style`` attributes or handlers in attributes, and none evaluates text: elements are made by
+``harness.make("p.quiet", {title}, ...children)``, where a text child becomes a text node. Text that comes from models
+or data goes through ``harness.text(value)`` (one line) or ``harness.passage(value)`` (many lines), which make control
+and bidirectional characters visible and cut what is long. Set sizes and colours through
+``element.style.setProperty``, which the policy allows, or classes.
+"""

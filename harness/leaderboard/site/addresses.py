@@ -1,0 +1,43 @@
+"""Names of models, runs and scenarios as parts of addresses and file names: readable, different for different names."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from harness.results import RunRecord
+from harness.specs import Component
+
+READABLE = 40
+"""Characters of the readable beginning."""
+
+
+def address(name: str) -> str:
+    """Return a name as ``[a-z0-9.-]`` that ends in a hash, so that any two names differ in it.
+
+    Nothing that a file system or a browser takes for more than a name gets through: no separator, no leading dot.
+    """
+    readable = re.sub(r"[^a-z0-9.]+", "-", name[:400].lower())
+    readable = re.sub(r"\.{2,}", ".", readable)[:READABLE].strip("-.")
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+    return f"{readable}-{digest}" if readable else digest
+
+
+def run_address(suite: str, name: str) -> str:
+    """Return the address of a run from its suite and name."""
+    return address(f"{name}/{suite}")
+
+
+def address_of(run: RunRecord) -> str:
+    """Return the address of a run."""
+    return run_address(run.directory.parent.name, run.directory.name)
+
+
+def scenario_address(scenario: Component | str) -> str:
+    """Return the address of a scenario, the same for all of its parameters."""
+    return address(scenario if isinstance(scenario, str) else scenario.name)
+
+
+def instance_key(instance: str, trial: int) -> str:
+    """Return twelve hexadecimal digits for an instance in a trial, equal in all runs that asked about it."""
+    return hashlib.blake2b(f"{trial}/{instance}".encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -1,0 +1,276 @@
+// What all pages share: data, elements, text that may be hostile, numbers, addresses and the choice of the page.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const stamp = root.dataset.stamp;
+  const known = new Set(root.dataset.pages.split(" "));
+  const pages = new Map();
+  const values = new Map();
+  const loading = new Map();
+  const harness = (window.harness = {});
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Data and scripts
+
+  harness.put = (key, text) => values.set(key, text);
+
+  // A script of this site; loaded once.
+  harness.load = (file) => {
+    if (!loading.has(file)) {
+      loading.set(file, new Promise((done, fail) => {
+        const script = document.createElement("script");
+        script.src = `${file}?v=${stamp}`;
+        script.addEventListener("load", () => { script.remove(); done(); });
+        script.addEventListener("error", () => {
+          script.remove();
+          loading.delete(file);
+          fail(new Error(`${file} is missing from this site.`));
+        });
+        document.head.append(script);
+      }));
+    }
+    return loading.get(file);
+  };
+
+  // The value of a key, parsed. What is large and used once is not kept: harness.get(key, {keep: false}).
+  const parsed = new Map();
+  harness.get = async (key, { keep = true } = {}) => {
+    if (parsed.has(key)) return parsed.get(key);
+    if (!/^[a-z0-9][a-z0-9.\/-]*$/.test(key) || key.includes("..")) throw new Error("There is no such page.");
+    await harness.load(`data/${key}.js`);
+    const text = values.get(key);
+    if (text === undefined) throw new Error(`data/${key}.js does not hold what its name says.`);
+    const value = JSON.parse(text);
+    values.delete(key);
+    if (keep) parsed.set(key, value);
+    else loading.delete(`data/${key}.js`);
+    return value;
+  };
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Elements. make("td.number", {title: "…"}, "text", element, null, [more]) - text is never markup.
+
+  const property = new Set(["value", "checked", "selected", "disabled", "hidden", "open", "indeterminate"]);
+  harness.make = (what, attributes, ...children) => {
+    const [tag, ...classes] = what.split(".");
+    const element = document.createElement(tag);
+    if (classes.length) element.className = classes.join(" ");
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === null || value === undefined || value === false) continue;
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (property.has(name)) element[name] = value;
+      else element.setAttribute(name, value === true ? "" : value);
+    }
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    return element;
+  };
+  const make = harness.make;
+  harness.clear = (element, ...children) => { element.replaceChildren(...children.flat(Infinity).filter(Boolean)); return element; };
+  harness.announce = (text) => { document.getElementById("status").textContent = text; };
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Text from models and data. Control, format, bidirectional and surrogate characters are shown as escapes in marks.
+
+  const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\u2800]/u;
+  const STACKED = /(\p{M}{4})\p{M}+/gu;
+  const escape = (character) => {
+    const code = character.codePointAt(0);
+    if (code === 9) return "\\t";
+    if (code === 10) return "\\n";
+    if (code === 13) return "\\r";
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}`
+      : code < 65536 ? `\\u${code.toString(16).padStart(4, "0")}` : `\\u{${code.toString(16)}}`;
+  };
+  const split = /([\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\u2800])/u;
+  const shown = (text, lines) => {
+    const parts = [];
+    for (const part of text.replace(STACKED, "$1").split(split)) {
+      if (part === "") continue;
+      if (!INVISIBLE.test(part) || (lines && (part === "\n" || part === "\t"))) parts.push(part);
+      else parts.push(make("span.escape", null, escape(part)));
+    }
+    return parts;
+  };
+
+  // The text as a plain string on one line, for titles, options and labels.
+  harness.plain = (value, limit = 80) => {
+    let text = String(value ?? "");
+    if (text.length > 4 * limit) text = `${text.slice(0, 2 * limit)}…${text.slice(-2 * limit)}`;
+    text = text.replace(STACKED, "$1").split(split).map((part) => (INVISIBLE.test(part) ? escape(part) : part)).join("");
+    if (text.length <= limit) return text;
+    const head = Math.floor(((limit - 1) * 2) / 3);
+    return `${text.slice(0, head)}…${text.slice(text.length - (limit - 1 - head))}`;
+  };
+
+  // One line, isolated from the direction of what stands around it; the middle is left out of what is long.
+  harness.text = (value, limit = 80) => {
+    const full = String(value ?? "");
+    const element = make("bdi", null, harness.plain(full, limit));
+    if (full.length > limit) element.title = harness.plain(full, 500);
+    return element;
+  };
+
+  // Many lines as they stand; what is long is cut, with a button that shows so much more each time.
+  harness.passage = (value, { limit = 4000, name = "text" } = {}) => {
+    const full = String(value ?? "");
+    const body = make("pre.passage", { tabindex: "0", role: "group", "aria-label": name }, make("bdi"));
+    const inner = body.firstChild;
+    const holder = make("div.passage-holder", null, body);
+    let end = 0;
+    const more = (size) => {
+      let stop = Math.min(full.length, end + size);
+      if (stop < full.length && /[\ud800-\udbff]/.test(full[stop - 1])) stop += 1;
+      inner.append(...shown(full.slice(end, stop), true));
+      end = stop;
+    };
+    more(limit);
+    if (full === "") inner.append(make("span.quiet", null, "(empty)"));
+    if (end < full.length) {
+      const rest = make("span.quiet");
+      const label = () => { rest.textContent = ` ${(full.length - end).toLocaleString("en")} characters more of ${name}`; };
+      const button = make("button.small", { type: "button", onclick: () => {
+        more(100000);
+        if (end < full.length) label();
+        else bar.remove();
+      } }, "Show more");
+      const bar = make("p.more", null, button, rest);
+      label();
+      holder.append(bar);
+    }
+    return holder;
+  };
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Numbers, as everywhere in the harness: about three significant digits
+
+  harness.number = (value) => {
+    if (value === null || value === undefined || !Number.isFinite(value)) return "—";
+    const size = Math.abs(value);
+    if ((size > 0 && size < 5e-4) || size >= 1e6) return value.toExponential(1).replace("e+", "e");
+    return value.toFixed(size < 10 ? 3 : size < 100 ? 2 : 1);
+  };
+  harness.spread = (mean, low, high) => {
+    if (low === null || low === undefined || high === null || high === undefined) return "";
+    const below = mean - low, above = high - mean;
+    if (Math.abs(below - above) <= Math.max(1e-6 * Math.max(below, above), 1e-12)) return `±${harness.number((below + above) / 2)}`;
+    return `[${harness.number(low)}, ${harness.number(high)}]`;
+  };
+  harness.count = (value) => (value === null || value === undefined ? "—" : Number(value).toLocaleString("en"));
+  // A p-value from its logarithm to base 10.
+  harness.probability = (log10) => {
+    if (log10 === null || log10 === undefined) return "—";
+    if (log10 > -3) return (10 ** log10).toFixed(3);
+    const exponent = Math.floor(log10);
+    return `${(10 ** (log10 - exponent)).toFixed(1)} × 10${superscript(exponent)}`;
+  };
+  const superscript = (n) => String(n).split("").map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] || "⁻").join("");
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Addresses: #/page/path…?query
+
+  harness.link = (path, query) => {
+    const pairs = Object.entries(query || {}).filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
+    const text = new URLSearchParams(pairs.map(([name, value]) => [name, value === true ? "1" : String(value)])).toString();
+    return `#/${path}${text ? `?${text}` : ""}`;
+  };
+  // Go to an address; with replace, the back button does not stop at the one before.
+  harness.go = (path, query, { replace = false } = {}) => {
+    const target = harness.link(path, query);
+    if (target === location.hash) return;
+    if (replace) history.replaceState(null, "", target);
+    else history.pushState(null, "", target);
+    show();
+  };
+  harness.route = () => {
+    const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+    const [name, ...rest] = path.split("/");
+    return { name: name || "board", path: rest.map(safeDecode), query: Object.fromEntries(new URLSearchParams(query || "")) };
+  };
+  const safeDecode = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
+
+  harness.page = (name, definition) => pages.set(name, definition);
+
+  let turn = 0;
+  let last = null;
+  const show = async () => {
+    const mine = ++turn;
+    const { name, path, query } = harness.route();
+    const main = document.getElementById("main");
+    const fresh = make("div.page");
+    const where = `${name}/${path.join("/")}`;
+    try {
+      if (!known.has(name)) throw new Error("There is no such page.");
+      if (!pages.has(name)) await harness.load(`assets/pages/${name}.js`);
+      const page = pages.get(name);
+      const title = await page.render(fresh, path, query);
+      if (mine !== turn) return;
+      document.title = harness.plain(title || page.title, 120);
+    } catch (error) {
+      if (mine !== turn) return;
+      document.title = "Not found";
+      harness.clear(fresh, make("h1", null, "This cannot be shown"), make("p", null, harness.plain(error.message, 300)),
+        make("p", null, make("a", { href: "#/" }, "To the leaderboard")));
+    }
+    const held = last === where ? focusPath(main) : null;
+    main.replaceChildren(fresh);
+    for (const link of document.querySelectorAll(".site-head nav a")) {
+      if (link.dataset.page === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (last === where) refocus(main, held);
+    else if (last !== null) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
+    last = where;
+    root.dataset.ready = name;
+  };
+  // A page is drawn anew when its address changes; what had the focus gets it back, by its id.
+  const focusPath = (main) => {
+    const active = document.activeElement;
+    if (!active || !main.contains(active) || !active.id) return null;
+    return { id: active.id, start: active.selectionStart ?? null };
+  };
+  const refocus = (main, held) => {
+    const element = held && document.getElementById(held.id);
+    if (!element) return;
+    element.focus({ preventScroll: true });
+    if (held.start !== null && element.setSelectionRange && element.type !== "number") element.setSelectionRange(held.start, held.start);
+  };
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Small things many pages need
+
+  // A table of facts; a pair without a value is left out.
+  harness.facts = (pairs) => make("dl.facts", null, pairs
+    .filter(([, value]) => value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && !value.length))
+    .map(([name, value]) => make("div", null, make("dt", null, name), make("dd", null, value))));
+  harness.crumbs = (...parts) => make("nav.crumbs", { "aria-label": "Where this is" }, make("ol", null,
+    parts.filter(Boolean).map((part) => make("li", null, part))));
+  harness.to = (path, value, limit, query) => make("a", { href: harness.link(path, query) }, value instanceof Node ? value : harness.text(value, limit));
+  // Calls at most once in a while, with the last arguments.
+  harness.later = (call, wait = 200) => {
+    let timer = 0;
+    return (...given) => { clearTimeout(timer); timer = setTimeout(() => call(...given), wait); };
+  };
+
+  const start = () => {
+    const theme = document.getElementById("theme");
+    const apply = (value) => { if (value) root.dataset.theme = value; else delete root.dataset.theme; };
+    let kept = "";
+    try { kept = localStorage.getItem("harness-theme") || ""; } catch { /* a browser may forbid it: then nothing is kept */ }
+    if (!["", "light", "dark"].includes(kept)) kept = "";
+    theme.value = kept;
+    apply(kept);
+    theme.addEventListener("change", () => {
+      apply(theme.value);
+      try { localStorage.setItem("harness-theme", theme.value); } catch { /* as above */ }
+    });
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault();
+      document.getElementById("main").focus();
+    });
+    window.addEventListener("hashchange", show);
+    window.addEventListener("popstate", show);
+    show();
+  };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

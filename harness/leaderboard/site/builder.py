@@ -1,0 +1,95 @@
+"""Build the site of a results folder: read the records once, write each part's data, copy the scripts and styles."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.snapshot import Snapshot
+from harness.registry import Registry, default_registry
+from harness.results import find_runs
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = ()
+"""What writes the data, in this order."""
+
+NAVIGATION = (
+    ("board", "Leaderboard"),
+    ("models", "Models"),
+    ("coverage", "Coverage"),
+    ("contamination", "Contamination"),
+)
+"""Pages that every page's head links to: the page's name and the words of the link."""
+
+FIRST_SCRIPTS = ("core.js", "table.js")
+"""Scripts under ``assets`` that come with the document; each page's own come when it is first shown."""
+
+
+def build_site(
+    results_dir: Path, output: Path, suites: Sequence[str] | None = None, *, registry: Registry | None = None
+) -> Path:
+    """Build or bring up to date the site of a results folder, and return its first page.
+
+    Args:
+        results_dir: The results folder.
+        output: The site's folder; made if it is not there.
+        suites: Only these suites; None for all.
+        registry: The plugins; those that are installed by default.
+
+    Raises:
+        DataError: The results folder or a suite does not exist, or a record cannot be read.
+        StorageError: The site's folder cannot be written, or holds something else.
+    """
+    folder = SiteFolder(output)
+    snapshot = Snapshot(find_runs(results_dir, suites), registry or default_registry())
+    for write in PARTS:
+        write(snapshot, folder)
+    pages = _copy_assets(folder)
+    stamp = hashlib.sha256()
+    for path in sorted(folder.written):
+        status = path.stat()
+        stamp.update(f"{path}/{status.st_size}/{status.st_mtime_ns}".encode())
+    page = _template().render(pages=pages, navigation=NAVIGATION, scripts=FIRST_SCRIPTS, stamp=stamp.hexdigest()[:12])
+    folder.write("index.html", page + "\n")
+    folder.sweep()
+    return output / "index.html"
+
+
+def _copy_assets(folder: SiteFolder) -> list[str]:
+    """Copy everything under ``assets``; return the pages' names."""
+    copied: list[str] = []
+
+    def copy(place: Traversable, name: str) -> None:
+        for child in sorted(place.iterdir(), key=lambda child: child.name):
+            path = f"{name}/{child.name}"
+            if child.is_dir():
+                copy(child, path)
+            else:
+                folder.write(path, child.read_text(encoding="utf-8"))
+                copied.append(path)
+
+    copy(files("harness.leaderboard.site").joinpath("assets"), "assets")
+    return [Path(path).stem for path in copied if Path(path).parent == Path("assets/pages")]
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import PackageLoader, StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    environment = SandboxedEnvironment(
+        loader=PackageLoader("harness.leaderboard.site", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("index.html.jinja")

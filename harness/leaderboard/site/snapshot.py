@@ -1,0 +1,88 @@
+"""What all parts of a site are made of: the records of every run, read once, and the boards they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
+from harness.leaderboard.columns import Group, group_runs
+from harness.leaderboard.site.addresses import address, address_of
+from harness.registry import Registry
+from harness.results import RunRecord
+
+ALL_SUITES = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """One leaderboard of the site: of all suites, or of one.
+
+    Attributes:
+        key: ``all``, or the suite's address.
+        title: The suite's name, or what stands for all.
+        board: The leaderboard.
+        groups: Its columns' runs, in the order of the board's columns.
+        counting: For each column the runs that count, by model, then by sub-run.
+    """
+
+    key: str
+    title: str
+    board: Board
+    groups: Sequence[Group]
+    counting: Sequence[Counting]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The records of a results folder, and what they have in common.
+
+    Attributes:
+        runs: Every run, the failed ones as well, by suite and name.
+        registry: The plugins, for what scenarios and metrics are; the records alone may name more than it knows.
+    """
+
+    runs: Sequence[RunRecord]
+    registry: Registry
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """Names of models, by the model as JSON."""
+        return model_names(run.spec.model for run in self.runs)
+
+    @cached_property
+    def suites(self) -> tuple[str, ...]:
+        """The suites' names, sorted."""
+        return tuple(sorted({run.suite for run in self.runs}))
+
+    def model(self, run: RunRecord) -> str:
+        """Return the name of a run's model."""
+        return model_of(run, self.names)
+
+    @cached_property
+    def by_model(self) -> Mapping[str, Sequence[RunRecord]]:
+        """The runs of each model, by its name, sorted."""
+        found: dict[str, list[RunRecord]] = {name: [] for name in sorted(self.names.values())}
+        for run in self.runs:
+            found[self.model(run)].append(run)
+        return found
+
+    @cached_property
+    def by_address(self) -> Mapping[str, RunRecord]:
+        """The runs by their address."""
+        return {address_of(run): run for run in self.runs}
+
+    @cached_property
+    def boards(self) -> Sequence[BoardView]:
+        """The leaderboard of all suites, and where there are several suites one of each."""
+        views = [self._view(ALL_SUITES, "all suites" if len(self.suites) != 1 else self.suites[0], self.runs)]
+        if len(self.suites) > 1:
+            for suite in self.suites:
+                views.append(self._view(address(suite), suite, [run for run in self.runs if run.suite == suite]))
+        return views
+
+    def _view(self, key: str, title: str, runs: Sequence[RunRecord]) -> BoardView:
+        groups = group_runs(runs)
+        counting = [counting_runs(group, self.names) for group in groups]
+        return BoardView(key, title, build_board(runs), groups, counting)
