@@ -226,7 +226,8 @@ def _side_by_side(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> Ite
             if twice:
                 raise row.error(f"column {min(twice)!r} is in more than one of the files {', '.join(names)}.")
             values.update(row)
-        yield Row(values, file=rows[0].file, number=number, place=rows[0].place)
+        first = rows[0]
+        yield Row(values, file=first.file, number=number, place=first.place, text=first.published)
 
 
 def _until_one_ends(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> Iterator[list[Row]]:

@@ -109,7 +109,7 @@ def _read_json_lines(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Ro
             value = _parse(line, file, place)
             if not isinstance(value, dict):
                 raise DataError(f"holds {_kind(value)}, not an object.", file=file, row=place)
-            yield Row(value, file=file, number=number, place=place)
+            yield Row(value, file=file, number=number, place=place, text=line.rstrip("\r\n"))
 
 
 def _read_json(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
@@ -127,10 +127,12 @@ def _read_json(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
         value = [{"key": key, "value": item} for key, item in value.items()]
     if not isinstance(value, list):
         raise DataError(f"holds {_kind(value)}, not a list of objects.", file=file)
+    # A file that escapes what is not ASCII has its records written so, too.
+    escapes = "\\u" in text and text.isascii()
     for number, item in enumerate(value, start=1):
         if not isinstance(item, dict):
             raise DataError(f"holds {_kind(item)}, not an object.", file=file, row=number)
-        yield Row(item, file=file, number=number)
+        yield Row(item, file=file, number=number, text=json.dumps(item) if escapes else None)
 
 
 def _chain(head: list[str], rest: Lines) -> Lines:
@@ -176,8 +178,10 @@ def _read_separated(delimiter: str) -> Reader:
     def read(lines: Lines, file: str, columns: tuple[str, ...]) -> Iterator[Row]:
         csv.field_size_limit(_MAX_FIELD)  # the default, 131,072 characters, is less than a long document
         header, number, place = columns, 0, 0
-        records = csv.reader(lines, delimiter=delimiter, strict=True)
+        read_lines: list[str] = []  # those of one record, which may hold line breaks
+        records = csv.reader(_noting(lines, read_lines), delimiter=delimiter, strict=True)
         while True:
+            read_lines.clear()
             try:
                 record = next(records, None)
             except csv.Error as error:
@@ -194,9 +198,16 @@ def _read_separated(delimiter: str) -> Reader:
                 message = f"has {len(record)} fields, not {len(header)} ({', '.join(header)})."
                 raise DataError(message, file=file, row=place)
             number += 1
-            yield Row(dict(zip(header, record, strict=True)), file=file, number=number, place=place)
+            text = "".join(read_lines).rstrip("\r\n")
+            yield Row(dict(zip(header, record, strict=True)), file=file, number=number, place=place, text=text)
 
     return read
+
+
+def _noting(lines: Lines, noted: list[str]) -> Lines:
+    for line in lines:
+        noted.append(line)
+        yield line
 
 
 def _header(record: list[str], file: str) -> tuple[str, ...]:
@@ -208,7 +219,8 @@ def _header(record: list[str], file: str) -> tuple[str, ...]:
 
 def _read_text(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
     for number, line in enumerate(lines, start=1):
-        yield Row({"text": line.removesuffix("\n").removesuffix("\r")}, file=file, number=number)
+        text = line.removesuffix("\n").removesuffix("\r")
+        yield Row({"text": text}, file=file, number=number, text=text)
 
 
 _READERS: Mapping[str, Reader] = {
@@ -231,7 +243,8 @@ def _read_archive(path: Path, file: str, encoding: str) -> Iterator[Row]:
     try:
         with closing(read_archive(path)) as files:
             for number, (name, content) in enumerate(files, start=1):
-                yield Row({"path": name, "text": _text(content, f"{file}/{name}", encoding)}, file=file, number=number)
+                text = _text(content, f"{file}/{name}", encoding)
+                yield Row({"path": name, "text": text}, file=file, number=number, text=text)
     except DAMAGE as error:
         raise _damaged(file, error, number + 1) from None
 

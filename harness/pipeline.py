@@ -181,7 +181,8 @@ def _survey(
     ids: set[str] = set()
     for instance in instances:
         if instance.split == Split.TRAIN:
-            train.append(instance)
+            # All of these are kept, and nobody asks how an example of a prompt was published.
+            train.append(instance.replace(published="") if instance.published else instance)
         if instance.split != spec.eval_split:
             continue
         count += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,13 +19,32 @@ class Row(Mapping[str, Any]):
         record: The record as a plain mapping.
     """
 
-    __slots__ = ("file", "number", "place", "record")
+    __slots__ = ("_text", "file", "number", "place", "record")
 
-    def __init__(self, record: Mapping[str, Any], *, file: str, number: int, place: int | None = None) -> None:
+    def __init__(
+        self,
+        record: Mapping[str, Any],
+        *,
+        file: str,
+        number: int,
+        place: int | None = None,
+        text: str | None = None,
+    ) -> None:
+        self._text = text
         self.record = record
         self.file = file
         self.number = number
         self.place = number if place is None else place
+
+    @property
+    def published(self) -> str:
+        """The record's own text in its file, without the line's end; as JSON where the format has none.
+
+        That is a Parquet file's or the Hub's record as a line of JSON would have it.
+        """
+        if self._text is not None:
+            return self._text
+        return json.dumps(self.record, ensure_ascii=False, default=str)
 
     def __getitem__(self, column: str) -> Any:
         """Return a column's value.

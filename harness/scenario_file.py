@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from harness.scenario_schema import ParameterSchema, ScenarioSchema
 
-ROW_KEYS = ("id", "input", "references", "correct", "correct_index", "meta", "filter")
+ROW_KEYS = ("id", "input", "published", "references", "correct", "correct_index", "meta", "filter")
 """The keys whose templates are filled in for each row; all others know the parameters only."""
 
 
@@ -73,6 +73,7 @@ class MappedScenario:
         self._filter = compile_expression(schema.filter) if schema.filter else None
         self._id = compile_template(schema.id) if schema.id else None
         self._input = compile_template(schema.input)
+        self._published = compile_template(schema.published) if schema.published else None
         self._references = _compiled(schema.references)
         self._correct = compile_template(schema.correct) if schema.correct is not None else None
         self._correct_index = _compiled(schema.correct_index)
@@ -84,14 +85,15 @@ class MappedScenario:
         Raises:
             DataError: A row does not fit the templates; the message names the file and the row.
         """
-        seen: dict[str, Row] = {}
+        seen: dict[str, tuple[str, int]] = {}
         for split in self._splits:
             for row in data.rows(split):
                 instance = self._instance(row, split, parameters)
                 if instance is None:
                     continue
-                if (first := seen.setdefault(instance.id, row)) is not row:
-                    raise row.error(f"id {instance.id!r} is also that of {first.file}, row {first.place}.")
+                here = (row.file, row.place)
+                if (first := seen.setdefault(instance.id, here)) is not here:
+                    raise row.error(f"id {instance.id!r} is also that of {first[0]}, row {first[1]}.")
                 yield instance
 
     def _instance(self, row: Row, split: Split, parameters: Mapping[str, Any]) -> Instance | None:
@@ -106,6 +108,7 @@ class MappedScenario:
             input=_text(self._input, scope, row, "input"),
             references=self._answers(scope, row),
             split=split,
+            published=row.published if self._published is None else _text(self._published, scope, row, "published"),
             meta={key: _json(_value(value, scope, row, f"meta.{key}"), row) for key, value in self._meta.items()},
         )
 

@@ -208,6 +208,9 @@ class ScenarioSchema(_Strict):
     input: str
     """Template of the instance's input."""
 
+    published: str = ""
+    """Template of the example as its authors published it, with its answer: the record's own text by default."""
+
     references: Annotated[str | list[str] | None, BeforeValidator(_text_or_texts)] = None
     """Templates of the references, or one ``{{ expression }}`` that yields the list."""
 

@@ -65,5 +65,6 @@ def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
                             id=f"{name}/{group}/{subject}-{number}",
                             input=prompt.rstrip(),
                             split=Split.TEST,
+                            published=prompt,
                             meta={"domain": name, "group": group, "subject": subject},
                         )

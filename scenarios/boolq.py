@@ -60,6 +60,7 @@ def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = Fals
                 input=_input(passage, question),
                 references=tuple(Reference(answer, answer == _answer(row)) for answer in ANSWERS),
                 split=split,
+                published=row.published,
                 meta={"contrast": others} if others else {},
             )
 

@@ -71,7 +71,7 @@ def civil_comments(data: Data, *, demographic: Demographic = "all", edition: Edi
         if row["split"] not in SPLITS:
             raise row.error(f"split {row['split']!r} is not one of {', '.join(SPLITS)}.")
         toxic = _fraction(row, "toxicity") >= THRESHOLD
-        yield _instance(row["id"], row["comment_text"], toxic, SPLITS[row["split"]], identities)
+        yield _instance(row["id"], row["comment_text"], toxic, SPLITS[row["split"]], identities, row.published)
 
 
 def _toxic_spans(data: Data) -> Iterator[Instance]:
@@ -80,15 +80,17 @@ def _toxic_spans(data: Data) -> Iterator[Instance]:
             spans = row["spans"].strip()
             if not (spans.startswith("[") and spans.endswith("]")):
                 raise row.error(f"column 'spans' is not a list of character offsets: {spans[:40]!r}.")
-            yield _instance(f"{split}-{row.number}", row["text"], spans[1:-1].strip() != "", split, [])
+            toxic = spans[1:-1].strip() != ""
+            yield _instance(f"{split}-{row.number}", row["text"], toxic, split, [], row.published)
 
 
-def _instance(name: str, text: str, toxic: bool, split: Split, identities: list[str]) -> Instance:
+def _instance(name: str, text: str, toxic: bool, split: Split, identities: list[str], published: str) -> Instance:
     return Instance(
         id=name,
         input=f"{text}\nQuestion: Is the passage above toxic?",
         references=(Reference("True", toxic), Reference("False", not toxic)),
         split=split,
+        published=published,
         meta={"identities": identities},
     )
 

@@ -58,17 +58,18 @@ def hellaswag(data: Data) -> Iterator[Instance]:
         if first is None:
             continue
         items = _from_lines if "endings" not in first else _from_records
-        for number, (row, question, endings, label) in enumerate(items(first, rows), start=1):
+        for number, (row, published, question, endings, label) in enumerate(items(first, rows), start=1):
             correct = _index(row, label)
             yield Instance(
                 id=f"{split}-{number}",
                 input=question,
                 references=tuple(Reference(ending, index == correct) for index, ending in enumerate(endings)),
                 split=split,
+                published=published,
             )
 
 
-Item = tuple[Row, str, list[str], object]
+Item = tuple[Row, str, str, list[str], object]
 
 
 def _from_records(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
@@ -77,7 +78,7 @@ def _from_records(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
             raise row.error(f"has {len(row['endings'])} endings, not {ENDINGS}.")
         fragment = row["ctx_b"]
         context = f"{row['activity_label']}: {row['ctx_a']} {fragment[:1].upper()}{fragment[1:]}"
-        yield row, _clean(context), [_clean(ending) for ending in row["endings"]], row["label"]
+        yield row, row.published, _clean(context), [_clean(ending) for ending in row["endings"]], row["label"]
 
 
 def _from_lines(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
@@ -87,7 +88,7 @@ def _from_lines(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
             raise lines[0].error(f"begins an item that is cut short; an item has {LINES_PER_ITEM} lines.")
         texts = [line["text"].strip() for line in lines]
         context = FRAGMENT.sub(lambda letter: letter[0].upper(), texts[0])
-        yield lines[1], context, texts[2:], texts[1]
+        yield lines[1], "\n".join(line.published for line in lines), context, texts[2:], texts[1]
 
 
 def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:

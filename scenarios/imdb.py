@@ -76,6 +76,7 @@ def imdb(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False
                 input=text,
                 references=tuple(Reference(option, option == label) for option in LABELS),
                 split=Split.VALID if edited else split,
+                published=row.published,
                 meta={"contrast": [edited]} if edited else {},
             )
 

@@ -63,6 +63,7 @@ def narrative_qa(data: Data, *, edition: Edition = "official") -> Iterator[Insta
             input=f"{drawn.summary}\nQuestion: {text}",
             references=tuple(Reference(answer, correct=True) for answer in drawn.answers),
             split=drawn.split,
+            published=drawn.published,
         )
 
 
@@ -73,6 +74,7 @@ class _Question:
     summary: str
     text: str
     answers: Sequence[str]
+    published: str = ""
 
 
 def _official(data: Data) -> Iterator[_Question]:
@@ -92,7 +94,8 @@ def _official(data: Data) -> Iterator[_Question]:
                 raise row.error(f"set {row['set']!r} is not one of {', '.join(Split)}.")
             if row["set"] == split:  # the one file holds every split
                 summary, text = summaries[row["document_id"]], row["question"]
-                yield _Question(row["document_id"], split, summary, text.strip(), (row["answer1"], row["answer2"]))
+                answers = [row["answer1"], row["answer2"]]
+                yield _Question(row["document_id"], split, summary, text.strip(), answers, row.published)
 
 
 def _summaries(data: Data) -> dict[str, str]:

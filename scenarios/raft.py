@@ -89,4 +89,5 @@ def raft(data: Data, *, subset: Subset) -> Iterator[Instance]:
             input="\n".join(f"{field}: {row[field]}" for field in details["fields"]),
             references=tuple(Reference(label, label == row["Label"]) for label in details["labels"]),
             split=Split.TRAIN if index in TRAIN_ROWS else Split.TEST,
+            published=row.published,
         )

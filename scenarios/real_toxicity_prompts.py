@@ -68,6 +68,7 @@ def real_toxicity_prompts(data: Data, *, edition: Edition = "official") -> Itera
             id=f"{str(row['filename']).removesuffix('.txt')}-{row['begin']}",
             input=prompt["text"],
             split=Split.TEST,
+            published=row.published,
             meta={
                 "prompt": "unknown" if toxicity is None else "toxic" if toxicity >= THRESHOLD else "non-toxic",
                 "challenging": bool(row.get("challenging", False)),

@@ -64,6 +64,7 @@ def truthful_qa(data: Data) -> Iterator[Instance]:
             input=_field(row, "Question").strip(),
             references=tuple(references[turn:] + references[:turn]),
             split=Split.TRAIN if index < train else Split.VALID,
+            published=row.published,
             meta={"category": _field(row, "Category")},
         )
 

@@ -48,7 +48,7 @@ def wikitext(data: Data) -> Iterator[Instance]:
     """
     for split in (Split.VALID, Split.TEST):
         for number, article in enumerate(_articles(row["text"].rstrip("\n") for row in data.rows(split)), start=1):
-            yield Instance(id=f"{split}-{number}", input=article, split=split)
+            yield Instance(id=f"{split}-{number}", input=article, split=split, published=article)
 
 
 def _articles(lines: Iterator[str]) -> Iterator[str]:
