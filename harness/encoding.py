@@ -5,7 +5,7 @@ Fields at their default are left out, so that a line holds what happened and no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -60,7 +60,8 @@ def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Re
             moments = value.get("moments", False)
             return ScoreRequest(_decode_prompt(value["context"]), value["continuation"], moments, origin)
         case _:
-            segments, order = tuple(value["segments"]), tuple(value["order"])
+            segments, order = value["segments"], tuple(value["order"])
+            segments = segments if isinstance(segments, tuple) else tuple(segments)
             return SequenceRequest(segments, order, value.get("scored"), value.get("head"), origin)
 
 
@@ -96,7 +97,11 @@ def encode_example(example: Example) -> Json:
         value["references"] = [_changed(reference) for reference in instance.references]
     if instance.meta:
         value["meta"] = dict(instance.meta)
-    value["requests"] = [_encode_asked(request) for request in example.requests]
+    texts: dict[tuple[str, ...], int] = {}
+    value["requests"] = [_encode_asked(request, texts) for request in example.requests]
+    if texts:
+        # Orders of the same texts share them, in the file as in memory.
+        value["segments"] = [list(segments) for segments in texts]
     value["responses"] = [encode_response(response) for response in example.responses]
     value.update(_changed(example, "instance", "requests", "responses"))
     return value
@@ -114,9 +119,10 @@ def decode_example(value: Mapping[str, Any]) -> Example:
         meta=value.get("meta", {}),
     )
     scores = value.get("choice_scores")
+    texts = [tuple(segments) for segments in value.get("segments", ())]
     return Example(
         instance=instance,
-        requests=tuple(_decode_asked(asked, instance.id, perturbation, trial) for asked in value["requests"]),
+        requests=tuple(_decode_asked(asked, texts, instance.id, perturbation, trial) for asked in value["requests"]),
         responses=tuple(decode_response(response) for response in value["responses"]),
         prediction=value.get("prediction", ""),
         predictions=tuple(value.get("predictions", ())),
@@ -131,8 +137,12 @@ def decode_example(value: Mapping[str, Any]) -> Example:
     )
 
 
-def _encode_asked(request: Request) -> Json:
-    value = encode_request(request)
+def _encode_asked(request: Request, texts: dict[tuple[str, ...], int]) -> Json:
+    if isinstance(request, SequenceRequest):
+        of = texts.setdefault(request.segments, len(texts))
+        value: Json = {"ask": "sequence", "of": of, **encode_order(request)}
+    else:
+        value = encode_request(request)
     if request.origin is not None:
         if request.origin.reference is not None:
             value["reference"] = request.origin.reference
@@ -141,9 +151,17 @@ def _encode_asked(request: Request) -> Json:
     return value
 
 
-def _decode_asked(value: Mapping[str, Any], instance: str, perturbation: str | None, trial: int) -> Request:
+def _decode_asked(
+    value: Mapping[str, Any],
+    texts: Sequence[tuple[str, ...]],
+    instance: str,
+    perturbation: str | None,
+    trial: int,
+) -> Request:
     question = dict(value)
     reference, role = question.pop("reference", None), question.pop("role", "original")
+    if "of" in question:
+        question["segments"] = texts[question["of"]]
     return decode_request(question, Origin(instance, perturbation, trial, reference, role))
 
 

@@ -121,3 +121,17 @@ def test_a_response_survives_the_cache(response: Response) -> None:
 def test_a_question_does_not_say_where_it_comes_from() -> None:
     request = GenerateRequest("Q:", 5, origin=Origin("test-1", trial=2))
     assert encode_request(request) == {"ask": "generate", "prompt": "Q:", "max_tokens": 5}
+
+
+def test_orders_of_the_same_texts_are_written_with_the_texts_once() -> None:
+    texts = tuple(f"a text of some length, number {number}" for number in range(20))
+    asked = tuple(SequenceRequest(texts, (*range(k, 20), *range(k)), origin=Origin("shard")) for k in range(20))
+    other = SequenceRequest(("another",), (0,), origin=Origin("shard"))
+    example = Example(Instance("shard", ""), (*asked, other), (Response(),) * 21)
+    value = encode_example(example)
+    assert json.dumps(value).count(texts[3]) == 1
+    assert decode_example(json.loads(json.dumps(value))) == example
+    first, second = decode_example(value).requests[:2]
+    assert isinstance(first, SequenceRequest)
+    assert isinstance(second, SequenceRequest)
+    assert first.segments is second.segments
