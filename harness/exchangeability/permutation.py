@@ -1,0 +1,68 @@
+"""The simple permutation test: is the published order among the likeliest of a sample of orders?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def permutation_p(canonical: float, shuffled: Sequence[float]) -> float:
+    """Return (1 + #{shuffled ≥ canonical}) / (m + 1): exact, with the floor 1/(m + 1) (Oren et al. 2023, section 3.1).
+
+    Ties count against contamination.
+
+    Raises:
+        ValueError: There is no shuffled score.
+    """
+    if not shuffled:
+        raise ValueError("there is no shuffled score")
+    return (1 + sum(score >= canonical for score in shuffled)) / (len(shuffled) + 1)
+
+
+@dataclass(slots=True)
+class BesagClifford:
+    """A permutation test that stops once enough shuffled orders have done as well as the published one.
+
+    It stops at the h-th such order, with p = h/l after l orders, or after the most orders allowed, with the simple
+    test's p (Besag and Clifford 1991, "Sequential Monte Carlo p-values"). The p-value is exact at either stop.
+
+    Attributes:
+        h: How many shuffled orders have to do at least as well.
+        most: The most shuffled orders that are drawn.
+        drawn: Shuffled orders so far.
+        better: Those of them that did at least as well as the published one.
+    """
+
+    h: int = 10
+    most: int = 999
+    drawn: int = 0
+    better: int = 0
+
+    def __post_init__(self) -> None:
+        if self.h < 1 or self.most < 1:
+            raise ValueError("h and most are at least 1")
+
+    def add(self, better: bool) -> bool:
+        """Count one shuffled order; return whether the test is done.
+
+        Args:
+            better: Whether it is at least as likely as the published order.
+
+        Raises:
+            ValueError: The test was done before.
+        """
+        if self.done:
+            raise ValueError("the test has stopped")
+        self.drawn += 1
+        self.better += better
+        return self.done
+
+    @property
+    def done(self) -> bool:
+        """Whether the test has stopped."""
+        return self.better >= self.h or self.drawn >= self.most
+
+    @property
+    def p(self) -> float:
+        """The p-value; exact once the test is done, and before that the simple test's on the orders so far."""
+        return self.h / self.drawn if self.better >= self.h else (1 + self.better) / (self.drawn + 1)

@@ -1,0 +1,59 @@
+"""How a data set is cut into shards: runs of neighbouring examples whose order is permuted inside each run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from harness.errors import DataError
+
+_EXAMPLES_A_SHARD = 10
+_FEWEST, _MOST = 8, 200
+
+
+def shard_count(token_counts: Sequence[int], context: int, shards: int | None = None) -> int:
+    """Return the number of shards, from the numbers of examples and tokens alone and so fixed before looking.
+
+    A tenth of the number of examples, between 8 and 200, raised until the longest shard and its one
+    beginning-of-sequence token fit the context; never more than half the number of examples, so that every shard has
+    an order. Where even that does not fit, shards are longer than the context and are scored in windows.
+
+    Args:
+        token_counts: Tokens of each example, in published order, without special tokens.
+        context: The model's context, in tokens.
+        shards: Overrides the rule.
+
+    Raises:
+        DataError: There are fewer than 2 examples, or ``shards`` is not between 1 and half their number.
+    """
+    n = len(token_counts)
+    if n < 2:
+        raise DataError(f"the order of a data set can be tested from 2 examples on; there {_are(n)}.")
+    most = n // 2
+    if shards is not None:
+        if not 1 <= shards <= most:
+            raise DataError(
+                f"{shards} shards of {n} examples: a shard needs at least 2 examples, so shards can be 1 to {most}."
+            )
+        return shards
+    ends = [0, *accumulate(token_counts)]
+    count = min(max(-(-n // _EXAMPLES_A_SHARD), _FEWEST), _MOST, most)
+    while count < most and max(ends[stop] - ends[start] for start, stop in shard_bounds(n, count)) + 1 > context:
+        count += 1
+    return count
+
+
+def shard_bounds(n: int, r: int) -> list[tuple[int, int]]:
+    """Return the shards' half-open ranges of examples; the first n mod r are one longer (Oren et al. 2023).
+
+    Raises:
+        ValueError: ``r`` is not between 1 and ``n``.
+    """
+    if not 1 <= r <= n:
+        raise ValueError(f"{n} examples make no {r} shards")
+    size, longer = divmod(n, r)
+    return list(pairwise(index * size + min(index, longer) for index in range(r + 1)))
+
+
+def _are(n: int) -> str:
+    return "is 1" if n == 1 else f"are {n}"
