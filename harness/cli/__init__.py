@@ -24,6 +24,8 @@ COMMANDS = {
     "score": ("harness.cli.results", "Compute a run's statistics again from its examples."),
     "stats": ("harness.cli.results", "Show every statistic of a run."),
     "leaderboard": ("harness.cli.results", "Compare the models of a results folder."),
+    "lab": ("harness.cli.lab", "Train models that have seen chosen test sets, and measure what a test finds."),
+    "import": ("harness.cli.imports", "Import results of HELM and of lm-evaluation-harness."),
     "compare": ("harness.cli.compare", "Compare two runs or models on the same instances, with tests."),
 }
 
