@@ -82,6 +82,7 @@ from harness.plugins import (
     perturbation_set,
     scenario,
 )
+from harness.prices import Price, load_prices
 from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
 from harness.statistics import (
@@ -126,6 +127,7 @@ __all__ = [
     "Overlap",
     "PluginError",
     "Prediction",
+    "Price",
     "Prompt",
     "RankTest",
     "RankTestResult",
@@ -158,6 +160,7 @@ __all__ = [
     "headline",
     "influence_estimate",
     "judge",
+    "load_prices",
     "mean_e",
     "mean_estimate",
     "mean_logprob",
