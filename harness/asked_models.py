@@ -72,7 +72,7 @@ class Models:
         if isinstance(self._cache, Path) and self._opened is None and model.cacheable:
             self._opened = ResponseCache(self._cache)
         cache = self._cache if isinstance(self._cache, ResponseCache) else self._opened
-        return Client(model, component.name.partition(":")[0], cache)
+        return Client(model, component.name, cache)
 
     def close(self) -> None:
         """Free what the models hold."""

@@ -1,112 +1,285 @@
 """The response cache: every answer of a model, in one SQLite file, before it is counted.
 
 A key is a digest of the model's fingerprint and the request: all that changes an answer, and nothing else. Values are
-JSON. The write-ahead log and one transaction a batch make it survive being killed at any moment.
+JSON. The write-ahead log and one transaction an answer make it survive being killed at any moment; what a disk has
+damaged is set aside, and what can be read of it is kept.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from harness.cache_salvage import is_damage, salvage, set_aside
 from harness.contracts import Request, Response, SequenceRequest
 from harness.encoding import decode_response, encode_order, encode_request, encode_response
 from harness.errors import StorageError
 
 FILE_NAME = "responses.sqlite"
-_SCHEMA = "CREATE TABLE IF NOT EXISTS responses (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+VERSION = 2
+"""Version of the file's layout, its ``user_version``. A file of another version is refused."""
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS responses "
+    "(key BLOB PRIMARY KEY, model BLOB NOT NULL, created INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS models (digest BLOB PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, "
+    "used INTEGER NOT NULL) WITHOUT ROWID",
+)
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 
 _VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
+
+_LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 
 class CacheError(StorageError):
     """The response cache cannot be read or written."""
 
 
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """A model of which the cache has, or had, answers.
+
+    Attributes:
+        digest: What :func:`fingerprint_digest` made of it.
+        name: The name under which it was asked last, ``backend:identifier``.
+        fingerprint: What :meth:`harness.Model.fingerprint` returned.
+        used: When it was asked last, in seconds since 1970; also if the cache answered everything.
+    """
+
+    digest: bytes
+    name: str
+    fingerprint: Mapping[str, Any]
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """One answer as it lies in the cache.
+
+    Attributes:
+        key: What :func:`request_key` made of model and request.
+        model: The model's digest.
+        created: When it was given, in seconds since 1970.
+        response: The answer.
+    """
+
+    key: bytes
+    model: bytes
+    created: int
+    response: Response
+
+
 class ResponseCache:
-    """Answers by question, on disk."""
+    """Answers by question, on disk.
+
+    Raises:
+        CacheError: The file cannot be opened, or is of another version.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-            self._use_log()
-            # NORMAL can lose the last transactions in a power cut, never in a killed process, and never consistency.
-            self._database.execute("PRAGMA synchronous=NORMAL")
-            self._database.execute(_SCHEMA)
+            self._database = self._open()
         except (sqlite3.Error, OSError) as error:
             raise self._error("cannot be opened", error) from error
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
-        """Return the answers that are known, by key."""
+        """Return the answers that are known, by key. One that cannot be read any more is not known."""
+        values = self._do("read", lambda: self._values(keys))
         found: dict[bytes, Response] = {}
-        try:
-            for start in range(0, len(keys), _VARIABLES):
-                part = keys[start : start + _VARIABLES]
-                marks = ",".join("?" * len(part))
-                query = f"SELECT key, value FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
-                for key, value in self._database.execute(query, part):
-                    found[key] = decode_response(json.loads(zlib.decompress(value)), cached=True)
-        except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError) as error:
-            raise self._error("cannot be read", error) from error
+        for key, value in values.items():
+            try:
+                found[key] = decode_response(json.loads(zlib.decompress(value)), cached=True)
+            except (zlib.error, ValueError, TypeError, KeyError) as error:
+                _LOG.warning("An answer in the response cache %s is damaged (%s); it is asked again.", self.path, error)
         return found
 
-    def put(self, answers: Iterable[tuple[bytes, Response]]) -> None:
-        """Store answers in one transaction: after a kill either all of them are there or none."""
-        rows = [(key, zlib.compress(_dump(encode_response(response)), 1)) for key, response in answers]
+    def put(self, model: bytes, answers: Iterable[tuple[bytes, Response]]) -> None:
+        """Store answers of a model in one transaction: after a kill either all of them are there or none."""
+        now = int(time.time())
+        self.add(CachedAnswer(key, model, now, response) for key, response in answers)
+
+    def add(self, answers: Iterable[CachedAnswer]) -> None:
+        """Store answers as they lie in a cache, in one transaction; one that is there already is replaced."""
+        rows = [(answer.key, answer.model, answer.created, _pack(answer.response)) for answer in answers]
+        self._do("written", lambda: self._insert(rows))
+
+    def asked(self, name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> bytes:
+        """Note that a model is asked now, or was when ``used`` says, and return its digest."""
+        digest = fingerprint_digest(name.partition(":")[0], fingerprint)
+        when = int(time.time()) if used is None else used
+        row = (digest, name, _dump(dict(fingerprint)).decode(), when)
+        query = (
+            "INSERT INTO models VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE "
+            "SET name = excluded.name, used = excluded.used WHERE excluded.used > used"
+        )
+        self._do("written", lambda: self._database.execute(query, row))
+        return digest
+
+    def models(self) -> list[CachedModel]:
+        """Return the models that were asked, by name."""
+        query = "SELECT digest, name, fingerprint, used FROM models ORDER BY name, used"
+        rows = self._do("read", lambda: self._database.execute(query).fetchall())
+        return [CachedModel(digest, name, json.loads(fingerprint), used) for digest, name, fingerprint, used in rows]
+
+    def answers(self, model: bytes | None = None) -> Iterator[CachedAnswer]:
+        """Yield the answers, of one model or of all, in the order of their keys; those that are damaged are left out.
+
+        Raises:
+            CacheError: The file cannot be read.
+        """
+        where, values = ("", ()) if model is None else ("WHERE model = ?", (model,))
+        query = f"SELECT key, model, created, value FROM responses {where} ORDER BY key"  # noqa: S608 - only the above
         try:
-            self._database.execute("BEGIN IMMEDIATE")
-            self._database.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?)", rows)
-            self._database.execute("COMMIT")
+            for key, owner, created, value in self._database.execute(query, values):
+                try:
+                    response = decode_response(json.loads(zlib.decompress(value)))
+                except (zlib.error, ValueError, TypeError, KeyError) as error:
+                    _LOG.warning("An answer in the response cache %s is damaged (%s).", self.path, error)
+                    continue
+                yield CachedAnswer(key, owner, created, response)
         except sqlite3.Error as error:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise self._error("cannot be written", error) from error
+            raise self._error("cannot be read", error) from error
+
+    def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return what a statement of SQL gives, for the cache's upkeep.
+
+        Raises:
+            CacheError: The file cannot be read or written.
+        """
+        return self._do("used", lambda: self._database.execute(query, values).fetchall())
 
     def __len__(self) -> int:
-        return int(self._database.execute("SELECT COUNT(*) FROM responses").fetchone()[0])
+        return int(self.ask("SELECT COUNT(*) FROM responses")[0][0])
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
 
-    def _use_log(self) -> None:
-        """Turn the write-ahead log on; SQLite does not wait by itself when two processes do so at once."""
-        until = time.monotonic() + _PATIENCE
-        while True:
+    def _open(self) -> sqlite3.Connection:
+        """Open the file, once more if it is damaged and was set aside."""
+        try:
+            return self._connect()
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            return self._replace(error)
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            _use_log(database)
+            # NORMAL can lose the last transactions in a power cut, never in a killed process, and never consistency.
+            database.execute("PRAGMA synchronous=NORMAL")
+            self._check_version(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _check_version(self, database: sqlite3.Connection) -> None:
+        def state() -> tuple[int, int]:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+            return version, tables
+
+        if state() == (0, 0):
+            database.execute("BEGIN IMMEDIATE")
+            if state() == (0, 0):  # no other process was faster
+                for statement in _SCHEMA:
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version={VERSION}")
+            database.execute("COMMIT")
+        version, _ = state()
+        if version != VERSION:
+            raise CacheError(
+                f"the response cache {self.path} has layout {version}, and this version of the harness reads and "
+                f"writes layout {VERSION}. Move the file away, or name another folder with --results-dir: answers are "
+                "then asked again."
+            )
+
+    def _replace(self, error: Exception) -> sqlite3.Connection:
+        """Set the damaged file aside, and return a new one with what can be read of it."""
+        damaged = set_aside(self.path)
+        database = self._connect()
+        saved = 0 if damaged is None else salvage(damaged, database)
+        if damaged is not None:
+            _LOG.warning(
+                "The response cache %s is damaged (%s). It lies in %s now; %s of its answers could be read and are "
+                "kept, the others are asked again.",
+                *(self.path, error, damaged, f"{saved:,}"),
+            )
+        return database
+
+    def _do(self, what: str, action: Callable[[], Result]) -> Result:
+        """Do something with the file; once more if it is damaged and was replaced."""
+        try:
             try:
-                self._database.execute("PRAGMA journal_mode=WAL")
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                return action()
+            except sqlite3.Error as error:
+                self._roll_back()
+                if not is_damage(error):
                     raise
-            time.sleep(0.02)
+                self._database.close()
+                self._database = self._replace(error)
+                return action()
+        except (sqlite3.Error, OSError) as error:
+            self._roll_back()
+            raise self._error(f"cannot be {what}", error) from error
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it is closed, since what took its place could not be opened
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+
+    def _values(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for start in range(0, len(keys), _VARIABLES):
+            part = keys[start : start + _VARIABLES]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT key, value FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
+            found.update(self._database.execute(query, part))
+        return found
+
+    def _insert(self, rows: Sequence[tuple[bytes, bytes, int, bytes]]) -> None:
+        query = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?)"
+        if len(rows) == 1:  # a statement by itself is a transaction
+            self._database.execute(query, rows[0])
+            return
+        self._database.execute("BEGIN IMMEDIATE")
+        self._database.executemany(query, rows)
+        self._database.execute("COMMIT")
 
     def _error(self, what: str, error: Exception) -> CacheError:
         return CacheError(
             f"the response cache {self.path} {what} ({error}). If the disk is full, make room and run the same "
-            "command again; if the file is damaged, move it away: answers are then asked again."
+            "command again: every answer that was stored is still there."
         )
 
 
-def fingerprint_digest(name: str, fingerprint: Mapping[str, Any]) -> bytes:
+def fingerprint_digest(backend: str, fingerprint: Mapping[str, Any]) -> bytes:
     """Return a digest of everything of a model that changes its answers.
 
     Args:
-        name: The backend's name.
+        backend: The backend's name.
         fingerprint: What :meth:`harness.Model.fingerprint` returned.
     """
-    return hashlib.blake2b(_dump([name, dict(fingerprint)]), digest_size=16).digest()
+    return hashlib.blake2b(_dump([backend, dict(fingerprint)]), digest_size=16).digest()
 
 
 def request_key(model: bytes, request: Request) -> bytes:
@@ -122,6 +295,23 @@ def request_key(model: bytes, request: Request) -> bytes:
 def _segments_digest(segments: tuple[str, ...]) -> bytes:
     # Many orders share their segments: they are read once.
     return hashlib.blake2b(_dump(["sequence", *segments]), digest_size=16).digest()
+
+
+def _use_log(database: sqlite3.Connection) -> None:
+    """Turn the write-ahead log on; SQLite does not wait by itself when two processes do so at once."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
+def _pack(response: Response) -> bytes:
+    return zlib.compress(_dump(encode_response(response)), 1)
 
 
 def _dump(value: Any) -> bytes:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from harness.cache import ResponseCache, fingerprint_digest, request_key
+from harness.cache import ResponseCache, request_key
 from harness.contracts import GenerateRequest, Model, Request, Response
 from harness.errors import ModelError
 
@@ -53,82 +53,73 @@ class Usage:
 
 
 class Client:
-    """One model with its response cache; it lives as long as the model is loaded, over many runs."""
+    """One model with its response cache; it lives as long as the model is loaded, over many runs.
 
-    def __init__(self, model: Model, backend: str, cache: ResponseCache | None) -> None:
+    Args:
+        model: The model.
+        name: Its name, ``backend:identifier``.
+        cache: Where its answers are kept; None for nowhere.
+    """
+
+    def __init__(self, model: Model, name: str, cache: ResponseCache | None) -> None:
         self.model = model
         self.fingerprint = model.fingerprint()
-        self._digest = fingerprint_digest(backend, self.fingerprint)
+        self._name = name
+        self._digest: bytes | None = None
         self._cache = cache if model.cacheable else None
 
-    def ask(self, requests: Sequence[Request], progress: Callable[[int], None] = lambda n: None) -> list[Response]:
+    def ask(self, requests: Sequence[Request], answered: Callable[[int], None] = lambda place: None) -> list[Response]:
         """Return the responses in the order of the requests.
 
         Args:
             requests: What to ask.
-            progress: Called with the number of requests answered since the last call.
+            answered: Called with the place of each request as its answer is known.
 
         Raises:
             ModelError: The model cannot be loaded, or broke its contract.
             CacheError: The response cache cannot be read or written.
         """
         if self._cache is None:
-            return self._ask_model(requests, progress)
-        keys = [request_key(self._digest, request) for request in requests]
-        known = self._cache.get(list(dict.fromkeys(keys)))
+            return self._ask_model(requests, lambda place, _: answered(place))
+        cache = self._cache
+        if self._digest is None:
+            self._digest = cache.asked(self._name, self.fingerprint)
+        digest = self._digest
+        keys = [request_key(digest, request) for request in requests]
+        known = cache.get(list(dict.fromkeys(keys)))
         places: dict[bytes, list[int]] = {}
         for place, key in enumerate(keys):
-            if key not in known:
+            if key in known:
+                answered(place)
+            else:
                 places.setdefault(key, []).append(place)
-        progress(len(requests) - sum(map(len, places.values())))
         missing = list(places)
-        asked = [requests[places[key][0]] for key in missing]
-        self._ask_and_store(asked, missing, known, lambda index: progress(len(places[missing[index]])))
+
+        def keep(index: int, response: Response) -> None:
+            key = missing[index]
+            known[key] = response
+            if response.error is None:
+                # Each by itself, so that a kill at any moment loses no answer that was given.
+                cache.put(digest, [(key, response)])
+            for place in places[key]:
+                answered(place)
+
+        if missing:
+            self._ask_model([requests[places[key][0]] for key in missing], keep)
         first = {key: where[0] for key, where in places.items()}
         return [
-            response if key not in first or place == first[key] or response.error else _repeated(response)
+            response if key not in first or place == first[key] or response.error else replace(response, cached=True)
             for place, key in enumerate(keys)
             for response in (known[key],)
         ]
 
-    def _ask_model(self, requests: Sequence[Request], progress: Callable[[int], None]) -> list[Response]:
+    def _ask_model(self, requests: Sequence[Request], keep: Callable[[int, Response], None]) -> list[Response]:
         answers: dict[int, Response] = {}
         for index, response in self.model.answer(requests):
-            _check(answers, index, requests)
+            if index in answers or not 0 <= index < len(requests):
+                raise ModelError(f"the model's backend answered request {index} of {len(requests)} twice or not asked.")
             answers[index] = response
-            progress(1)
-        return _complete(answers, requests)
-
-    def _ask_and_store(
-        self,
-        requests: Sequence[Request],
-        keys: Sequence[bytes],
-        known: dict[bytes, Response],
-        answered: Callable[[int], None],
-    ) -> None:
-        if not requests or self._cache is None:
-            return
-        answers: dict[int, Response] = {}
-        for index, response in self.model.answer(requests):
-            _check(answers, index, requests)
-            answers[index] = known[keys[index]] = response
-            if response.error is None:
-                # Each by itself, so that a kill at any moment loses no answer that was given.
-                self._cache.put([(keys[index], response)])
-            answered(index)
-        _complete(answers, requests)
-
-
-def _repeated(response: Response) -> Response:
-    return replace(response, cached=True)
-
-
-def _check(answers: dict[int, Response], index: int, requests: Sequence[Request]) -> None:
-    if index in answers or not 0 <= index < len(requests):
-        raise ModelError(f"the model's backend answered request {index} of {len(requests)} twice or out of range.")
-
-
-def _complete(answers: dict[int, Response], requests: Sequence[Request]) -> list[Response]:
-    if len(answers) != len(requests):
-        raise ModelError(f"the model's backend answered {len(answers)} of {len(requests)} requests.")
-    return [answers[index] for index in range(len(requests))]
+            keep(index, response)
+        if len(answers) != len(requests):
+            raise ModelError(f"the model's backend answered {len(answers)} of {len(requests)} requests.")
+        return [answers[index] for index in range(len(requests))]

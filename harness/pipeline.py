@@ -293,7 +293,7 @@ def _placed(request: Request, spec: RunSpec) -> Request:
 
 def _sharing(watcher: Watcher, share: float) -> Callable[[int], None]:
     """Return what tells a watcher of answered requests in terms of examples."""
-    return lambda answered: watcher.advanced(answered * share)
+    return lambda place: watcher.advanced(share)
 
 
 def _conclude(

@@ -130,7 +130,7 @@ def _run_model(
     failure: BaseException | None = None
     try:
         model = load_model(component, registry)
-        client = Client(model, component.name.partition(":")[0], cache)
+        client = Client(model, component.name, cache)
     except Exception as error:
         failure = error
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sqlite3
@@ -10,12 +11,13 @@ import sys
 import threading
 import time
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness import Completion, GenerateRequest, Message, Origin, Request, Response, ScoreRequest, SequenceRequest
-from harness.cache import CacheError, ResponseCache, fingerprint_digest, request_key
+from harness.cache import VERSION, CacheError, ResponseCache, fingerprint_digest, request_key
 
 MODEL = fingerprint_digest("hf", {"weights": "abc", "dtype": "float32"})
 
@@ -64,7 +66,7 @@ def test_the_order_of_a_fingerprint_does_not_change_the_key() -> None:
 def test_answers_are_found_again_after_reopening(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path / "responses.sqlite")
     answers = [(bytes([number]) * 16, Response(logprobs=(-float(number),), seconds=0.5)) for number in range(200)]
-    cache.put(answers)
+    cache.put(MODEL, answers)
     cache.close()
     again = ResponseCache(tmp_path / "responses.sqlite")
     found = again.get([key for key, _ in answers] + [b"unknown"])
@@ -75,34 +77,119 @@ def test_answers_are_found_again_after_reopening(tmp_path: Path) -> None:
 def test_many_answers_are_found_at_once(tmp_path: Path) -> None:
     cache = ResponseCache(tmp_path / "responses.sqlite")
     keys = [number.to_bytes(16, "big") for number in range(1201)]
-    cache.put([(key, Response(logprobs=(-float(number),))) for number, key in enumerate(keys)])
+    cache.put(MODEL, [(key, Response(logprobs=(-float(number),))) for number, key in enumerate(keys)])
     found = cache.get(keys)
     assert [found[key].logprobs for key in keys] == [(-float(number),) for number in range(1201)]
 
 
-def test_a_damaged_file_is_a_clear_message(tmp_path: Path) -> None:
-    (tmp_path / "responses.sqlite").write_bytes(b"this is no database" * 1000)
-    with pytest.raises(CacheError, match=r"responses\.sqlite cannot be opened.*move it away"):
-        ResponseCache(tmp_path / "responses.sqlite")
+# ---------------------------------------------------------------------------------------------------------------
+# Damage
 
 
-def test_a_damaged_answer_is_a_clear_message(tmp_path: Path) -> None:
+def test_a_file_that_is_no_cache_is_set_aside_with_a_message(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "responses.sqlite"
+    file.write_bytes(b"this is no database" * 1000)
+    cache = ResponseCache(file)
+    cache.put(MODEL, [(b"key", Response(logprobs=(-1.0,)))])
+    assert len(cache) == 1
+    assert (tmp_path / "responses.sqlite.damaged").read_bytes() == b"this is no database" * 1000
+    (message,) = caplog.messages
+    assert f"{file} is damaged" in message
+    assert "responses.sqlite.damaged now; 0 of its answers could be read" in message
+
+
+@pytest.mark.parametrize("action", ["get", "put"])
+def test_what_can_be_read_of_a_damaged_file_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, action: str
+) -> None:
     file = tmp_path / "responses.sqlite"
     cache = ResponseCache(file)
-    cache.put([(b"key", Response(error="no"))])
+    model = cache.asked("hf:abc", {"weights": "abc"})
+    keys = [hashlib.blake2b(bytes([number % 256, number // 256]), digest_size=16).digest() for number in range(2000)]
+    long = [Response((Completion(f"{key.hex()} " * 40),)) for key in keys]
+    cache.put(model, zip(keys, long, strict=True))
+    cache.close()
+    content = bytearray(file.read_bytes())
+    middle = len(content) // 2 // 4096 * 4096
+    content[middle : middle + 4096] = os.urandom(4096)
+    file.write_bytes(content)
+    again = ResponseCache(file)
+    if action == "put":
+        again.put(model, zip(keys, long, strict=True))
+        assert len(again) == 2000
+    found = again.get(keys)
+    assert len(found) == len(again) >= 1500
+    assert all(found[key] == replace(long[keys.index(key)], cached=True) for key in found)
+    assert [known.name for known in again.models()] == ["hf:abc"]
+    assert (tmp_path / "responses.sqlite.damaged").stat().st_size == len(content)
+    assert "is damaged" in caplog.messages[0]
+    again.close()
+    caplog.clear()
+    assert len(ResponseCache(file)) == len(found)
+    assert caplog.messages == []
+
+
+def test_a_damaged_answer_is_asked_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "responses.sqlite"
+    cache = ResponseCache(file)
+    cache.put(MODEL, [(b"key", Response(error="no")), (b"whole", Response(error="no"))])
     with sqlite3.connect(file) as database:
         for value in (b"", b"no zlib", zlib.compress(b"{"), zlib.compress(b'{"unknown": 1}'), zlib.compress(b"3")):
-            database.execute("UPDATE responses SET value = ?", (value,))
+            database.execute("UPDATE responses SET value = ? WHERE key = ?", (value, b"key"))
             database.commit()
-            with pytest.raises(CacheError, match=r"responses\.sqlite cannot be read"):
-                cache.get([b"key"])
+            caplog.clear()
+            assert set(cache.get([b"key", b"whole"])) == {b"whole"}
+            assert "it is asked again" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("version", [0, VERSION + 1])
+def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path: Path, version: int) -> None:
+    file = tmp_path / "responses.sqlite"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE responses (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+        database.execute(f"PRAGMA user_version={version}")
+    with pytest.raises(CacheError, match=rf"has layout {version}.*Move the file away"):
+        ResponseCache(file)
+    assert file.exists()
+
+
+FILLING = """
+import resource, sys
+from pathlib import Path
+from harness import Completion, Response
+from harness.cache import ResponseCache
+from harness.errors import StorageError
+cache = ResponseCache(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+stored = 0
+try:
+    for number in range(10_000):
+        text = f"{number} " * 100
+        cache.put(b"model", [(str(number).encode(), Response((Completion(text),), prompt_tokens=number))])
+        stored += 1
+except StorageError as error:
+    print(error)
+print(stored)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files' sizes are POSIX's")
+def test_a_full_disk_is_a_clear_message_and_loses_no_stored_answer(tmp_path: Path) -> None:
+    file = tmp_path / "responses.sqlite"
+    done = subprocess.run([sys.executable, "-c", FILLING, str(file)], capture_output=True, text=True, check=True)
+    message, stored = done.stdout.splitlines()
+    assert f"the response cache {file} cannot be written" in message
+    assert "If the disk is full, make room and run the same command again" in message
+    cache = ResponseCache(file)
+    assert 50 < int(stored) == len(cache)
+    cache.put(MODEL, [(b"more", Response())])
+    assert len(cache) == int(stored) + 1
 
 
 def test_opening_waits_for_another_process_that_makes_the_file(tmp_path: Path) -> None:
     file = tmp_path / "responses.sqlite"
     other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    other.execute("CREATE TABLE responses (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
-    other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN EXCLUSIVE")
     timer = threading.Timer(0.3, other.execute, ["COMMIT"])
     timer.start()
     assert len(ResponseCache(file)) == 0
@@ -117,7 +204,7 @@ from harness.cache import ResponseCache
 sys.stdin.readline()
 cache = ResponseCache(Path(sys.argv[1]))
 for number in range(300):
-    cache.put([(f"{sys.argv[2]}-{number}".encode(), Response(logprobs=(-1.0,)))])
+    cache.put(b"model", [(f"{sys.argv[2]}-{number}".encode(), Response(logprobs=(-1.0,)))])
 """
 
 
@@ -141,7 +228,7 @@ from harness import Completion, Response
 from harness.cache import ResponseCache
 cache = ResponseCache(Path(sys.argv[1]))
 for batch in range(10**6):
-    cache.put([(f"{batch:012}{row:04}".encode(), Response((Completion("x" * 500),))) for row in range(10)])
+    cache.put(b"model", [(f"{batch:012}{row:04}".encode(), Response((Completion("x" * 500),))) for row in range(10)])
     sys.stdout.write(f"{batch}\\n"); sys.stdout.flush()
 """
 

@@ -1,0 +1,79 @@
+"""What to do with a response cache that the disk has damaged: set it aside, and keep what can be read of it."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+Row = tuple[bytes, bytes, int, bytes]
+
+
+def is_damage(error: Exception) -> bool:
+    """Return whether an error says that a file is damaged, or is no database at all."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(code, int) and code & 0xFF in _DAMAGED
+
+
+def set_aside(path: Path) -> Path | None:
+    """Give a damaged file, with its log, another name beside it, and return that; None if it is gone already.
+
+    The log goes first: left behind, it would be played into the file that takes the old one's place.
+
+    Raises:
+        OSError: It cannot be renamed.
+    """
+    names = (path.with_name(f"{path.name}.damaged{number or ''}") for number in count())
+    target = next(name for name in names if not name.exists())
+    for suffix in ("-wal", "-shm", ""):
+        try:
+            path.with_name(path.name + suffix).replace(target.with_name(target.name + suffix))
+        except FileNotFoundError:
+            if not suffix:
+                return None
+    return target
+
+
+def salvage(damaged: Path, into: sqlite3.Connection) -> int:
+    """Copy what can be read of a damaged cache into another, and return how many answers that is."""
+    before: int = into.execute("SELECT COUNT(*) FROM responses").fetchone()[0]
+    with closing(sqlite3.connect(damaged, isolation_level=None)) as database:
+        into.execute("BEGIN IMMEDIATE")
+        into.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?)", _answers(database))
+        into.executemany(
+            "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)", _readable(database, "SELECT * FROM models")
+        )
+        into.execute("COMMIT")
+    after: int = into.execute("SELECT COUNT(*) FROM responses").fetchone()[0]
+    return after - before
+
+
+def _answers(database: sqlite3.Connection) -> Iterator[Row]:
+    """Yield whole answers from the first key on, and from the last one back, each as far as the file can be read."""
+    last = b""
+    for order in ("ASC", "DESC"):
+        query = f"SELECT key, model, created, value FROM responses ORDER BY key {order}"  # noqa: S608 - only the above
+        for row in _readable(database, query):
+            key, model, created, value = row
+            if not all(isinstance(part, bytes) for part in (key, model, value)) or not isinstance(created, int):
+                continue
+            if order == "DESC" and key <= last:
+                return
+            last = max(last, key) if order == "ASC" else last
+            try:
+                zlib.decompress(value)
+            except zlib.error:
+                continue
+            yield key, model, created, value
+
+
+def _readable(database: sqlite3.Connection, query: str) -> Iterator[tuple[bytes, bytes, int, bytes]]:
+    try:
+        yield from database.execute(query)
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
+        return  # the rest is lost
