@@ -132,6 +132,19 @@ def find_runs(results_dir: Path, suites: Sequence[str] | None = None) -> list[Ru
     Raises:
         DataError: The folder or a suite does not exist, or a record cannot be read.
     """
+    return [read_run(directory) for directory in run_directories(results_dir, suites)]
+
+
+def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> list[Path]:
+    """Return the folders of the runs that have ended, by suite and name.
+
+    Args:
+        results_dir: The results folder.
+        suites: Only these suites; None for all.
+
+    Raises:
+        DataError: The folder or a suite does not exist.
+    """
     if not results_dir.is_dir():
         raise DataError(f"{results_dir} is no folder of results. Run a sweep first, or name it with --results-dir.")
     known = sorted(path.name for path in results_dir.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -139,7 +152,7 @@ def find_runs(results_dir: Path, suites: Sequence[str] | None = None) -> list[Ru
         if suite not in known:
             raise DataError(f"there is no suite {suite!r} in {results_dir}. There are: {', '.join(known) or 'none'}.")
     return [
-        read_run(file.parent)
+        file.parent
         for suite in known
         if suites is None or suite in suites
         for file in sorted((results_dir / suite).glob(f"*/{RUN_FILE}"))
