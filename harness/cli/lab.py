@@ -41,7 +41,7 @@ def train_command(
     seed: int,
     device: str,
 ) -> None:
-    """Train a model from nothing on a background with test sets injected at random positions.
+    r"""Train a model from nothing on a background with test sets injected at random positions.
 
     CHECKPOINT is the folder to write, in the Hugging Face format; contamination.json in it says what was injected.
 

@@ -28,9 +28,9 @@ def test_every_copy_stands_whole_among_the_documents(tmp_path: Path) -> None:
     assert len(tokens) == corpus.tokens
     assert corpus.documents == 30
     documents = [
-        tokenizer.decode(part) for part in np.split(tokens, np.flatnonzero(tokens == tokenizer.bos_token_id))[1:]
+        str(tokenizer.decode(part)) for part in np.split(tokens, np.flatnonzero(tokens == tokenizer.bos_token_id))[1:]
     ]
-    found = Counter(document.removeprefix(tokenizer.bos_token) for document in documents)
+    found = Counter(str(document).removeprefix(str(tokenizer.bos_token)) for document in documents)
     assert found == Counter(BACKGROUND) + Counter(
         {"cat one\ncat two\ncat three\n": 4, "hen one\nhen two\nhen three\n": 1}
     )
