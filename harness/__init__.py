@@ -31,6 +31,8 @@ from harness.data import Data
 from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError
 from harness.exchangeability import (
     BesagClifford,
+    Boundary,
+    BoundaryBets,
     Centring,
     Diagnostic,
     Diagnostics,
@@ -101,6 +103,8 @@ __all__ = [
     "Adapter",
     "AskedModel",
     "BesagClifford",
+    "Boundary",
+    "BoundaryBets",
     "Centring",
     "Completion",
     "Data",

@@ -10,6 +10,7 @@ from harness.exchangeability.baselines import (
     zlib_ratio,
 )
 from harness.exchangeability.blind_classifier import blind_classifier
+from harness.exchangeability.boundary_bets import Boundary, BoundaryBets
 from harness.exchangeability.diagnostics import Diagnostic, Diagnostics, diagnose
 from harness.exchangeability.headline import Verdict, headline, verdict
 from harness.exchangeability.next_example import Centring, EProcess, RankTest, RankTestResult, mean_e, rank_test
@@ -23,6 +24,8 @@ from harness.exchangeability.shards import shard_bounds, shard_count
 
 __all__ = [
     "BesagClifford",
+    "Boundary",
+    "BoundaryBets",
     "Centring",
     "Diagnostic",
     "Diagnostics",
