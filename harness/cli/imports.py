@@ -1,0 +1,76 @@
+"""``harness import``: others' results as runs of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from harness.cli import options
+from harness.errors import HarnessError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group("import")
+def import_command() -> None:
+    """Write results of other programs as runs, to stand beside ours; they are marked with their origin."""
+
+
+def _shared(suite: str) -> Callable[[F], F]:
+    def add(function: F) -> F:
+        metric = "--metric", "The main metric, by our name or theirs; what a scenario or task is known for by default."
+        function = options.results_dir(function)
+        function = options.plugins(function)
+        function = click.option(metric[0], help=metric[1])(function)
+        function = click.option("--suite", default=suite, show_default=True, help="The suite to write into.")(function)
+        return click.argument("path", type=click.Path(path_type=Path, exists=True))(function)
+
+    return add
+
+
+@import_command.command("helm")
+@_shared("helm")
+def helm_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
+    """Import PATH, a run folder of HELM or a folder that holds some (benchmark_output/runs/SUITE)."""
+    from harness.imports.helm import helm_runs, read_helm
+    from harness.registry import default_registry
+
+    registry = default_registry(plugins)
+    _import_all(helm_runs(path), lambda folder: [read_helm(folder, suite, registry, metric)], results_dir)
+
+
+@import_command.command("lm-eval")
+@_shared("lm-eval")
+def lm_eval_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
+    """Import PATH, a results_*.json of lm-evaluation-harness or a folder that holds some, with samples beside them."""
+    from harness.imports.lm_eval import lm_eval_files, read_lm_eval
+    from harness.registry import default_registry
+
+    registry = default_registry(plugins)
+    _import_all(lm_eval_files(path), lambda file: read_lm_eval(file, suite, registry, metric), results_dir)
+
+
+def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], results_dir: Path) -> None:
+    """Import what can be read, and say of the rest why not.
+
+    Raises:
+        HarnessError: Something could not be read; the others are there.
+    """
+    from harness.errors import StorageError
+    from harness.imports.imported_run import write_imported
+
+    problems = []
+    for source in sources:
+        try:
+            for imported in read(source):
+                record = write_imported(results_dir, imported)
+                click.echo(f"{record.directory}: {len(record.stats)} statistics, {len(imported.examples)} examples.")
+        except StorageError:
+            raise
+        except HarnessError as error:
+            problems.append(str(error))
+    if problems:
+        raise HarnessError("\n".join(problems))

@@ -1,0 +1,69 @@
+"""Files of another program: JSON and JSON lines, and mistakes in them told as the user's to see to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+
+
+@contextmanager
+def understood(file: Path, what: str) -> Iterator[None]:
+    """Turn what is raised while a value of another shape is read into one message.
+
+    Args:
+        file: Where the value is from.
+        what: What the file should be, with its article.
+
+    Raises:
+        DataError: The value is not of that shape.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise DataError(f"is not {what} (it has no {error}).", file=file) from error
+    except (ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise DataError(f"is not {what} ({error}).", file=file) from error
+
+
+def read_json(file: Path, what: str) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        DataError: It is missing, or no JSON.
+    """
+    try:
+        with understood(file, what):
+            return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
+
+
+def read_json_lines(file: Path, what: str) -> Iterator[Any]:
+    """Yield what each line of a file of JSON lines holds.
+
+    Raises:
+        DataError: It is missing, or a line is no JSON.
+    """
+    try:
+        with file.open(encoding="utf-8") as lines:
+            for line in lines:
+                if line.strip():
+                    with understood(file, what):
+                        value = json.loads(line)
+                    yield value
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"is not {what} ({error}).", file=file) from error
+
+
+def identity(file: Path) -> dict[str, str]:
+    """Return a file's name and SHA-256, for the provenance."""
+    with file.open("rb") as content:
+        return {"path": file.name, "sha256": hashlib.file_digest(content, "sha256").hexdigest()}

@@ -1,0 +1,222 @@
+"""HELM's run folders (stanford-crfm/helm) as runs of ours.
+
+A run folder holds ``run_spec.json`` and ``stats.json``, and may hold ``per_instance_stats.json`` and
+``scenario_state.json``. HELM's stats have no standard errors over instances; they come from the per-instance stats
+where these give the same mean, and are missing otherwise. A metric has our name where its definition is ours, or where
+ours gives every one of the run's examples the same score; else HELM's name after ``helm.``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+from harness.contracts import Split, Stat
+from harness.errors import DataError, did_you_mean
+from harness.imports.foreign_files import identity, read_json, understood
+from harness.imports.helm_examples import Key, perturbation_name, read_examples
+from harness.imports.imported_run import OTHER, Imported, Scored, agrees, described, stat_from
+from harness.imports.scenario_names import scenario_component, scenario_details
+from harness.plugins import Kind
+from harness.registry import Registry, parameters_of
+from harness.specs import Component, RunSpec
+
+SPEC, STATS, INSTANCES, STATE = "run_spec.json", "stats.json", "per_instance_stats.json", "scenario_state.json"
+RUN_FOLDER = "a run folder of HELM"
+PREFIX = "helm."
+
+# Defined alike in both (docs/deviations.md has no row for them).
+EQUAL = frozenset({"exact_match", "rouge_1", "rouge_2", "rouge_l", "exact_match_indicator", "math_equiv"})
+OPTIONS = "multiple_choice_accuracy"
+"""Ours of what HELM calls exact_match where options are given: by definition where each is scored by itself."""
+
+# What stands for a scenario that is none of ours, the first that the run has.
+MAIN = ("quasi_exact_match", "exact_match", "f1_score", "rouge_2", "RR@10", "bits_per_byte")
+
+_COMPUTED_ON: Mapping[str, Literal["original", "perturbed", "worst"]] = {
+    "original": "original",
+    "perturbed": "perturbed",
+    "worst": "worst",
+}
+_RENAMED = {"num_train_trials": "train_trials"}
+_NOT_SETTINGS = {
+    *("method", "model", "model_deployment", "max_eval_instances", "eval_splits", "random", "num_trials"),
+    "image_generation_parameters",
+}
+
+
+def helm_runs(folder: Path) -> list[Path]:
+    """Return the run folders in a folder, or the folder itself if it is one.
+
+    Raises:
+        DataError: There is none.
+    """
+    if (folder / SPEC).is_file():
+        return [folder]
+    found = sorted(file.parent for file in folder.rglob(SPEC) if (file.parent / STATS).is_file())
+    if not found:
+        raise DataError(f"{folder} is no run folder of HELM and holds none: there is no {SPEC} with a {STATS}.")
+    return found
+
+
+def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None = None) -> Imported:
+    """Read a run folder.
+
+    Args:
+        folder: The folder with run_spec.json.
+        suite: The suite that the run shall belong to.
+        registry: Knows our scenarios, adapters and metrics.
+        metric: The main metric, by our or by HELM's name; the scenario's own by default.
+
+    Raises:
+        DataError: A file is missing or not HELM's, or the run has no such metric.
+    """
+    written = read_json(folder / SPEC, RUN_FOLDER)
+    raw = read_json(folder / STATS, RUN_FOLDER)
+    files = [name for name in (SPEC, STATS, INSTANCES, STATE) if (folder / name).is_file()]
+    with understood(folder / INSTANCES, RUN_FOLDER):
+        scores = dict(_instance_scores(read_json(folder / INSTANCES, RUN_FOLDER))) if INSTANCES in files else {}
+    with understood(folder / STATE, RUN_FOLDER):
+        examples = read_examples(read_json(folder / STATE, RUN_FOLDER), scores) if STATE in files else []
+    with understood(folder / SPEC, RUN_FOLDER):
+        adapter = dict(written["adapter_spec"])
+        title, _, _ = str(written["name"]).partition(":")
+        scenario = _scenario(registry, title, written["scenario_spec"].get("args") or {})
+        model = adapter.get("model") or adapter["model_deployment"]
+    with understood(folder / STATS, RUN_FOLDER):
+        separate = str(adapter["method"]).startswith("multiple_choice_separate")
+        names = _names(raw, examples, registry, separate)
+        stats = [stat for item in raw for stat in _stats(item, names, scores, registry)]
+    main = _main_stat(stats, scenario, registry, metric, folder)
+    with understood(folder / SPEC, RUN_FOLDER):
+        spec = RunSpec(
+            suite=suite,
+            scenario=scenario,
+            adapter=_adapter(registry, adapter),
+            perturbations=tuple(Component(name=name) for name in _perturbations(stats)),
+            metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
+            main_metric=main.metric,
+            model=Component(name=f"helm:{model}"),
+            eval_split=Split(main.split),
+            max_eval_instances=adapter.get("max_eval_instances"),
+        )
+    renamed = [Scored(one.example, _renamed(one.scores, names)) for one in examples]
+    origin = {"program": "HELM", "run": written["name"], "files": [identity(folder / name) for name in files]}
+    return Imported(spec, stats, origin, renamed, {"examples": len(examples)} if examples else {})
+
+
+def _scenario(registry: Registry, name: str, arguments: Mapping[str, Any]) -> Component:
+    if name == "commonsense" and "dataset" in arguments:
+        rest = {key: value for key, value in arguments.items() if key not in {"dataset", "method"}}
+        return scenario_component(registry, str(arguments["dataset"]), rest)
+    return scenario_component(registry, name, arguments)
+
+
+def _adapter(registry: Registry, written: Mapping[str, Any]) -> Component:
+    """Return the adapter with HELM's settings by our names; a setting that HELM does not have is at our default."""
+    method = str(written["method"])
+    given = {_RENAMED.get(key, key): value for key, value in written.items() if key not in _NOT_SETTINGS}
+    given["substitutions"] = [[item["source"], item["target"]] for item in given.get("substitutions") or []]
+    if method not in registry.names(Kind.ADAPTER):
+        return Component(name=method, arguments=given)
+    model = parameters_of(registry.get(Kind.ADAPTER, method))
+    known = {key: value for key, value in given.items() if key in model.model_fields}
+    return Component(name=method, arguments=model.model_validate(known).model_dump(mode="json"))
+
+
+def _instance_scores(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Key, dict[str, float]]]:
+    for row in rows:
+        key = (str(row["instance_id"]), perturbation_name(row.get("perturbation")), int(row["train_trial_index"]))
+        yield key, {stat["name"]["name"]: float(stat["mean"]) for stat in row["stats"] if "mean" in stat}
+
+
+def _names(
+    raw: Sequence[Mapping[str, Any]], examples: Sequence[Scored], registry: Registry, separate: bool
+) -> dict[str, list[str]]:
+    """Return, for each of HELM's names, the names that its score has here."""
+    known = registry.names(Kind.METRIC)
+    names: dict[str, list[str]] = {}
+    for theirs in dict.fromkeys(str(item["name"]["name"]) for item in raw):
+        defined = theirs in EQUAL and not separate
+        ours = [theirs] if defined or (theirs in known and agrees(registry, theirs, examples, theirs)) else []
+        if theirs == "exact_match" and (separate or agrees(registry, OPTIONS, examples, theirs)):
+            ours.append(OPTIONS)
+        names[theirs] = ours or [f"{PREFIX}{theirs}"]
+    return names
+
+
+def _stats(
+    item: Mapping[str, Any], names: Mapping[str, Sequence[str]], scores: Mapping[Key, Mapping[str, float]],
+    registry: Registry,
+) -> Iterator[Stat]:  # fmt: skip
+    """Yield a stat of HELM's under each of its names; none of what belongs to no split or has no value."""
+    about = item["name"]
+    if "split" not in about or item.get("mean") is None:
+        return
+    changed = about.get("perturbation") or {}
+    computed_on = _COMPUTED_ON[changed.get("computed_on", "perturbed")] if changed else "original"
+    perturbation = perturbation_name(changed)
+    part = about.get("sub_split")
+    plain = part is None and computed_on == ("perturbed" if changed else "original")
+    values = _by_instance(scores, about["name"], perturbation) if plain else None
+    for name in names[about["name"]]:
+        category, higher = described(registry, name)
+        if changed:
+            category = "fairness" if changed.get("fairness") and not changed.get("robustness") else "robustness"
+        yield stat_from(
+            Stat(
+                metric=name,
+                category=OTHER if name.startswith(PREFIX) else category,
+                split=Split(about["split"]).value,
+                perturbation=perturbation,
+                count=len(values or ()),
+                mean=float(item["mean"]),
+                stderr=None,
+                ci95=None,
+                min=None,
+                max=None,
+                higher_is_better=higher,
+                computed_on=computed_on,
+                group=None if part is None else f"sub_split={part}",
+            ),
+            values,
+        )
+
+
+def _by_instance(scores: Mapping[Key, Mapping[str, float]], name: str, perturbation: str | None) -> list[float]:
+    trials: dict[str, list[float]] = {}
+    for (instance, changed, _), values in scores.items():
+        if changed == perturbation and name in values:
+            trials.setdefault(instance, []).append(values[name])
+    return [fmean(values) for values in trials.values()]
+
+
+def _renamed(scores: Mapping[str, float], names: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    return {ours: value for theirs, value in scores.items() for ours in names.get(theirs, [f"{PREFIX}{theirs}"])}
+
+
+def _perturbations(stats: Sequence[Stat]) -> list[str]:
+    found = dict.fromkeys(s.perturbation for s in stats if s.perturbation and s.computed_on == "perturbed")
+    return [name for name in found if name]
+
+
+def _main_stat(
+    stats: Sequence[Stat], scenario: Component, registry: Registry, metric: str | None, folder: Path
+) -> Stat:
+    """Return the stat that stands for the run: on the scenario's split if it has it there, else on test or valid."""
+    overall = [stat for stat in stats if stat.overall]
+    details = scenario_details(registry, scenario.name)
+    wanted = [metric] if metric else [*([details.main_metric] if details else []), *MAIN]
+    splits = [*([details.eval_split.value] if details else []), "test", "valid", "train"]
+    for name in wanted:
+        for shown in (name, f"{PREFIX}{name}"):
+            here = {stat.split: stat for stat in overall if stat.metric == shown}
+            for split in splits:
+                if split in here:
+                    return here[split]
+    known = sorted({stat.metric for stat in overall})
+    what = f"no {metric}" if metric else "none of the metrics that could stand for it"
+    hint = did_you_mean(metric or "", known)
+    raise DataError(f"the run has {what}; choose one with --metric. {hint}".strip(), file=folder / STATS)

@@ -1,0 +1,149 @@
+"""HELM's request states as examples of ours: what was asked, answered and predicted for each instance and trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.contracts import (
+    Completion,
+    Example,
+    GenerateRequest,
+    Instance,
+    Message,
+    Origin,
+    Prompt,
+    Reference,
+    Request,
+    Response,
+    ScoreRequest,
+    Split,
+)
+from harness.imports.imported_run import Scored
+
+Key = tuple[str, str | None, int]
+"""Instance, perturbation and train trial."""
+
+State = Mapping[str, Any]
+
+
+def read_examples(scenario_state: Mapping[str, Any], scores: Mapping[Key, Mapping[str, float]]) -> list[Scored]:
+    """Return an example for each instance, perturbation and trial, in the file's order.
+
+    Args:
+        scenario_state: The content of scenario_state.json.
+        scores: HELM's scores of single instances, by its names.
+    """
+    grouped: dict[Key, list[State]] = {}
+    for state in scenario_state["request_states"]:
+        instance = state["instance"]
+        key = (str(instance["id"]), perturbation_name(instance.get("perturbation")), int(state["train_trial_index"]))
+        grouped.setdefault(key, []).append(state)
+    return [Scored(_example(key, states, scores.get(key, {})), scores.get(key, {})) for key, states in grouped.items()]
+
+
+def perturbation_name(description: Mapping[str, Any] | None) -> str | None:
+    """Return the name of a perturbation as HELM describes it; None for none."""
+    return str(description["name"]) if description else None
+
+
+def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> Example:
+    first = states[0]
+    instance = _instance(first["instance"], key[1])
+    requests: list[Request] = []
+    responses: list[Response] = []
+    for state in states:
+        origin = Origin(key[0], key[1], key[2], state.get("reference_index"), state.get("request_mode") or "original")
+        request = state["request"]
+        result = state.get("result") or {}
+        completions = result.get("completions") or []
+        failed = None if result.get("success", True) else str(result.get("error") or "it gave no answer")
+        if state.get("reference_index") is None:
+            requests.append(_generate(request, origin))
+            responses.append(Response(tuple(_completion(item) for item in completions), error=failed))
+        else:  # the whole prompt is echoed, and scored
+            requests.append(ScoreRequest("", str(request["prompt"]), origin=origin))
+            logprobs = tuple(float(token["logprob"]) for item in completions for token in item.get("tokens", ()))
+            responses.append(Response(logprobs=logprobs or None, error=failed))
+    text, texts, choice = _prediction(first, instance, scores)
+    return Example(
+        instance=instance,
+        requests=tuple(requests),
+        responses=tuple(responses),
+        prediction=text,
+        predictions=texts,
+        choice=choice,
+        probability=scores.get("max_prob"),
+        labels=tuple(first.get("output_mapping") or ()),
+        trial=key[2],
+        truncated=bool(first.get("prompt_truncated", False)),
+    )
+
+
+def _instance(written: Mapping[str, Any], perturbation: str | None) -> Instance:
+    references = tuple(
+        Reference(_text(reference["output"]), "correct" in reference.get("tags", ()))
+        for reference in written.get("references", ())
+    )
+    part = written.get("sub_split")
+    return Instance(
+        id=str(written["id"]),
+        input=_text(written["input"]),
+        references=references,
+        split=Split(written["split"]),
+        perturbation=perturbation,
+        meta={} if part is None else {"sub_split": part},
+    )
+
+
+def _text(value: Any) -> str:
+    """Return the text of an input or output, which older versions write as a plain string."""
+    return str(value["text"] if isinstance(value, Mapping) else value)
+
+
+def _generate(request: Mapping[str, Any], origin: Origin) -> GenerateRequest:
+    prompt: Prompt = str(request.get("prompt", ""))
+    if request.get("messages"):
+        prompt = tuple(Message(turn["role"], str(turn["content"])) for turn in request["messages"])
+    return GenerateRequest(
+        prompt,
+        int(request["max_tokens"]),
+        float(request.get("temperature", 1.0)),
+        tuple(request.get("stop_sequences") or ()),
+        int(request.get("num_completions", 1)),
+        origin=origin,
+    )
+
+
+def _completion(written: Mapping[str, Any]) -> Completion:
+    tokens = written.get("tokens") or ()
+    reason = (written.get("finish_reason") or {}).get("reason")
+    return Completion(
+        text=str(written["text"]),
+        logprob=float(written["logprob"]) if tokens and written.get("logprob") is not None else None,
+        tokens=len(tokens) or None,
+        finish_reason="length" if reason == "length" else "stop" if reason in {"stop", "endoftext"} else "unknown",
+    )
+
+
+def _prediction(
+    state: State, instance: Instance, scores: Mapping[str, float]
+) -> tuple[str, tuple[str, ...], int | None]:
+    """Return the predicted text, that of every completion, and the chosen reference where there are options."""
+    if state.get("reference_index") is not None:
+        chosen = scores.get("predicted_index")
+        if chosen is None or not 0 <= chosen < len(instance.references):
+            return "", (), None
+        return instance.references[int(chosen)].text, (), int(chosen)
+    result = state.get("result") or {}
+    completions = sorted(result.get("completions") or (), key=lambda item: -float(item.get("logprob") or 0.0))
+    mapping = state.get("output_mapping")
+    said = [str(item["text"]).strip() for item in completions]
+    texts = tuple(said if mapping is None else [mapping.get(text, text) for text in said])
+    if not texts:
+        return "", (), None
+    letters = list(mapping or ())
+    choice = letters.index(said[0]) if said[0] in letters else None
+    if choice is not None and choice >= len(instance.references):
+        choice = None
+    return texts[0], texts, choice

@@ -1,0 +1,136 @@
+"""One result of another program as a run of ours: its stats, its examples where there are any, and its origin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.contracts import Example, Stat
+from harness.errors import HarnessError
+from harness.plugins import Kind, MetricDetails
+from harness.registry import Registry
+from harness.results import ExampleWriter, RunRecord, discard_examples, run_directory, write_run
+from harness.specs import RunSpec
+from harness.statistics import mean_estimate
+
+OTHER = "other"
+"""The category of a metric that is not one of ours."""
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An example with what the other program scored it by its own names."""
+
+    example: Example
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What was read of one result, before it is written.
+
+    Attributes:
+        spec: What was run, in our words.
+        stats: Every statistic.
+        origin: ``program``, its version where it is known, and the files that were read.
+        examples: With scores by the names that the stats have; empty where the result has none.
+        efficiency: What is known of it.
+        model: What is known of the model.
+        started: UTC, ISO 8601; empty if unknown.
+        finished: UTC, ISO 8601; empty if unknown.
+    """
+
+    spec: RunSpec
+    stats: Sequence[Stat]
+    origin: Mapping[str, Any]
+    examples: Sequence[Scored] = ()
+    efficiency: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+    started: str = ""
+    finished: str = ""
+
+
+def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
+    """Write run.json, and the examples where there are any, into a folder of their own.
+
+    Raises:
+        StorageError: They cannot be written.
+    """
+    directory = run_directory(results_dir, imported.spec)
+    if imported.examples:
+        with ExampleWriter(directory) as writer:
+            for scored in imported.examples:
+                writer.write(scored.example, scored.scores)
+    else:
+        discard_examples(directory)
+    record = RunRecord(
+        directory=directory,
+        name=imported.spec.name,
+        suite=imported.spec.suite,
+        status="ok",
+        error=None,
+        spec=imported.spec,
+        stats=imported.stats,
+        efficiency=imported.efficiency,
+        provenance={"origin": dict(imported.origin), "model": {"name": imported.spec.model.name, **imported.model}},
+        started=imported.started,
+        finished=imported.finished,
+    )
+    write_run(record)
+    return record
+
+
+def stat_from(stat: Stat, scores: Sequence[float] | None) -> Stat:
+    """Return a stat with the standard error and interval of its instances' scores, where these are what it is over.
+
+    That is so if their mean is the stat's. Otherwise the stat stays as it is: what is missing stays missing.
+
+    Args:
+        stat: As the other program gave it.
+        scores: One for each instance, its trials averaged; None if they are unknown.
+    """
+    if not scores or not math.isclose(math.fsum(scores) / len(scores), stat.mean, rel_tol=1e-6, abs_tol=_TOLERANCE):
+        return stat
+    found = mean_estimate(scores)
+    interval = None if found.low is None or found.high is None else (found.low, found.high)
+    stderr = found.stderr if stat.stderr is None else stat.stderr
+    return replace(stat, count=len(scores), stderr=stderr, ci95=interval, min=found.min, max=found.max)
+
+
+def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: str) -> bool:
+    """Return whether our metric gives every example the score that the other program gave it under a name of its own.
+
+    False as well where no example has the score, or the metric is none of single examples without parameters.
+    """
+    try:
+        function = registry.get(Kind.METRIC, metric).target
+    except HarnessError:
+        return False
+    if function is None or isinstance(function, type):
+        return False
+    seen = False
+    for one in scored:
+        if theirs not in one.scores:
+            continue
+        try:
+            ours = function(one.example)
+        except HarnessError:
+            return False
+        if not isinstance(ours, int | float) or not math.isclose(ours, one.scores[theirs], abs_tol=_TOLERANCE):
+            return False
+        seen = True
+    return seen
+
+
+def described(registry: Registry, metric: str) -> tuple[str, bool | None]:
+    """Return the category of a metric and which way is better; of one that is not ours, ``other`` and None."""
+    try:
+        details = registry.get(Kind.METRIC, metric).details
+    except HarnessError:
+        return OTHER, None
+    return (details.category, details.higher_is_better) if isinstance(details, MetricDetails) else (OTHER, None)

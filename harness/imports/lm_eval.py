@@ -1,0 +1,181 @@
+"""lm-evaluation-harness's ``results_*.json`` and ``samples_*.jsonl`` (EleutherAI) as runs of ours, one a task.
+
+A task stands beside the scenario of the same name, in a column of its own: its prompts are not ours, so that its method
+is ``lm-eval`` with the kind of its output. Metrics keep their names after ``lm-eval.``, with the filter's where it is
+not ``none``; ``bits_per_byte``, which is defined alike, and ``acc``, where no two options tie for the best score, are
+ours as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.contracts import Split, Stat
+from harness.errors import DataError, did_you_mean
+from harness.imports.foreign_files import identity, read_json, read_json_lines, understood
+from harness.imports.imported_run import OTHER, Imported, Scored, described, stat_from
+from harness.imports.lm_eval_samples import OPTIONS, PREFIX, evaluated_split, read_samples, their_name
+from harness.imports.scenario_names import scenario_component
+from harness.registry import Registry
+from harness.specs import Component, RunSpec
+
+RESULTS_FILE = "a results file of lm-evaluation-harness"
+SAMPLES_FILE = "a samples file of lm-evaluation-harness"
+EQUAL = frozenset({"bits_per_byte"})
+# Of several metrics the one that stands for a task, the first that it has.
+MAIN = ("acc", "exact_match", "f1", "bits_per_byte", "word_perplexity")
+
+_SETTINGS = ("num_fewshot", "description", "doc_to_text", "doc_to_target", "doc_to_choice", "generation_kwargs")
+_MMLU = "mmlu_"
+
+
+def lm_eval_files(path: Path) -> list[Path]:
+    """Return the results files in a folder, or the file itself if it is one.
+
+    Raises:
+        DataError: There is none.
+    """
+    if path.is_file():
+        return [path]
+    found = sorted(path.rglob("results_*.json"))
+    if not found:
+        raise DataError(f"{path} holds no results of lm-evaluation-harness: there is no results_*.json.")
+    return found
+
+
+def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None = None) -> Iterator[Imported]:
+    """Yield a run for each task of a results file; groups of tasks are left to the leaderboard.
+
+    Args:
+        file: The results file; samples are looked for beside it.
+        suite: The suite that the runs shall belong to.
+        registry: Knows our scenarios and metrics.
+        metric: The main metric, by our or by their name, where a task has it; else the task's own.
+
+    Raises:
+        DataError: A file is none of lm-evaluation-harness's, or no task has the metric.
+    """
+    written = read_json(file, RESULTS_FILE)
+    with understood(file, RESULTS_FILE):
+        groups = written.get("group_subtasks") or {}
+        tasks = [task for task in written["results"] if task in written["configs"] and not groups.get(task)]
+    known: dict[str, None] = {}
+    found = False
+    for task in tasks:
+        samples = file.with_name(f"samples_{task}_{file.stem.removeprefix('results_')}.jsonl")
+        rows = read_json_lines(samples, SAMPLES_FILE) if samples.is_file() else ()
+        with understood(samples, SAMPLES_FILE):
+            examples = read_samples(task, rows, written["configs"][task])
+        with understood(file, RESULTS_FILE):
+            stats = list(_stats(task, written, examples, registry))
+            known.update(dict.fromkeys(stat.metric for stat in stats))
+            main = _main(stats, metric)
+            if main is None:
+                continue
+            found = True
+            yield Imported(
+                spec=_spec(task, written, suite, registry, stats, main),
+                stats=stats,
+                origin={
+                    "program": "lm-evaluation-harness",
+                    "version": written.get("lm_eval_version"),
+                    "task": task,
+                    "task_version": (written.get("versions") or {}).get(task),
+                    "files": [identity(path) for path in (file, samples) if path.is_file()],
+                },
+                examples=examples,
+                efficiency={"examples": len(examples)} if examples else {},
+                model={
+                    "parameters": written["config"].get("model_num_parameters"),
+                    "dtype": written["config"].get("model_dtype"),
+                    "revision": written["config"].get("model_revision"),
+                },
+                finished=_time(written.get("date")),
+            )
+    if not found:
+        hint = did_you_mean(metric or "", known)
+        raise DataError(f"no task has {'the metric ' + metric if metric else 'a metric'}. {hint}".strip(), file=file)
+
+
+def _spec(
+    task: str, written: Mapping[str, Any], suite: str, registry: Registry, stats: Sequence[Stat], main: Stat
+) -> RunSpec:
+    config = written["configs"][task]
+    model = written.get("model_name") or _model_argument(written["config"].get("model_args"))
+    scenario = (
+        scenario_component(registry, "mmlu", {"subject": task.removeprefix(_MMLU)})
+        if task.startswith(_MMLU)
+        else scenario_component(registry, task, {})
+    )
+    arguments = {key: config[key] for key in _SETTINGS if config.get(key) not in (None, "")}
+    limit = written["config"].get("limit")
+    return RunSpec(
+        suite=suite,
+        scenario=scenario,
+        adapter=Component(name=f"lm-eval {config.get('output_type', 'generate_until')}", arguments=arguments),
+        metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
+        main_metric=main.metric,
+        model=Component(name=f"lm-eval:{model or written['config']['model']}"),
+        eval_split=Split(main.split),
+        max_eval_instances=int(limit) if isinstance(limit, int | float) and limit >= 1 else None,
+    )
+
+
+def _model_argument(arguments: Any) -> str:
+    """Return the model's name out of what was given to it, which older versions write as one text."""
+    pairs = dict(part.partition("=")[::2] for part in arguments.split(",")) if isinstance(arguments, str) else arguments
+    named = (pairs or {}).get("pretrained") or (pairs or {}).get("model")
+    return str(named) if named else ""
+
+
+def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], registry: Registry) -> Iterator[Stat]:
+    directions = (written.get("higher_is_better") or {}).get(task) or {}
+    split = evaluated_split(written["configs"][task]).value
+    count = ((written.get("n-samples") or {}).get(task) or {}).get("effective", 0)
+    for key, value in written["results"][task].items():
+        name, comma, filtered = key.partition(",")
+        if not comma or name.endswith("_stderr") or not isinstance(value, int | float) or not math.isfinite(value):
+            continue
+        error = written["results"][task].get(f"{name}_stderr,{filtered}")
+        theirs = their_name(name, filtered)
+        known = isinstance(error, int | float) and math.isfinite(error)
+        stat = Stat(
+            metric=theirs,
+            category=OTHER,
+            split=split,
+            perturbation=None,
+            count=int(count),
+            mean=float(value),
+            stderr=float(error) if known else None,
+            ci95=None,
+            min=None,
+            max=None,
+            higher_is_better=directions.get(name),
+        )
+        scores = [one.scores[theirs] for one in examples if theirs in one.scores]
+        stat = stat_from(stat, scores)
+        yield stat
+        ours = name if name in EQUAL else OPTIONS if theirs == f"{PREFIX}acc" else None
+        if ours is not None and (ours in EQUAL or any(ours in one.scores for one in examples)):
+            category, higher = described(registry, ours)
+            yield replace(stat, metric=ours, category=category, higher_is_better=higher)
+
+
+def _main(stats: Sequence[Stat], metric: str | None) -> Stat | None:
+    """Return the stat that stands for a task; of a metric with several filters the first."""
+    names = [metric] if metric else [OPTIONS, "bits_per_byte", *MAIN]
+    for name in names:
+        exact = [stat for stat in stats if stat.metric == name]
+        found = exact or [stat for stat in stats if stat.metric.removeprefix(PREFIX).partition(",")[0] == name]
+        if found:
+            return found[0]
+    return stats[0] if stats and metric is None else None
+
+
+def _time(date: Any) -> str:
+    return datetime.fromtimestamp(date, UTC).isoformat(timespec="seconds") if isinstance(date, int | float) else ""

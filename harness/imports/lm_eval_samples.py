@@ -1,0 +1,136 @@
+"""Lines of lm-evaluation-harness's samples files as examples of ours, one a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.contracts import (
+    Completion,
+    Example,
+    GenerateRequest,
+    Instance,
+    Origin,
+    Reference,
+    Request,
+    Response,
+    ScoreRequest,
+    Split,
+)
+from harness.imports.imported_run import Scored
+
+PREFIX = "lm-eval."
+OPTIONS = "multiple_choice_accuracy"
+"""Ours of what is called acc where options are given and no two tie for the best score."""
+
+
+def read_samples(task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any]) -> list[Scored]:
+    """Return one example for each document; with several filters there is a line for each, which are joined.
+
+    Args:
+        task: The task's name.
+        rows: The lines of its samples file.
+        config: The task's configuration, from the results file.
+    """
+    found: dict[str, Scored] = {}
+    for row in rows:
+        one = _scored(task, row, config)
+        known = found.get(one.example.instance.id)
+        found[one.example.instance.id] = one if known is None else Scored(known.example, {**known.scores, **one.scores})
+    examples = list(found.values())
+    if config.get("output_type") == "multiple_choice" and _no_ties(examples):
+        return [Scored(one.example, _with_accuracy(one.scores)) for one in examples]
+    return examples
+
+
+def their_name(name: str, filtered: str) -> str:
+    """Return what a metric of theirs is called here."""
+    return f"{PREFIX}{name}" if filtered == "none" else f"{PREFIX}{name},{filtered}"
+
+
+def evaluated_split(config: Mapping[str, Any]) -> Split:
+    """Return the split that was evaluated: the test split where there is one, as lm-evaluation-harness does."""
+    return Split.TEST if config.get("test_split") else Split.VALID
+
+
+def _scored(task: str, row: Mapping[str, Any], config: Mapping[str, Any]) -> Scored:
+    """Return one line of a samples file; ``responses`` are those before the filter, the prediction the one after."""
+    identifier = f"{task}-{row['doc_id']}"
+    origin = Origin(identifier)
+    asked = [tuple(item[key] for key in sorted(item)) for _, item in _numbered(row["arguments"])]
+    requests: list[Request] = []
+    responses: list[Response] = []
+    for arguments, answers in zip(asked, row["resps"], strict=False):
+        if config.get("output_type") == "generate_until":
+            settings = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], Mapping) else {}
+            requests.append(_generate(str(arguments[0]), settings, origin))
+            responses.append(Response(tuple(Completion(str(answer)) for answer in answers)))
+        else:
+            context = "" if len(arguments) == 1 else str(arguments[0])
+            requests.append(ScoreRequest(context, str(arguments[-1]), origin=origin))
+            # The sum is given, not the tokens' own log-probabilities.
+            responses.append(Response(logprobs=(_logprob(answers),)))
+    options = [str(arguments[-1]) for arguments in asked] if config.get("output_type") == "multiple_choice" else []
+    choice_scores = tuple(_logprob(answers) for answers in row["resps"]) if options else None
+    choice = None if not choice_scores else max(range(len(choice_scores)), key=choice_scores.__getitem__)
+    filtered = row.get("filtered_resps") or [""]
+    prediction = options[choice] if choice is not None else str(filtered[0])
+    example = Example(
+        instance=Instance(
+            id=identifier,
+            input=str(asked[0][0]),
+            references=tuple(_references(options, str(row["target"]))),
+            split=evaluated_split(config),
+        ),
+        requests=tuple(requests),
+        responses=tuple(responses),
+        prediction=prediction,
+        choice=choice,
+        choice_scores=choice_scores,
+    )
+    scores = {
+        their_name(name, str(row.get("filter", "none"))): float(row[name])
+        for name in row.get("metrics", ())
+        if isinstance(row.get(name), int | float)
+    }
+    return Scored(example, scores)
+
+
+def _numbered(arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what was asked, in order; older versions write a list of lists."""
+    if isinstance(arguments, Mapping):
+        return sorted(arguments.items(), key=lambda item: int(item[0].rpartition("_")[2]))
+    return [(str(i), {f"arg_{j}": value for j, value in enumerate(each)}) for i, each in enumerate(arguments)]
+
+
+def _references(options: Sequence[str], target: str) -> Iterator[Reference]:
+    if not options:
+        yield Reference(target, correct=True)
+    for index, option in enumerate(options):
+        yield Reference(option.strip(), correct=target in (str(index), option.strip()))
+
+
+def _generate(prompt: str, settings: Mapping[str, Any], origin: Origin) -> GenerateRequest:
+    until = settings.get("until") or ()
+    stop = (until,) if isinstance(until, str) else tuple(str(text) for text in until)
+    temperature = float(settings.get("temperature") or 0.0) if settings.get("do_sample") else 0.0
+    return GenerateRequest(prompt, int(settings.get("max_gen_toks") or 256), temperature, stop, origin=origin)
+
+
+def _logprob(answers: Any) -> float:
+    """Return the log-likelihood out of ``[["-1.5", "False"]]`` or, of a whole text, ``["-1.5"]``."""
+    first = answers[0]
+    return float(first if isinstance(first, str | int | float) else first[0])
+
+
+def _no_ties(examples: Sequence[Scored]) -> bool:
+    return all(
+        sorted(scores)[-1] > sorted(scores)[-2]
+        for one in examples
+        if (scores := one.example.choice_scores) is not None and len(scores) > 1
+    )
+
+
+def _with_accuracy(scores: Mapping[str, float]) -> Mapping[str, float]:
+    accuracy = scores.get(f"{PREFIX}acc")
+    return scores if accuracy is None else {**scores, OPTIONS: accuracy}

@@ -1,0 +1,30 @@
+"""Which of our scenarios another program's task is, by name and parameters; where it is none, the task's own name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.errors import HarnessError
+from harness.plugins import Kind, ScenarioDetails
+from harness.registry import Registry, check_parameters, parameters_of
+from harness.specs import Component
+
+
+def scenario_component(registry: Registry, name: str, arguments: Mapping[str, Any]) -> Component:
+    """Return a scenario with every parameter written out where it is one of ours, else as it is given."""
+    try:
+        model = parameters_of(registry.get(Kind.SCENARIO, name))
+    except HarnessError:
+        return Component(name=name, arguments=dict(arguments))
+    checked, _ = check_parameters(model, arguments)
+    return Component(name=name, arguments=dict(arguments) if checked is None else checked.model_dump(mode="json"))
+
+
+def scenario_details(registry: Registry, name: str) -> ScenarioDetails | None:
+    """Return what we know of a scenario; None if it is none of ours."""
+    try:
+        details = registry.get(Kind.SCENARIO, name).details
+    except HarnessError:
+        return None
+    return details if isinstance(details, ScenarioDetails) else None

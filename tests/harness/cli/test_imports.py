@@ -1,0 +1,37 @@
+"""``harness import``: what is imported stands on the leaderboard; what cannot be is one message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli import group
+from harness.errors import HarnessError
+
+DATA = Path(__file__).parents[1] / "imports" / "data" / "lm_eval"
+
+
+def test_lm_eval_stands_on_the_leaderboard(tmp_path: Path) -> None:
+    runner = CliRunner()
+    ran = runner.invoke(group, ["import", "lm-eval", str(DATA), "--results-dir", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.count("10 examples.") == 3
+    board = runner.invoke(group, ["leaderboard", "lm-eval", "--results-dir", str(tmp_path), "--format", "csv"])
+    assert "lm-eval:checkpoints/small-gpt2" in board.output
+    assert "tiny_quiz" in board.output
+
+
+def test_what_cannot_be_read_is_said_and_the_rest_is_there(tmp_path: Path) -> None:
+    source = tmp_path / "theirs"
+    source.mkdir()
+    for file in DATA.iterdir():
+        (source / file.name).write_bytes(file.read_bytes())
+    (source / "results_0.json").write_text("{}")
+    with pytest.raises(HarnessError, match=r"results_0\.json: is not a results file"):
+        CliRunner().invoke(
+            group, ["import", "lm-eval", str(source), "--results-dir", str(tmp_path / "results")],
+            standalone_mode=False, catch_exceptions=False,
+        )  # fmt: skip
+    assert len(list((tmp_path / "results" / "lm-eval").iterdir())) == 3

@@ -1,0 +1,177 @@
+"""HELM's run folders: what is ours by definition gets our name, and nothing is made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.contracts import Split, Stat
+from harness.errors import DataError
+from harness.imports.helm import helm_runs, read_helm
+from harness.imports.imported_run import Imported, write_imported
+from harness.registry import Registry
+from harness.results import read_examples, read_run
+from harness.statistics import wilson_interval
+
+HelmRun = Callable[..., Path]
+ALL = ("scenario_state.json", "per_instance_stats.json")
+
+
+def _stats(imported: Imported, metric: str) -> dict[tuple[str | None, str], Stat]:
+    return {(stat.perturbation, stat.computed_on): stat for stat in imported.stats if stat.metric == metric}
+
+
+def test_a_run_becomes_one_of_ours(helm_run: HelmRun, registry: Registry) -> None:
+    spec = read_helm(helm_run(), "theirs", registry).spec
+    assert (spec.suite, spec.scenario.label, spec.model.name) == ("theirs", "mmlu:subject=anatomy", "helm:openai/gpt2")
+    assert (spec.main_metric, spec.eval_split, spec.max_eval_instances) == ("multiple_choice_accuracy", Split.TEST, 4)
+    assert [part.name for part in spec.perturbations] == ["typos"]
+    assert spec.adapter.name == "multiple_choice_joint"
+    assert spec.adapter.arguments["input_prefix"] == "Question: "
+    assert spec.adapter.arguments["train_trials"] == 1
+
+
+def test_scores_of_instances_give_the_error_that_helm_does_not(helm_run: HelmRun, registry: Registry) -> None:
+    imported = read_helm(helm_run(), "s", registry)
+    stat = _stats(imported, "multiple_choice_accuracy")[None, "original"]
+    assert (stat.mean, stat.count, stat.category, stat.higher_is_better) == (0.75, 4, "accuracy", True)
+    assert stat.stderr == pytest.approx(0.25)  # √(0.75·0.25·4/3 / 4)
+    assert stat.ci95 == wilson_interval(0.75, 4)
+    changed = _stats(imported, "exact_match")
+    assert (changed["typos", "perturbed"].mean, changed["typos", "perturbed"].count) == (0.5, 4)
+    assert changed["typos", "worst"].mean == 0.25
+    assert changed["typos", "worst"].stderr is None
+    assert changed["typos", "perturbed"].category == "robustness"
+
+
+def test_a_metric_keeps_its_name_unless_ours_gives_every_example_the_same(
+    helm_run: HelmRun, registry: Registry
+) -> None:
+    imported = read_helm(helm_run(), "s", registry)
+    names = {stat.metric for stat in imported.stats}
+    assert {"exact_match", "quasi_exact_match", "helm.f1_score", "helm.inference_runtime"} <= names
+    assert "f1_score" not in names
+    assert not any("num_train_trials" in name for name in names)  # of no split: nothing was measured on instances
+    bare = {stat.metric for stat in _without(helm_run, registry).stats}
+    assert "exact_match" in bare
+    assert {"helm.quasi_exact_match", "quasi_exact_match"} & bare == {"helm.quasi_exact_match"}
+
+
+def _without(helm_run: HelmRun, registry: Registry) -> Imported:
+    folder = helm_run()
+    for name in ALL:
+        (folder / name).unlink()
+    return read_helm(folder, "s", registry)
+
+
+def test_one_disagreement_is_enough(helm_run: HelmRun, registry: Registry) -> None:
+    folder = helm_run()
+    rows = json.loads((folder / "per_instance_stats.json").read_text())
+    rows[2]["stats"][1]["mean"] = 1.0  # quasi_exact_match of the wrong answer
+    (folder / "per_instance_stats.json").write_text(json.dumps(rows))
+    names = {stat.metric for stat in read_helm(folder, "s", registry).stats}
+    assert "helm.quasi_exact_match" in names
+    assert "quasi_exact_match" not in names
+
+
+def test_without_scores_of_instances_errors_stay_missing(helm_run: HelmRun, registry: Registry) -> None:
+    stat = _stats(_without(helm_run, registry), "exact_match")[None, "original"]
+    assert (stat.mean, stat.stderr, stat.ci95, stat.count) == (0.75, None, None, 0)
+
+
+def test_scores_of_other_instances_give_no_error(helm_run: HelmRun, registry: Registry) -> None:
+    folder = helm_run()
+    rows = json.loads((folder / "per_instance_stats.json").read_text())
+    (folder / "per_instance_stats.json").write_text(json.dumps(rows[:4]))
+    assert _stats(read_helm(folder, "s", registry), "exact_match")[None, "original"].stderr is None
+
+
+def test_where_options_are_scored_one_by_one_exact_match_is_that_of_the_choice(
+    helm_run: HelmRun, registry: Registry
+) -> None:
+    folder = helm_run(method="multiple_choice_separate_original", without=ALL)
+    names = {stat.metric for stat in read_helm(folder, "s", registry).stats}
+    assert "multiple_choice_accuracy" in names
+    assert "exact_match" not in names
+
+
+def test_what_is_written_is_read_again(helm_run: HelmRun, registry: Registry, tmp_path: Path) -> None:
+    record = write_imported(tmp_path / "results", read_helm(helm_run(), "theirs", registry))
+    again = read_run(record.directory)
+    assert again.provenance["origin"]["program"] == "HELM"
+    assert again.provenance["origin"]["files"][0]["path"] == "run_spec.json"
+    assert again.stats == list(record.stats)
+    examples = list(read_examples(record.directory))
+    assert len(examples) == 8
+    example, scores, _ = examples[2]
+    assert (example.instance.id, example.prediction, example.choice) == ("id2", "three", 2)
+    assert [reference.text for reference in example.instance.references if reference.correct] == ["one"]
+    assert scores["multiple_choice_accuracy"] == 0.0
+    assert example.responses[0].completions[0].logprob == -0.5
+
+
+def test_run_folders_are_found_below(helm_run: HelmRun, tmp_path: Path) -> None:
+    folder = helm_run()
+    assert helm_runs(folder) == [folder]
+    assert helm_runs(tmp_path) == [folder]
+    with pytest.raises(DataError, match=r"holds none: there is no run_spec\.json"):
+        helm_runs(tmp_path / "runs" / "v1" / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("stats.json", "{", r"stats\.json: is not a run folder of HELM"),
+        ("stats.json", '[{"name": {}}]', "it has no 'name'"),
+        ("run_spec.json", '{"name": "x"}', "it has no 'adapter_spec'"),
+        ("run_spec.json", "[]", "is not a run folder of HELM"),
+        ("scenario_state.json", '{"request_states": [1]}', r"scenario_state\.json: is not a run folder of HELM"),
+        ("per_instance_stats.json", "[{}]", "it has no 'instance_id'"),
+    ],
+)
+def test_a_file_of_another_shape_is_one_message(
+    helm_run: HelmRun, registry: Registry, file: str, content: str, message: str
+) -> None:
+    folder = helm_run()
+    (folder / file).write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_helm(folder, "s", registry)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "split", "mean", "instance", "id", "adapter_spec", "method", "request_states"]),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(
+    file=st.sampled_from(["run_spec.json", "stats.json", "per_instance_stats.json", "scenario_state.json"]), value=JSON
+)
+def test_whatever_a_file_holds_is_read_or_refused(
+    helm_run: HelmRun, registry: Registry, file: str, value: object
+) -> None:
+    folder = helm_run()
+    (folder / file).write_text(json.dumps(value))
+    try:
+        read_helm(folder, "s", registry)
+    except DataError as error:
+        assert file in str(error) or "stats.json" in str(error)  # noqa: PT017 - either outcome is right
+
+
+def test_an_unknown_main_metric_gets_a_suggestion(helm_run: HelmRun, registry: Registry) -> None:
+    with pytest.raises(DataError, match=r"has no exact_mach; choose one with --metric. Did you mean 'exact_match'"):
+        read_helm(helm_run(), "s", registry, "exact_mach")
