@@ -1,0 +1,145 @@
+"""How probably a test detects a number of copies: a logistic curve through what it detected in models of the lab."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.statistics import wilson_interval
+
+Z = 1.959963984540054
+"""97.5 % quantile of the normal distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One slice of a test set that was tested.
+
+    Attributes:
+        copies: How often the model read it.
+        detected: Whether the test said so.
+        log10_p: The test's p-value.
+        label: Which slice.
+        seed: Which model.
+    """
+
+    copies: int
+    detected: bool
+    log10_p: float
+    label: str = ""
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Dose:
+    """All trials of one number of copies; ``low`` and ``high`` are the Wilson interval of the share detected."""
+
+    copies: int
+    trials: int
+    detected: int
+    low: float
+    high: float
+    median_log10_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCurve:
+    """The probability of detection, logistic in the logarithm of 1 + copies.
+
+    Attributes:
+        doses: What was seen, by copies.
+        intercept: The logit at no copies.
+        slope: By which it grows with ln(1 + copies).
+        covariance: Of the two, ``(2, 2)``.
+    """
+
+    doses: tuple[Dose, ...]
+    intercept: float
+    slope: float
+    covariance: tuple[tuple[float, float], tuple[float, float]]
+
+    def probability(self, copies: float) -> tuple[float, float, float]:
+        """Return the probability that so many copies are detected, and its 95 % interval (delta method on logits)."""
+        x = np.array([1.0, math.log1p(copies)])
+        logit = float(x @ [self.intercept, self.slope])
+        spread = Z * math.sqrt(max(0.0, float(x @ np.array(self.covariance) @ x)))
+        return _logistic(logit), _logistic(logit - spread), _logistic(logit + spread)
+
+    def copies(self, probability: float) -> float | None:
+        """Return how many copies are detected with that probability; None where the curve does not rise."""
+        if self.slope <= 0:
+            return None
+        logit = math.log(probability / (1 - probability))
+        return max(0.0, math.expm1((logit - self.intercept) / self.slope))
+
+
+def power_curve(trials: Sequence[Trial]) -> PowerCurve:
+    """Fit the curve by logistic regression with Firth's (1993) penalty, half the log-determinant of the information.
+
+    The penalty keeps the estimates finite where all of some copies are detected and none of fewer, which is the usual
+    outcome of a small lab.
+
+    Raises:
+        ValueError: There are fewer than two different numbers of copies.
+    """
+    counts = sorted({trial.copies for trial in trials})
+    if len(counts) < 2:
+        raise ValueError("a curve needs trials of two or more numbers of copies")
+    design = np.array([[1.0, math.log1p(trial.copies)] for trial in trials])
+    found = np.array([float(trial.detected) for trial in trials])
+    weights = np.zeros(2)
+    for _ in range(200):
+        step = _step(design, found, weights)
+        objective = _objective(design, found, weights)
+        while np.abs(step).max() > 1e-10 and not _objective(design, found, weights + step) >= objective:
+            step = step / 2
+        weights = weights + step
+        if np.abs(step).max() < 1e-9:
+            break
+    covariance = np.linalg.inv(_information(design, weights))
+    return PowerCurve(
+        doses=tuple(_dose(count, [trial for trial in trials if trial.copies == count]) for count in counts),
+        intercept=float(weights[0]),
+        slope=float(weights[1]),
+        covariance=((covariance[0, 0], covariance[0, 1]), (covariance[1, 0], covariance[1, 1])),
+    )
+
+
+def _dose(copies: int, trials: Sequence[Trial]) -> Dose:
+    detected = sum(trial.detected for trial in trials)
+    low, high = wilson_interval(detected / len(trials), len(trials))
+    median = float(np.median([trial.log10_p for trial in trials]))
+    return Dose(copies, len(trials), detected, low, high, median)
+
+
+def _step(design: np.ndarray, found: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return a step of Fisher's scoring on Firth's modified score."""
+    probability = _logistic_each(design @ weights)
+    inverse = np.linalg.inv(_information(design, weights))
+    spread = probability * (1 - probability)
+    leverage = spread * np.einsum("ij,jk,ik->i", design, inverse, design)
+    step: np.ndarray = inverse @ (design.T @ (found - probability + leverage * (0.5 - probability)))
+    return step
+
+
+def _objective(design: np.ndarray, found: np.ndarray, weights: np.ndarray) -> float:
+    logits = design @ weights
+    likelihood = float(found @ logits - np.logaddexp(0, logits).sum())
+    return likelihood + 0.5 * float(np.linalg.slogdet(_information(design, weights))[1])
+
+
+def _information(design: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    probability = _logistic_each(design @ weights)
+    information: np.ndarray = (design * (probability * (1 - probability))[:, None]).T @ design
+    return information
+
+
+def _logistic_each(logits: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(logits / 2))
+
+
+def _logistic(logit: float) -> float:
+    return 0.5 * (1 + math.tanh(logit / 2))
