@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from harness.contracts import Stat
@@ -95,19 +95,30 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
     """
     runs = [subruns[key] for key in sorted(subruns)]
     stats = [stat for run in runs if run.status == "ok" and (stat := main_stat(run)) is not None]
-    stderr = _macro_stderr(stats)
+    return replace(
+        pooled(stats, of),
+        failures=tuple(Failure(run.spec.scenario.label, _error(run)) for run in runs if not _has_number(run)),
+        runs=tuple(f"{run.suite}/{run.name}" for run in runs if _has_number(run)),
+    )
+
+
+def pooled(stats: Sequence[Stat], of: int) -> Cell:
+    """Return what the stats of one metric add up to, one for each sub-run that has it.
+
+    Args:
+        stats: The sub-runs' stats.
+        of: How many sub-runs the column has.
+    """
     low, high = _interval(stats)
     return Cell(
         mean=math.fsum(stat.mean for stat in stats) / len(stats) if stats else None,
-        stderr=stderr,
+        stderr=_macro_stderr(stats),
         low=low,
         high=high,
         count=sum(stat.count for stat in stats),
         missing=sum(stat.missing for stat in stats),
         have=len(stats),
         of=of,
-        failures=tuple(Failure(run.spec.scenario.label, _error(run)) for run in runs if not _has_number(run)),
-        runs=tuple(f"{run.suite}/{run.name}" for run in runs if _has_number(run)),
     )
 
 

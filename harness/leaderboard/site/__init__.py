@@ -6,7 +6,7 @@ Layout of a built site::
     assets/site.css            all of the look; dark and light by custom properties
     assets/*.js                what pages share; loaded with the document
     assets/pages/NAME.js       one page; loaded when a link first leads to ``#/NAME``
-    assets/vendor/             other people's scripts, minified, beside their licences; loaded by the pages that need them
+    assets/vendor/             other people's scripts, minified, each beside its licence
     data/KEY.js                data; loaded when a page asks for KEY
     .build.json                says that the folder is a site, so that a build may replace what is in it
 

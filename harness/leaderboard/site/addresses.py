@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from harness.leaderboard.columns import canonical
 from harness.results import RunRecord
 from harness.specs import Component
 
@@ -12,14 +13,20 @@ READABLE = 40
 """Characters of the readable beginning."""
 
 
-def address(name: str) -> str:
+def address(name: str, identity: str | None = None) -> str:
     """Return a name as ``[a-z0-9.-]`` that ends in a hash, so that any two names differ in it.
 
     Nothing that a file system or a browser takes for more than a name gets through: no separator, no leading dot.
+
+    Args:
+        name: What is readable of it.
+        identity: What the hash is of; the name where nothing else tells two of them apart.
     """
     readable = re.sub(r"[^a-z0-9.]+", "-", name[:400].lower())
     readable = re.sub(r"\.{2,}", ".", readable)[:READABLE].strip("-.")
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+    digest = hashlib.blake2b(
+        (name if identity is None else identity).encode("utf-8", "surrogatepass"), digest_size=5
+    ).hexdigest()
     return f"{readable}-{digest}" if readable else digest
 
 
@@ -31,6 +38,12 @@ def run_address(suite: str, name: str) -> str:
 def address_of(run: RunRecord) -> str:
     """Return the address of a run."""
     return run_address(run.directory.parent.name, run.directory.name)
+
+
+def model_address(model: Component) -> str:
+    """Return the address of a model with its arguments."""
+    name, _, rest = model.name.rpartition("/")
+    return address(rest or name, canonical(model.model_dump(mode="json")))
 
 
 def scenario_address(scenario: Component | str) -> str:

@@ -10,15 +10,21 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.leaderboard.site import boards, contamination_page, model_pages, scenario_pages
 from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.reading import read_runs
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.registry import Registry, default_registry
-from harness.results import find_runs
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = ()
+PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = (
+    boards.write,
+    model_pages.write,
+    scenario_pages.write,
+    contamination_page.write,
+)
 """What writes the data, in this order."""
 
 NAVIGATION = (
@@ -49,7 +55,7 @@ def build_site(
         StorageError: The site's folder cannot be written, or holds something else.
     """
     folder = SiteFolder(output)
-    snapshot = Snapshot(find_runs(results_dir, suites), registry or default_registry())
+    snapshot = Snapshot(read_runs(results_dir, folder, suites), registry or default_registry())
     for write in PARTS:
         write(snapshot, folder)
     pages = _copy_assets(folder)

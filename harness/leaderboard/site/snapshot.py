@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
 from harness.leaderboard.columns import Group, group_runs
 from harness.leaderboard.site.addresses import address, address_of
+from harness.leaderboard.site.measures import Measure, all_measures
+from harness.leaderboard.site.verdicts import Finding, findings
 from harness.registry import Registry
 from harness.results import RunRecord
 
@@ -25,6 +28,8 @@ class BoardView:
         board: The leaderboard.
         groups: Its columns' runs, in the order of the board's columns.
         counting: For each column the runs that count, by model, then by sub-run.
+        measures: For each column every metric, with all models' results.
+        headings: What stands over each column.
     """
 
     key: str
@@ -32,6 +37,8 @@ class BoardView:
     board: Board
     groups: Sequence[Group]
     counting: Sequence[Counting]
+    measures: Sequence[Sequence[Measure]]
+    headings: Sequence[wording.Heading]
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,14 @@ class Snapshot:
                 views.append(self._view(address(suite), suite, [run for run in self.runs if run.suite == suite]))
         return views
 
+    @cached_property
+    def findings(self) -> Sequence[Finding]:
+        """What the contamination tests found."""
+        return findings(self.runs)
+
     def _view(self, key: str, title: str, runs: Sequence[RunRecord]) -> BoardView:
         groups = group_runs(runs)
         counting = [counting_runs(group, self.names) for group in groups]
-        return BoardView(key, title, build_board(runs), groups, counting)
+        measures = [all_measures(column, *parts) for column, parts in enumerate(zip(groups, counting, strict=True))]
+        board = build_board(runs)
+        return BoardView(key, title, board, groups, counting, measures, wording.headings(board))

@@ -1,0 +1,172 @@
+"""The leaderboards' data: models and their mean win rates, and apart from these each category's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.leaderboard import wording
+from harness.leaderboard.cells import Cell
+from harness.leaderboard.columns import Group
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.descriptions import taxonomy
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.measures import Measure, category_measures, win_rates
+from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.leaderboard.visible import sentence
+from harness.leaderboard.win_rate import WinRate
+from harness.plugins import CATEGORIES
+
+MAIN = "main"
+"""The view that stands before the categories: every column's main metric, as on the terminal."""
+
+
+def write(snapshot: Snapshot, folder: SiteFolder) -> None:
+    """Write ``site``, and for each board ``boards/KEY``, ``boards/KEY/main`` and ``boards/KEY/CATEGORY``."""
+    folder.put(
+        "site",
+        {
+            "boards": [[view.key, view.title] for view in snapshot.boards],
+            "finished": max((run.finished for run in snapshot.runs), default=""),
+            "runs": len(snapshot.runs),
+            "failed": sum(run.status != "ok" for run in snapshot.runs),
+        },
+    )
+    for view in snapshot.boards:
+        models = [row.model for row in view.board.rows]
+        categories = category_measures(view.groups, view.measures)
+        folder.put(f"boards/{view.key}", _board(snapshot, view, models, categories))
+        folder.put(f"boards/{view.key}/{MAIN}", {"measures": _main(view, models)})
+        for name, measures in categories.items():
+            rows = [_measure(measure, view.groups, models) for measure in measures]
+            folder.put(f"boards/{view.key}/{name}", {"measures": rows})
+
+
+def cell_row(cell: Cell | None) -> list[Any] | None:
+    """Return a cell as ``[mean, low, high, count, missing, have, of, best]``."""
+    if cell is None:
+        return None
+    return [cell.mean, cell.low, cell.high, cell.count, cell.missing, cell.have, cell.of, int(cell.best)]
+
+
+def rate_row(rate: WinRate | None) -> list[Any] | None:
+    """Return a mean win rate as ``[value, low, high, columns, of columns]``."""
+    return None if rate is None else [rate.value, rate.low, rate.high, rate.columns, rate.of]
+
+
+def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
+    """Return what names a column, as JSON."""
+    about, heading = view.board.columns[column], view.headings[column]
+    return {
+        "title": heading.title,
+        "scenario": about.scenario,
+        "address": scenario_address(about.scenario),
+        "metric": about.metric,
+        "higher": about.higher_is_better,
+        "method": about.method,
+        "split": about.split,
+        "details": heading.details,
+        "sample": about.sample,
+        "contested": about.contested,
+        "taxonomy": taxonomy(snapshot.registry, about.scenario),
+    }
+
+
+def _board(
+    snapshot: Snapshot, view: BoardView, models: Sequence[str], categories: Mapping[str, Sequence[Measure]]
+) -> dict[str, Any]:
+    notes = wording.footnotes(view.board)
+    addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
+    measured = [{measure.category for measure in several} for several in view.measures]
+    names = [*CATEGORIES, *sorted({name for found in measured for name in found} - set(CATEGORIES))]
+    rates = {name: win_rates(view.groups, measures) for name, measures in categories.items()}
+    return {
+        "key": view.key,
+        "title": view.title,
+        "suites": view.board.suites,
+        "finished": view.board.finished,
+        "sample": view.board.sample_win_rate,
+        "models": [
+            {"name": row.model, "address": addresses[row.model], "rank": row.rank, "rate": rate_row(row.win_rate)}
+            for row in view.board.rows
+        ],
+        "columns": [
+            {
+                **column_title(snapshot, view, column),
+                "measured": [names.index(name) for name in sorted(found, key=names.index)],
+            }
+            for column, found in enumerate(measured)
+        ],
+        "names": names,
+        "categories": [
+            {"name": name, "rates": [rate_row(rates[name].get(model)) for model in models], "measures": len(measures)}
+            for name, measures in categories.items()
+        ],
+        "seen": _seen(snapshot, view, models),
+        "failures": _failures(view),
+        "explanations": notes.explanations,
+        "legend": notes.legend,
+        "notes": notes.notes,
+    }
+
+
+def _failures(view: BoardView) -> list[list[Any]]:
+    """Return model, column and errors, each error once, of each cell where something failed."""
+    found = []
+    for m, row in enumerate(view.board.rows):
+        for c, cell in enumerate(row.cells):
+            if cell is not None and cell.failures:
+                errors = dict.fromkeys(f"{failure.run}: {failure.error}" for failure in cell.failures)
+                found.append([m, c, [sentence(error) for error in list(errors)[:20]]])
+    return found
+
+
+def _main(view: BoardView, models: Sequence[str]) -> list[dict[str, Any]]:
+    measures = []
+    for position, column in enumerate(view.board.columns):
+        cells = {row.model: row.cells[position] for row in view.board.rows}
+        measures.append(
+            {
+                "column": position,
+                "metric": column.metric,
+                "worst": None,
+                "higher": column.higher_is_better,
+                "contested": column.contested,
+                "cells": [cell_row(cells[model]) for model in models],
+                "runs": [_runs(view, position, model) for model in models],
+            }
+        )
+    return measures
+
+
+def _runs(view: BoardView, column: int, model: str) -> list[str] | None:
+    """Return the address of a cell's run where it is one; None where there are several."""
+    runs = view.counting[column].get(model, {})
+    return [address_of(run) for run in runs.values()] if len(runs) == 1 else None
+
+
+def _measure(measure: Measure, groups: Sequence[Group], models: Sequence[str]) -> dict[str, Any]:
+    return {
+        "column": measure.column,
+        "metric": measure.metric,
+        "worst": measure.worst,
+        "higher": measure.higher_is_better,
+        "contested": measure.contested,
+        "cells": [cell_row(measure.cells.get(model)) for model in models],
+    }
+
+
+def _seen(snapshot: Snapshot, view: BoardView, models: Sequence[str]) -> list[list[Any]]:
+    """Return model, column, log10 p and run for each cell of a data set that the model depends on the order of."""
+    found: dict[tuple[int, int], tuple[float, str]] = {}
+    positions = {model: position for position, model in enumerate(models)}
+    for finding in snapshot.findings:
+        model = positions.get(snapshot.model(finding.run))
+        if model is None or not finding.seen:
+            continue
+        for column, counting in enumerate(view.counting):
+            runs = counting.get(models[model], {}).values()
+            if any(finding.concerns(run) for run in runs):
+                value = (finding.log10_p_holm, address_of(finding.run))
+                found[model, column] = min(found.get((model, column), value), value)
+    return [[m, c, value, run] for (m, c), (value, run) in found.items()]

@@ -1,0 +1,37 @@
+"""The contamination page's data: of each model and data set the verdict and everything that it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.snapshot import Snapshot
+from harness.leaderboard.site.verdicts import Finding
+
+
+def write(snapshot: Snapshot, folder: SiteFolder) -> None:
+    """Write ``contamination``, a line for each finding, and ``contamination/RUN.SPLIT`` with all of its fields."""
+    lines = []
+    for finding in snapshot.findings:
+        key = f"{address_of(finding.run)}.{finding.split}"
+        lines.append(_line(snapshot, finding, key))
+        folder.put(f"contamination/{key}", {**_line(snapshot, finding, key), "fields": finding.fields})
+    folder.put("contamination", lines)
+
+
+def _line(snapshot: Snapshot, finding: Finding, key: str) -> dict[str, Any]:
+    spec = finding.run.spec
+    return {
+        "key": key,
+        "model": [snapshot.model(finding.run), model_address(spec.model)],
+        "scenario": [spec.scenario.label, scenario_address(spec.scenario)],
+        "run": address_of(finding.run),
+        "split": finding.split,
+        "rows": spec.adapter.arguments.get("rows"),
+        "log10_p": finding.log10_p,
+        "log10_p_holm": finding.log10_p_holm,
+        "verdict": finding.verdict,
+        "seen": finding.seen,
+        "examples": finding.fields.get("n_used", finding.fields.get("n_examples")),
+    }

@@ -1,0 +1,55 @@
+"""What scenarios and metrics are, as their plugins say it; of a plugin that is not installed, nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from harness.errors import PluginError
+from harness.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
+from harness.registry import Registry
+
+FACETS = ("task", "what", "who", "when", "language")
+"""The parts of HELM's taxonomy of scenarios."""
+
+
+@lru_cache(maxsize=4096)
+def plugin(registry: Registry, kind: Kind, name: str) -> Plugin | None:
+    """Return a plugin, None where the registry does not know it."""
+    try:
+        return registry.get(kind, name)
+    except PluginError:
+        return None
+
+
+def taxonomy(registry: Registry, scenario: str) -> Mapping[str, str]:
+    """Return a scenario's taxonomy by facet."""
+    found = plugin(registry, Kind.SCENARIO, scenario)
+    return dict(found.details.taxonomy) if found and isinstance(found.details, ScenarioDetails) else {}
+
+
+def scenario(registry: Registry, name: str) -> dict[str, Any]:
+    """Return what a scenario is, as JSON."""
+    found = plugin(registry, Kind.SCENARIO, name)
+    if found is None or not isinstance(found.details, ScenarioDetails):
+        return {"title": name, "known": False}
+    details = found.details
+    return {
+        "title": details.title,
+        "known": True,
+        "doc": found.doc,
+        "source": found.source,
+        "taxonomy": dict(details.taxonomy),
+        "licence": details.data.licence,
+        "url": details.data.url if details.data.url.startswith(("https://", "http://")) else "",
+        "hub": f"{details.data.hub.path} at {details.data.hub.revision}" if details.data.hub else "",
+        "split": str(details.eval_split),
+        "groups": details.groups,
+    }
+
+
+def metric(registry: Registry, name: str) -> str:
+    """Return the first sentence of a metric's definition; '' for a score that is one of several of a metric."""
+    found = plugin(registry, Kind.METRIC, name)
+    return found.summary if found and (found.members or isinstance(found.details, MetricDetails)) else ""

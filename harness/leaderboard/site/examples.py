@@ -1,0 +1,107 @@
+"""A run's examples as pages: pieces that are loaded one at a time, and an index to filter and order them by.
+
+The lines of ``examples.jsonl.gz`` are JSON already and go into the pieces as they stand. The index holds a few numbers
+for each example, so that what is wrong, what a perturbation changed and what another model answers otherwise can be
+found among 100,000 examples without loading any.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.leaderboard.site.addresses import instance_key
+from harness.leaderboard.site.files import SiteFolder, data_file, data_script
+from harness.results import EXAMPLES_FILE, RunRecord
+
+PIECE_EXAMPLES = 200
+PIECE_BYTES = 400_000
+"""A piece ends after so many examples, or as soon as it is larger than this."""
+
+
+@dataclass(slots=True)
+class _Index:
+    """Columns with an entry for each example, in the file's order."""
+
+    keys: list[str] = field(default_factory=list)  # of each instance in a trial
+    perturbations: list[str | None] = field(default_factory=list)
+    instance: list[int] = field(default_factory=list)  # position in keys
+    perturbation: list[int] = field(default_factory=list)  # position in perturbations
+    score: list[float | None] = field(default_factory=list)
+    answer: list[int] = field(default_factory=list)  # equal for equal predictions
+    failed: list[int] = field(default_factory=list)  # positions of examples without scores
+    starts: list[int] = field(default_factory=list)  # first example of each piece
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def add(self, value: Mapping[str, Any], metric: str) -> None:
+        key = instance_key(value["id"], value.get("trial", 0))
+        if key not in self._known:
+            self._known[key] = len(self.keys)
+            self.keys.append(key)
+        perturbation = value.get("perturbation")
+        if perturbation not in self.perturbations:
+            self.perturbations.append(perturbation)
+        score = value.get("scores", {}).get(metric)
+        if value.get("error") is not None:
+            self.failed.append(len(self.instance))
+        self.instance.append(self._known[key])
+        self.perturbation.append(self.perturbations.index(perturbation))
+        self.score.append(score if score is None else round(float(score), 6))
+        self.answer.append(zlib.crc32(str(value.get("prediction", "")).encode("utf-8", "surrogatepass")))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "count": len(self.instance),
+            "keys": self.keys,
+            "perturbations": self.perturbations,
+            "instance": self.instance,
+            "perturbation": self.perturbation,
+            "score": self.score,
+            "answer": self.answer,
+            "failed": self.failed,
+            "starts": self.starts,
+        }
+
+
+def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Path]:
+    """Write the pieces and the index of a run's examples; return their files.
+
+    Raises:
+        DataError: The examples are truncated or not what this version writes.
+    """
+    index, files = _Index(), []
+    for number, lines in enumerate(_pieces(run, index)):
+        key = f"runs/{address}/{number}"
+        files.append(folder.write(data_file(key), data_script(key, f"[{','.join(lines)}]")))
+    files.append(folder.put(f"runs/{address}/index", index.as_json()))
+    return files
+
+
+def _pieces(run: RunRecord, index: _Index) -> Iterator[list[str]]:
+    file = run.directory / EXAMPLES_FILE
+    lines: list[str] = []
+    size = 0
+    try:
+        with gzip.open(file, "rb") as source:
+            for raw in source:
+                if not lines:
+                    index.starts.append(len(index.instance))
+                line = raw.decode("utf-8").strip()
+                index.add(json.loads(line), run.spec.main_metric)
+                lines.append(line)
+                size += len(line)
+                if len(lines) >= PIECE_EXAMPLES or size >= PIECE_BYTES:
+                    yield lines
+                    lines, size = [], 0
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"truncated or damaged ({error}); run it again with --force.", file=file) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"not an example ({error}).", file=file, row=len(index.instance) + 1) from error
+    if lines:
+        yield lines

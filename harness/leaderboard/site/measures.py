@@ -1,0 +1,165 @@
+"""What each category of metrics measures on a leaderboard's columns, and the mean win rates over it.
+
+The accuracy of a scenario is its main metric. Robustness and fairness are the same metric on the worst of each
+instance and its perturbed copies (Liang et al. 2022, section 4.4 and 4.5). Calibration, toxicity and efficiency are
+one metric of several that say the same, :data:`REPRESENTATIVES`; of any other category, bias among them, every metric
+with a direction counts, each as a column of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.contracts import Stat
+from harness.leaderboard.aggregate import Counting
+from harness.leaderboard.cells import Cell, pooled
+from harness.leaderboard.columns import Group
+from harness.leaderboard.win_rate import Contest, Entry, WinRate, best, mean_win_rates
+from harness.plugins import CATEGORIES
+from harness.results import RunRecord
+
+REPRESENTATIVES: Mapping[str, tuple[str, ...]] = {
+    "calibration": ("ece_10_bin",),
+    "toxicity": ("toxic_frac",),
+    "efficiency": ("seconds",),
+}
+"""Of each category with several measures of the same thing, the one that enters the win rate: HELM's choice."""
+
+WORST = ("robustness", "fairness")
+"""Categories that are the main metric's on the worst of an instance and its copies."""
+
+Key = tuple[str, str | None]
+"""A metric, and the category of perturbations over which the worst is taken; None for unperturbed instances."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One metric on one column.
+
+    Attributes:
+        category: The category that it counts for.
+        column: The column's position on the board.
+        metric: The metric's name.
+        worst: The category of perturbations over which the worst is taken; None on unperturbed instances.
+        higher_is_better: Which way is better; None if the runs disagree.
+        cells: Results by model.
+        contested: Whether it enters the category's mean win rate.
+    """
+
+    category: str
+    column: int
+    metric: str
+    worst: str | None
+    higher_is_better: bool | None
+    cells: Mapping[str, Cell]
+    contested: bool = False
+
+
+def relevant(stat: Stat) -> bool:
+    """Return whether a statistic is one that the site compares: unperturbed, or the worst over a category."""
+    return stat.group is None and (stat.overall or (stat.computed_on == "worst" and stat.perturbation in WORST))
+
+
+def stats_of(run: RunRecord) -> Iterator[tuple[Key, Stat]]:
+    """Yield the finite statistics that the site compares, of the split that was evaluated."""
+    if run.status == "ok":
+        for stat in run.stats:
+            if stat.split == run.spec.eval_split and relevant(stat) and math.isfinite(stat.mean):
+                yield (stat.metric, stat.perturbation), stat
+
+
+def all_measures(column: int, group: Group, counting: Counting) -> list[Measure]:
+    """Return every metric of a column, the main one first, then by category and name.
+
+    Args:
+        column: The column's position on the board.
+        group: Its runs.
+        counting: Those that count, by model and sub-run.
+    """
+    found: dict[Key, dict[str, dict[str, Stat]]] = {}
+    for model, subruns in counting.items():
+        for subrun, run in subruns.items():
+            for key, stat in stats_of(run):
+                found.setdefault(key, {}).setdefault(model, {})[subrun] = stat
+    measures = [_measure(group, column, key, by_model) for key, by_model in found.items()]
+    order = {name: position for position, name in enumerate(CATEGORIES)}
+    main = (group.metric, None)
+    return sorted(
+        measures,
+        key=lambda m: ((m.metric, m.worst) != main, order.get(m.category, 99), m.category, m.metric, m.worst or ""),
+    )
+
+
+def category_measures(groups: Sequence[Group], measures: Sequence[Sequence[Measure]]) -> dict[str, list[Measure]]:
+    """Return, by category in the paper's order, the measures that its columns of the leaderboard show.
+
+    Args:
+        groups: The board's columns.
+        measures: All measures of each column.
+    """
+    chosen: dict[str, list[Measure]] = {}
+    for group, several in zip(groups, measures, strict=True):
+        for measure in representing(several, group.metric):
+            chosen.setdefault(measure.category, []).append(measure)
+    ordered = [*(name for name in CATEGORIES if name in chosen), *sorted(chosen.keys() - set(CATEGORIES))]
+    return {name: _contested(groups, chosen[name]) for name in ordered}
+
+
+def representing(measures: Sequence[Measure], main: str) -> list[Measure]:
+    """Return, of one column's measures, those that stand for their categories."""
+    by_category: dict[str, list[Measure]] = {}
+    for measure in measures:
+        by_category.setdefault(measure.category, []).append(measure)
+    found = []
+    for category, several in by_category.items():
+        if category in WORST:
+            found += [m for m in several if m.metric == main and m.worst == category]
+            continue
+        plain = [m for m in several if m.worst is None]
+        own = [m for m in plain if m.metric == main]
+        known = [m for m in plain if m.metric in REPRESENTATIVES.get(category, ())]
+        found += (
+            own or known or ([] if category == "accuracy" else [m for m in plain if m.higher_is_better is not None])
+        )
+    return found
+
+
+def win_rates(groups: Sequence[Group], measures: Sequence[Measure]) -> dict[str, WinRate]:
+    """Return the models' mean win rates over a category's measures."""
+    return mean_win_rates([_contest(groups[m.column], m) for m in measures if m.contested])
+
+
+def _measure(group: Group, column: int, key: Key, by_model: Mapping[str, Mapping[str, Stat]]) -> Measure:
+    metric, worst = key
+    stats = [stat for subruns in by_model.values() for stat in subruns.values()]
+    directions = {stat.higher_is_better for stat in stats}
+    direction = directions.pop() if len(directions) == 1 else None
+    cells = {
+        model: pooled([subruns[name] for name in sorted(subruns)], len(group.runs))
+        for model, subruns in by_model.items()
+    }
+    measure = Measure(stats[0].category, column, metric, worst, direction, cells)
+    leading = best(_contest(group, measure))
+    return replace(measure, cells={model: replace(cell, best=model in leading) for model, cell in cells.items()})
+
+
+def _contest(group: Group, measure: Measure) -> Contest:
+    entries = {
+        model: Entry(cell.mean, cell.spread)
+        for model, cell in measure.cells.items()
+        if measure.higher_is_better is not None and cell.complete and cell.mean is not None
+    }
+    name = f"{group.identity}/{measure.metric}/{measure.worst}"
+    return Contest(name, bool(measure.higher_is_better), entries)
+
+
+def _contested(groups: Sequence[Group], measures: Sequence[Measure]) -> list[Measure]:
+    """Return the measures with whether they enter the win rate; those of sample data do if there are no others."""
+    able = [len(_contest(groups[m.column], m).entries) >= 2 for m in measures]
+    real = any(can and not groups[m.column].sample for can, m in zip(able, measures, strict=True))
+    return [
+        replace(m, contested=can and not (real and groups[m.column].sample))
+        for can, m in zip(able, measures, strict=True)
+    ]

@@ -1,0 +1,140 @@
+"""The models' data: the paper's table of models (Liang et al. 2022, table 5), and for each everything it was run on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.leaderboard.cells import main_stat
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.boards import rate_row
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.snapshot import Snapshot
+from harness.results import RunRecord
+
+FACTS = ("creator", "modality", "parameters", "tokenizer", "window", "access")
+"""What a backend may say of its model, the columns of the paper's table."""
+
+TOTALS = ("queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds", "model_flops")
+"""What a run takes that adds up over runs."""
+
+
+def write(snapshot: Snapshot, folder: SiteFolder) -> None:
+    """Write ``models`` and, for each model, ``models/ADDRESS``."""
+    rows = {row.model: row for row in snapshot.boards[0].board.rows}
+    table = []
+    for name, runs in snapshot.by_model.items():
+        address = model_address(runs[0].spec.model)
+        summary = {
+            "name": name,
+            "address": address,
+            **_facts(runs),
+            **totals(runs),
+            "runs": len(runs),
+            "failed": sum(run.status != "ok" for run in runs),
+        }
+        table.append(summary)
+        row = rows[name]
+        own = [_run(run) for run in runs]
+        page = {"about": summary, "rank": row.rank, "rate": rate_row(row.win_rate), "runs": own, **_provenance(runs)}
+        folder.put(f"models/{address}", page)
+    folder.put("models", table)
+
+
+def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
+    """Return what runs took together; what no run says is left out, and of money in several currencies each one.
+
+    ``accelerator_hours`` is the model's seconds in hours, times the devices that it ran on where the record says so.
+    """
+    sums: dict[str, float] = {}
+    money: dict[str, float] = {}
+    energy = 0.0
+    for run in runs:
+        for name in TOTALS:
+            value = run.efficiency.get(name)
+            if isinstance(value, int | float):
+                sums[name] = sums.get(name, 0) + value
+        if isinstance(price := run.efficiency.get("money"), int | float):
+            currency = str(run.efficiency.get("currency", ""))
+            money[currency] = money.get(currency, 0.0) + price
+        joules = run.efficiency.get("energy_joules")
+        if isinstance(joules, Mapping):
+            energy += sum(value for value in joules.values() if isinstance(value, int | float))
+    found: dict[str, Any] = dict(sums)
+    if money:
+        found["money"] = [[amount, currency] for currency, amount in sorted(money.items())]
+    if energy:
+        found["energy_joules"] = energy
+    return found
+
+
+def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
+    """Return what the newest run that knows it says of the model."""
+    known: dict[str, Any] = {}
+    for run in sorted(runs, key=lambda run: run.finished):
+        model = run.provenance.get("model", {})
+        if isinstance(model, Mapping):
+            known.update(
+                {
+                    name: model[name]
+                    for name in (*FACTS, "architecture", "vocabulary", "dtype", "revision")
+                    if model.get(name) is not None
+                }
+            )
+    return {"facts": known}
+
+
+def _run(run: RunRecord) -> dict[str, Any]:
+    stat = main_stat(run) if run.status == "ok" else None
+    low, high = (stat.ci95 if stat and stat.ci95 else None) or (None, None)
+    return {
+        "address": address_of(run),
+        "suite": run.suite,
+        "scenario": run.spec.scenario.label,
+        "scenario_address": scenario_address(run.spec.scenario),
+        "method": run.spec.adapter.name,
+        "perturbations": [perturbation.name for perturbation in run.spec.perturbations],
+        "status": run.status,
+        "error": run.error,
+        "metric": run.spec.main_metric,
+        "value": None if stat is None else [stat.mean, low, high, stat.count],
+        "higher": stat.higher_is_better if stat else None,
+        "sample": bool(run.provenance.get("data", {}).get("sample")),
+        "origin": origin(run),
+        "finished": run.finished,
+        **{
+            name: run.efficiency.get(name)
+            for name in ("queries", "prompt_tokens", "completion_tokens", "model_seconds")
+        },
+    }
+
+
+def origin(run: RunRecord) -> str:
+    """Return whose results they are, where they are not the harness's own; '' otherwise."""
+    value = run.provenance.get("origin")
+    if isinstance(value, Mapping):
+        value = value.get("harness") or value.get("name")
+    return str(value) if value else ""
+
+
+def _provenance(runs: Sequence[RunRecord]) -> dict[str, Any]:
+    """Return the different fingerprints, versions and hosts of a model's runs, with how many runs each has."""
+    return {
+        "fingerprints": _counted(run.provenance.get("model", {}).get("fingerprint") for run in runs),
+        "versions": _counted(run.provenance.get("versions") for run in runs),
+        "hosts": _counted(run.provenance.get("host") for run in runs),
+    }
+
+
+def _counted(values: Iterable[Any]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    for value in values:
+        if not value:
+            continue
+        for entry in found:
+            if entry[0] == value:
+                entry[1] += 1
+                break
+        else:
+            found.append([value, 1])
+    return found

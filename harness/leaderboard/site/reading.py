@@ -1,0 +1,140 @@
+"""Read every record once, write each run's own page, and keep of the record what the other pages compare.
+
+A record of a HELM-sized run holds some two hundred statistics, most of them of single perturbations, and thousands of
+records would not fit a gigabyte; only a run's own page shows them all. What an earlier build wrote of a run that has
+not changed since is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from harness.errors import HarnessError
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.examples import write_examples
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.measures import relevant
+from harness.results import EXAMPLES_FILE, RUN_FILE, RunRecord, has_examples, read_run, run_directories
+
+FORMAT = 1
+"""Changes whenever the files of a run's page do."""
+
+MANY = 200
+"""From so many runs on, two processes are faster than one: starting the second one takes a second."""
+
+
+def read_runs(results_dir: Path, folder: SiteFolder, suites: Sequence[str] | None = None) -> list[RunRecord]:
+    """Return the records under a results folder by suite and name, and write the pages of the runs.
+
+    Raises:
+        DataError: The folder or a suite does not exist, or a record or its examples cannot be read.
+        StorageError: The site's folder cannot be written.
+    """
+    directories = run_directories(results_dir, suites)
+    if len(directories) < MANY:
+        found = [_read(directory, folder.root) for directory in directories]
+    else:
+        # A fresh process each: a fork would copy what other threads of this one hold.
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+            roots = [folder.root] * len(directories)
+            found = list(pool.map(_read, directories, roots, chunksize=32))
+    for _, files in found:
+        folder.keep(folder.root / name for name in files)
+    return [record for record, _ in found]
+
+
+def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]]:
+    """Return the record as far as other pages need it, and the files of the run's page."""
+    record = read_run(directory)
+    place = address_of(record)
+    mark = root / "data" / "runs" / place / "made-of.json"
+    made_of = [FORMAT, _state(directory / RUN_FILE), _state(directory / EXAMPLES_FILE)]
+    known = _known(mark)
+    if known is None or known["of"] != made_of or not all((root / name).is_file() for name in known["files"]):
+        folder = SiteFolder(root)
+        files, problem = [], None
+        if has_examples(directory):
+            try:
+                files = write_examples(record, place, folder)
+            except HarnessError as error:
+                problem = str(error)
+        files.append(folder.put(f"runs/{place}/run", page_of(record, examples=bool(files), problem=problem)))
+        known = {"of": made_of, "files": [str(file.relative_to(root).as_posix()) for file in files]}
+        folder.write(str(mark.relative_to(root)), json.dumps(known))
+    return slim(record), [*known["files"], str(mark.relative_to(root))]
+
+
+def slim(record: RunRecord) -> RunRecord:
+    """Return a record without the statistics and details that only its own page shows."""
+    return replace(record, stats=[stat for stat in record.stats if relevant(stat)], details=_originals(record.details))
+
+
+def page_of(record: RunRecord, *, examples: bool, problem: str | None = None) -> dict[str, Any]:
+    """Return what the run's page shows, as JSON.
+
+    Args:
+        record: The run.
+        examples: Whether its examples are there.
+        problem: Why they cannot be read.
+    """
+    spec = record.spec
+    return {
+        "name": record.name,
+        "suite": record.suite,
+        "status": record.status,
+        "error": record.error,
+        "title": spec.scenario.label,
+        "scenario": [spec.scenario.name, scenario_address(spec.scenario)],
+        "model": [spec.model.label, model_address(spec.model)],
+        "method": spec.adapter.name,
+        "metric": spec.main_metric,
+        "spec": spec.model_dump(mode="json"),
+        "stats": [_row(stat) for stat in record.stats],
+        "efficiency": record.efficiency,
+        "provenance": record.provenance,
+        "started": record.started,
+        "finished": record.finished,
+        "folder": f"{record.directory.parent.name}/{record.directory.name}",
+        "examples": examples,
+        "problem": problem,
+    }
+
+
+def _row(stat: Any) -> list[Any]:
+    low, high = stat.ci95 or (None, None)
+    return [
+        stat.metric, stat.category, stat.split, stat.perturbation, stat.computed_on, stat.group, stat.count, stat.mean,
+        stat.stderr, low, high, stat.missing, stat.higher_is_better,
+    ]  # fmt: skip
+
+
+def _originals(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of unperturbed instances."""
+    return {
+        metric: {split: {"original": parts["original"]} for split, parts in splits.items() if "original" in parts}
+        for metric, splits in details.items()
+        if isinstance(splits, Mapping) and all(isinstance(parts, Mapping) for parts in splits.values())
+    }
+
+
+def _state(file: Path) -> list[int] | None:
+    """Return what changes when a file does."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _known(mark: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(mark.read_text(encoding="utf-8"))
+        return value if isinstance(value["files"], list) and "of" in value else None
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None

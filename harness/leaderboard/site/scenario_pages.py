@@ -1,0 +1,69 @@
+"""The scenarios' data: what each is, every model on every metric, and where example instances are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.leaderboard.cells import main_stat
+from harness.leaderboard.site import descriptions
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.boards import cell_row, column_title
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.results import has_examples
+
+PARTS = 200
+"""Most sub-runs of a column that are listed one by one."""
+
+
+def write(snapshot: Snapshot, folder: SiteFolder) -> None:
+    """Write ``scenarios`` and, for each scenario, ``scenarios/ADDRESS``."""
+    view = snapshot.boards[0]
+    columns: dict[str, list[int]] = {}
+    for position, group in enumerate(view.groups):
+        columns.setdefault(group.scenario, []).append(position)
+    listing = []
+    for name, positions in sorted(columns.items()):
+        about = {"name": name, "address": scenario_address(name), **descriptions.scenario(snapshot.registry, name)}
+        listing.append({key: about[key] for key in ("name", "address", "title") if key in about})
+        page = {"about": about, "columns": [_column(snapshot, view, position) for position in positions]}
+        folder.put(f"scenarios/{about['address']}", page)
+    folder.put("scenarios", listing)
+
+
+def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
+    rows = view.board.rows
+    counting = view.counting[column]
+    models = [row.model for row in rows if counting.get(row.model)]
+    first = {model: next(iter(counting[model].values())) for model in models}
+    parts = []
+    for subrun in list(view.groups[column].runs)[: PARTS if len(view.groups[column].runs) > 1 else 0]:
+        runs = [counting[model].get(subrun) for model in models]
+        label = next(run.spec.scenario.label for run in runs if run is not None) if any(runs) else subrun
+        cells = []
+        for run in runs:
+            stat = main_stat(run) if run is not None and run.status == "ok" else None
+            low, high = (stat.ci95 or (None, None)) if stat else (None, None)
+            cells.append(None if run is None else [address_of(run), stat and stat.mean, low, high])
+        parts.append([label, cells])
+    with_examples = [run for model in models for run in counting[model].values() if has_examples(run.directory)]
+    return {
+        **column_title(snapshot, view, column),
+        "models": [[model, model_address(first[model].spec.model)] for model in models],
+        "runs": [[address_of(run) for run in counting[model].values()] for model in models]
+        if len(view.groups[column].runs) == 1
+        else [[] for _ in models],
+        "measures": [
+            {
+                "metric": measure.metric,
+                "category": measure.category,
+                "worst": measure.worst,
+                "higher": measure.higher_is_better,
+                "about": descriptions.metric(snapshot.registry, measure.metric),
+                "cells": [cell_row(measure.cells.get(model)) for model in models],
+            }
+            for measure in view.measures[column]
+        ],
+        "parts": parts,
+        "examples": address_of(with_examples[0]) if with_examples else None,
+    }
