@@ -16,6 +16,7 @@ from harness.cli.sources import read_sweep
 from harness.errors import HarnessError, StorageError
 from harness.prices import load_prices
 from harness.progress import watch
+from harness.progress_file import ProgressFile
 from harness.registry import Registry
 from harness.results import RunRecord
 from harness.runner import Settings, run_sweep
@@ -70,7 +71,12 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     console = Console(stderr=True, highlight=False)
     records: list[RunRecord] = []
     try:
-        with terminable(), watch(console, len(runs)) as watcher:
+        suite = runs[0].suite if runs else ""
+        with (
+            terminable(),
+            watch(console, len(runs)) as view,
+            ProgressFile(view, settings.results_dir, suite, len(runs)) as watcher,
+        ):
             for record in run_sweep(runs, registry, settings, watcher):
                 records.append(record)
     except (KeyboardInterrupt, StorageError) as error:
