@@ -1,4 +1,4 @@
-"""What was asked at the boundaries of a stretch of a data set, and how the answers become bets of the next-example test."""
+"""What was asked at the boundaries of a stretch of a data set, and how answers become bets of the next-example test."""
 
 from __future__ import annotations
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import mul
+
+Times = Callable[[float, float], float]
+"""Multiplies a p-value by a number, on the scale that the p-values are given on."""
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -11,12 +15,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     With the p-values in ascending order, the i-th of m (from 1) becomes the largest of (m − j + 1)·pⱼ over j ≤ i, at
     most 1. It holds whatever the dependence between the tests.
     """
-    adjusted = [0.0] * len(p_values)
-    largest = 0.0
-    for rank, index in enumerate(_ascending(p_values)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
+    return step_down(_checked(p_values), times=mul, ceiling=1.0)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -25,18 +24,37 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     With the p-values in ascending order, the i-th of m (from 1) becomes the smallest of m·pⱼ/j over j ≥ i, at most 1
     (Benjamini and Hochberg 1995). It holds for independent tests and for tests that depend positively.
     """
-    adjusted = [0.0] * len(p_values)
-    smallest = 1.0
-    order = _ascending(p_values)
+    return step_up(_checked(p_values), times=mul, ceiling=1.0)
+
+
+def step_down(values: Sequence[float], *, times: Times, ceiling: float) -> list[float]:
+    """Return Holm's adjustment of p-values on any increasing scale, on which ``ceiling`` stands for 1."""
+    adjusted = [ceiling] * len(values)
+    largest = -float("inf")
+    for rank, index in enumerate(_ascending(values)):
+        largest = max(largest, min(ceiling, times(len(values) - rank, values[index])))
+        adjusted[index] = largest
+    return adjusted
+
+
+def step_up(values: Sequence[float], *, times: Times, ceiling: float, factor: float = 1.0) -> list[float]:
+    """Return Benjamini and Hochberg's adjustment, of p-values times a factor, on any increasing scale."""
+    adjusted = [ceiling] * len(values)
+    smallest = ceiling
+    order = _ascending(values)
     for rank in range(len(order), 0, -1):
         index = order[rank - 1]
-        smallest = min(smallest, len(p_values) / rank * p_values[index])
+        smallest = min(smallest, times(factor * len(values) / rank, values[index]))
         adjusted[index] = smallest
     return adjusted
 
 
-def _ascending(p_values: Sequence[float]) -> list[int]:
+def _checked(p_values: Sequence[float]) -> Sequence[float]:
     for value in p_values:
         if not 0.0 <= value <= 1.0:
             raise ValueError(f"{value} is no p-value")
-    return sorted(range(len(p_values)), key=p_values.__getitem__)
+    return p_values
+
+
+def _ascending(values: Sequence[float]) -> list[int]:
+    return sorted(range(len(values)), key=values.__getitem__)
