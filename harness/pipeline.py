@@ -6,16 +6,15 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from harness.client import Client, Usage
+from harness.client import Usage
 from harness.contracts import (
     Adapted,
     Adapter,
     Example,
     Instance,
     Judge,
-    Request,
     Response,
     RunMetric,
     Split,
@@ -32,20 +31,7 @@ from harness.scoring import Scorer
 from harness.seeds import derive_rng, derive_seed
 from harness.specs import RunSpec
 
-# Requests in flight: enough that a backend can sort them by length, few enough that memory does not grow with the run.
-WINDOW = 4096
-
 Perturb = Callable[..., Instance | None]
-
-
-class Watcher(Protocol):
-    """What wants to know how a run is getting on."""
-
-    def planned(self, examples: int) -> None:
-        """Called once, with the most examples that may come: instances, perturbed copies, all trials."""
-
-    def advanced(self, examples: float) -> None:
-        """Called as answers come in, with how many examples' worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,46 +192,6 @@ def _survey(
     return train, chosen, len(chosen)
 
 
-def evaluate(
-    evaluation: Evaluation,
-    registry: Registry,
-    client: Client,
-    judges: Judges,
-    directory: Path,
-    watcher: Watcher,
-    outcome: Outcome,
-) -> None:
-    """Ask a model everything, score the answers, and write the examples into the run's folder.
-
-    Args:
-        evaluation: The run.
-        registry: Knows its metrics.
-        client: The model.
-        judges: The judges that the metrics may ask; they are made sure of before the model is asked anything.
-        directory: The run's folder.
-        watcher: Is told how the run is getting on.
-        outcome: Filled as the run goes on, so that it says what was done of a run that cannot go on.
-
-    Raises:
-        HarnessError: The run cannot go on; what was answered so far is in the response cache.
-    """
-    scorer = build_scorer(evaluation.spec, registry, judges)
-    for judge in run_judges(evaluation.spec, registry, judges):
-        judge.ready()
-    watcher.planned(evaluation.examples)
-    with ExampleWriter(directory) as writer:
-        for window in _windows(evaluation.adapted(client.model)):
-            requests = [_placed(request, evaluation.spec) for adapted in window for request in adapted.requests]
-            share = len(window) / max(1, len(requests))
-            responses = client.ask(requests, _sharing(watcher, share))
-            start = 0
-            for adapted in window:
-                end = start + len(adapted.requests)
-                _conclude(evaluation.adapter, adapted, responses[start:end], scorer, writer, outcome)
-                start = end
-        outcome.stats, outcome.details = scorer.stats(), scorer.details()
-
-
 def run_judges(spec: RunSpec, registry: Registry, judges: Judges) -> list[Judge]:
     """Return the judges that a run's metrics name.
 
@@ -260,6 +206,18 @@ def run_judges(spec: RunSpec, registry: Registry, judges: Judges) -> list[Judge]
     return [judges(part.arguments.get("judge", "")) for part in asking]
 
 
+def ready_scorer(spec: RunSpec, registry: Registry, judges: Judges) -> Scorer:
+    """Return the scorer of a run's metrics, once it is sure that the judges that they ask can answer.
+
+    Raises:
+        HarnessError: A metric's parameters are wrong, or a judge cannot answer.
+    """
+    scorer = build_scorer(spec, registry, judges)
+    for judge in run_judges(spec, registry, judges):
+        judge.ready()
+    return scorer
+
+
 def build_scorer(spec: RunSpec, registry: Registry, judges: Judges) -> Scorer:
     """Return the scorer of a run's metrics."""
     metrics = [(part, registry.get(Kind.METRIC, part.name)) for part in spec.metrics]
@@ -271,32 +229,7 @@ def build_scorer(spec: RunSpec, registry: Registry, judges: Judges) -> Scorer:
     return Scorer(metrics, judges, perturbations=categories, labels=spec.groups)
 
 
-def _windows(adapted: Iterator[Adapted]) -> Iterator[list[Adapted]]:
-    window: list[Adapted] = []
-    size = 0
-    for item in adapted:
-        window.append(item)
-        size += len(item.requests)
-        if size >= WINDOW or item.awaited:
-            yield window
-            window, size = [], 0
-    if window:
-        yield window
-
-
-def _placed(request: Request, spec: RunSpec) -> Request:
-    """Return a request whose origin also names the scenario, which an adapter does not know."""
-    if request.origin is None:
-        return request
-    return replace(request, origin=replace(request.origin, scenario=spec.scenario.label))
-
-
-def _sharing(watcher: Watcher, share: float) -> Callable[[int], None]:
-    """Return what tells a watcher of answered requests in terms of examples."""
-    return lambda place: watcher.advanced(share)
-
-
-def _conclude(
+def conclude(
     adapter: Adapter,
     adapted: Adapted,
     responses: Sequence[Response],
@@ -304,7 +237,19 @@ def _conclude(
     writer: ExampleWriter,
     outcome: Outcome,
 ) -> None:
-    """Predict, score and write one example, and count it."""
+    """Predict, score and write one example, and count it.
+
+    Args:
+        adapter: The run's adapter.
+        adapted: What was asked.
+        responses: The answers, in the order of the requests.
+        scorer: The run's scorer.
+        writer: Where examples go.
+        outcome: What came of the run so far.
+
+    Raises:
+        HarnessError: The adapter or a metric lacks what it needs.
+    """
     outcome.examples += 1
     for request, response in zip(adapted.requests, responses, strict=True):
         outcome.usage.add(request, response)

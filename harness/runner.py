@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from harness.asked_models import Models, load_model
 from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.costs import costs
-from harness.energy import EnergyMeter
-from harness.errors import HarnessError, StorageError, did_you_mean
+from harness.errors import HarnessError, did_you_mean
 from harness.judges import Judges
 from harness.pipeline import (
     Outcome,
-    Watcher,
-    evaluate,
     open_scenario_data,
     prepare,
+    ready_scorer,
     rescore,
     run_judges,
     summarised_scores,
@@ -34,19 +33,9 @@ from harness.registry import Registry
 from harness.results import RunRecord, discard_examples, has_examples, read_run, run_directory, write_run
 from harness.runtimes import RuntimeTable
 from harness.specs import RunSpec
-
-
-class SweepWatcher(Watcher, Protocol):
-    """What wants to know how a sweep is getting on."""
-
-    def started(self, spec: RunSpec) -> None:
-        """Called when a run begins."""
-
-    def skipped(self, record: RunRecord) -> None:
-        """Called instead of started and finished for a run that was finished before."""
-
-    def finished(self, record: RunRecord) -> None:
-        """Called when a run has ended, well or badly."""
+from harness.stream import Run, stream
+from harness.turns import SweepWatcher as SweepWatcher
+from harness.turns import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +75,7 @@ def run_sweep(
     try:
         for spec in runs:
             definitions(spec, registry, judges)  # as they are now: a file edited while the sweep runs is not what ran
-        by_model: dict[str, list[RunSpec]] = {}
-        for spec in _hopeless_first(runs, registry, settings, judges):
-            by_model.setdefault(spec.model.model_dump_json(), []).append(spec)
-        for specs in by_model.values():
+        for specs in _by_model(_hopeless_first(runs, registry, settings, judges)):
             yield from _run_model(specs, registry, settings, cache, judges, watcher)
     finally:
         asked.close()
@@ -117,6 +103,17 @@ def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Setti
     return sorted(runs, key=hopeful)
 
 
+def _by_model(runs: Sequence[RunSpec]) -> list[list[RunSpec]]:
+    """Return the runs of each model, in their order; of equal runs all but the first come by themselves, later."""
+    groups: dict[tuple[str, int], list[RunSpec]] = {}
+    equal = Counter[tuple[str, str]]()
+    for spec in runs:
+        folder = (spec.suite, spec.name)
+        groups.setdefault((spec.model.model_dump_json(), equal[folder]), []).append(spec)
+        equal[folder] += 1
+    return list(groups.values())
+
+
 def _run_model(
     specs: Sequence[RunSpec],
     registry: Registry,
@@ -125,30 +122,39 @@ def _run_model(
     judges: Judges,
     watcher: SweepWatcher,
 ) -> Iterator[RunRecord]:
-    component = specs[0].model
     client: Client | None = None
-    failure: BaseException | None = None
+    runs: Iterable[Run] = [Run(spec) for spec in specs]
+    turns = Turns(watcher)
     try:
-        model = load_model(component, registry)
-        client = Client(model, component.name, cache)
+        client = Client(load_model(specs[0].model, registry), specs[0].model.name, cache)
     except Exception as error:
-        failure = error
+        for run in runs:
+            run.error = error
+    else:
+        prepare = partial(_prepare, registry=registry, settings=settings, client=client, judges=judges)
+        scorer = partial(ready_scorer, registry=registry, judges=judges)
+        runs = stream(list(runs), prepare, scorer, client, settings.results_dir, turns)
     try:
-        for spec in specs:
-            known = None if settings.force else client
-            done = None if known is None else finished_before(spec, registry, settings, known, judges)
-            if done is not None:
-                watcher.skipped(done)
-                yield done
+        for run in runs:
+            if run.finished_before is not None:
+                watcher.skipped(run.finished_before)
+                yield run.finished_before
                 continue
-            watcher.started(spec)
-            record = _run(spec, registry, settings, client, judges, failure, watcher)
+            record = _record(run, registry, settings, client, judges)
             write_run(record)
-            watcher.finished(record)
+            turns.finished(run, record)
             yield record
     finally:
         if client is not None:
             client.model.close()
+
+
+def _prepare(run: Run, registry: Registry, settings: Settings, client: Client, judges: Judges) -> None:
+    """Read a run's data, unless an equal run was finished before."""
+    if not settings.force:
+        run.finished_before = finished_before(run.spec, registry, settings, client, judges)
+    if run.finished_before is None:
+        run.evaluation = prepare(run.spec, registry, settings.data_dir)
 
 
 def finished_before(
@@ -177,8 +183,10 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
     """Return a run's record with statistics, and hence status, computed again from its examples.
 
     Raises:
-        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+        HarnessError: The examples are missing or damaged, or a metric cannot score them; or the run was imported.
     """
+    if origin := _object(record.provenance.get("origin")):
+        raise HarnessError(f"its statistics are those of {origin.get('program', 'another program')}, not ours.")
     models = Models(registry, record.directory.parent.parent / FILE_NAME)
     judges = Judges(registry, models)
     try:
@@ -220,42 +228,19 @@ def _as_json(value: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(dict(value)))
 
 
-def _run(
-    spec: RunSpec,
-    registry: Registry,
-    settings: Settings,
-    client: Client | None,
-    judges: Judges,
-    failure: BaseException | None,
-    watcher: Watcher,
-) -> RunRecord:
-    """Run one spec and return its record, whatever happens short of an interrupt or of a disk that fails."""
+def _record(run: Run, registry: Registry, settings: Settings, client: Client | None, judges: Judges) -> RunRecord:
+    """Return the record of a run that has ended, well or badly."""
+    spec, outcome, error = run.spec, run.outcome, run.error
     directory = run_directory(settings.results_dir, spec)
-    started, clock = now(), time.perf_counter()
-    outcome, data, error, trace = Outcome(), dict[str, Any](), failure, None
-    meter = EnergyMeter()
-    if client is not None:
-        try:
-            evaluation = prepare(spec, registry, settings.data_dir)
-            try:
-                with meter:
-                    evaluate(evaluation, registry, client, judges, directory, watcher, outcome)
-            finally:
-                data = evaluation.data.provenance()
-        except StorageError:
-            raise
-        except Exception as raised:
-            error = raised
+    trace = None
     if error is not None:
         discard_examples(directory)
-    message = None if error is None else _message(error)
+    message = _shortfall(spec, outcome) if error is None else _message(error)
     if error is not None and not isinstance(error, HarnessError):
         trace = "".join(traceback.format_exception(error))
-    elif error is None:
-        message = _shortfall(spec, outcome)
     provenance = {
         "model": _model_provenance(spec, client),
-        "data": data,
+        "data": {} if run.evaluation is None else run.evaluation.data.provenance(),
         "definitions": definitions(spec, registry, judges),
         "seed": spec.seed,
         **environment(),
@@ -277,14 +262,14 @@ def _run(
                 {} if client is None else client.model.description(),
                 (settings.prices or load_prices()).price(spec.model.name),
                 settings.runtimes.runtimes(spec.model.name),
-                meter.joules,
+                {kind: round(joules, 3) for kind, joules in (run.joules or {}).items()},
             ),
-            "wall_seconds": round(time.perf_counter() - clock, 3),
+            "wall_seconds": round(run.preparing + run.answering, 3),
             "truncated_examples": outcome.truncated,
             "failed_examples": outcome.failed,
         },
         provenance=provenance,
-        started=started,
+        started=run.started,
         finished=now(),
     )
 

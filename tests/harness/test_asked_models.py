@@ -12,7 +12,6 @@ from harness.asked_models import Models
 from harness.cache import FILE_NAME, ResponseCache
 from harness.cli.run import run_command
 from harness.errors import SpecError
-from harness.pipeline import Watcher
 from harness.registry import Registry, default_registry
 from harness.results import RunRecord
 from harness.runner import Settings, rescored, run_sweep
@@ -20,7 +19,7 @@ from harness.specs import RunSpec
 from harness.sweep import load_sweep
 
 
-class _Quiet(Watcher):
+class _Quiet:
     def planned(self, examples: int) -> None: ...
     def advanced(self, examples: float) -> None: ...
     def started(self, spec: RunSpec) -> None: ...
