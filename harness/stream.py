@@ -216,7 +216,7 @@ class _Answers:
             clock = time.perf_counter()
             answered = self._answered([item for item in items if not item[0]._over])
             seconds = time.perf_counter() - clock
-            shares = _shares(answered)
+            shares = shares_of_window(answered)
             for run, adapted, responses in answered:
                 self._conclude(run, adapted, responses)
         for run, share in shares.items():
@@ -320,7 +320,7 @@ def _placed(request: Request, spec: RunSpec) -> Request:
     return replace(request, origin=replace(request.origin, scenario=spec.scenario.label))
 
 
-def _shares(answered: Sequence[tuple[Run, Adapted, Sequence[Response]]]) -> dict[Run, float]:
+def shares_of_window(answered: Sequence[tuple[Run, Adapted, Sequence[Response]]]) -> dict[Run, float]:
     """Return each run's part of a window: by the model's seconds, else by new answers, else by all answers."""
     measures: list[Callable[[Response], float]] = [
         lambda response: 0.0 if response.cached else response.seconds,

@@ -65,6 +65,9 @@ class Model(ABC):
     The constructor takes the identifier after the ``backend:`` prefix and keyword parameters, and is cheap: it reads
     what tokenization and the fingerprint need; weights are loaded at the first :meth:`answer`.
 
+    What :class:`Tokenization` promises is asked on another thread while :meth:`answer` is going on: prompts of the next
+    requests are made while these are answered. :meth:`answer` itself is always called on the same thread.
+
     Attributes:
         answers: Which questions the model can answer, ``generate`` and ``score``.
         cacheable: Whether its responses belong in the response cache; False where they are read from a file anyway.
