@@ -46,8 +46,8 @@ class BoundaryBets:
     def bets(self, scores: Sequence[float]) -> Iterator[tuple[int, list[list[float]]]]:
         """Yield each boundary's position with its candidates' centred scores, the true one's first, for each draw.
 
-        A boundary one of whose candidates has no score to compare with is left out: that is a rule on the set of
-        candidates alone, so that the ranks stay uniform under the null hypothesis.
+        Equal examples share what they score. A boundary one of whose candidates has no score to compare with, or
+        all of which are equal, is left out: a rule on the set of candidates, so that ranks stay uniform under the null.
 
         Args:
             scores: Log-likelihoods in nats, as many as :attr:`scores`, in that order.
@@ -63,10 +63,18 @@ class BoundaryBets:
         start = len(self.neutral)
         for boundary in self.boundaries:
             end = start + len(boundary.candidates)
-            centred = centring.bet(boundary.candidates, scores[start:end])
+            asked = dict(zip(reversed(boundary.candidates), reversed(scores[start:end]), strict=True))
+            different = tuple(dict.fromkeys(boundary.candidates))
             start = end
+            if len(different) < 2:
+                continue
+            centred = centring.bet(different, [asked[example] for example in different])
             if centred is not None:
-                yield boundary.position, [[centred[place] for place in draw] for draw in boundary.draws]
+                known = dict(zip(different, centred, strict=True))
+                yield (
+                    boundary.position,
+                    [[known[boundary.candidates[place]] for place in draw] for draw in boundary.draws],
+                )
 
     def encoded(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -143,11 +143,8 @@ class ChoiceSum:
             return float(log_ndtr(-self.excess / self.sd))
         log_density = -w * w / 2 - math.log(2 * math.pi) / 2
         factor = math.exp(float(log_ndtr(-w)) - log_density) + 1 / u - 1 / w
-        if factor > 1e-9:
-            log_p = log_density + math.log(factor)
-        else:
-            log_p = float(log_ndtr(-(w + math.log(u / w) / w)))
-        return min(log_p, self.log_chernoff)
+        direct = log_density + math.log(factor) if factor > 1e-9 else float(log_ndtr(-(w + math.log(u / w) / w)))
+        return min(direct, self.log_chernoff)
 
     def mirrored(self) -> ChoiceSum:
         """Return the sum with all signs turned."""

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.exchangeability.tfidf import similarity_rows, tfidf
+from harness.statistics.families import holm
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Order = NDArray[np.int64]
+    Statistic = Callable[[Order], float]
+
+MOST_EXAMPLES = 5000
+"""Examples looked at, from the first: the table of their similarities takes 100 MB."""
+
+_NUMBER = re.compile(r"\d+")
+_NUMBER_WITHIN = 200
+_NUMBERED = 0.9
+_FEWEST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +63,12 @@ class Diagnostics:
     @property
     def exchangeable(self) -> bool:
         """Whether no test of the battery rejects, after Holm."""
-        return all(test.p_holm > self.alpha for test in self.tests)
+        return not self.faults
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The names of the tests that reject, after Holm."""
+        return tuple(test.name for test in self.tests if test.p_holm <= self.alpha)
 
 
 def diagnose(
@@ -54,11 +80,131 @@ def diagnose(
 ) -> Diagnostics:
     """Test whether texts stand in an order that looks random.
 
+    Every test compares the published order with random ones: p = (1 + #{random ≥ published}) / (permutations + 1),
+    exact. The tests share the random orders and depend on each other; Holm's adjustment allows for that.
+
+    - ``leading numbers``: rises minus falls of each text's first number, where nine texts in ten begin with one;
+    - ``alphabetical order``: rises minus falls in alphabetical order;
+    - ``length trend``: rank correlation of length with position;
+    - ``neighbouring lengths``: lag-1 autocorrelation of the ranks of the lengths;
+    - ``neighbours alike``: mean tf-idf cosine of neighbours; ``near neighbours alike``: at distances 1 to 5;
+    - ``topic drift``: distance of the centroids of the first and second half;
+    - ``neighbouring duplicates``: equal neighbours, where any texts are equal;
+    - ``label runs``: neighbours with the same label, where there are several labels.
+
+    The first four look at both directions: their statistics are absolute values.
+
     Args:
-        texts: The examples as published, in published order.
+        texts: The examples as published, in published order; those after the first 5,000 are left out.
         labels: Each example's label, where there are labels.
         permutations: How many random orders the published one is compared with.
         seed: Seeds them.
         alpha: The level of the whole battery.
+
+    Raises:
+        ValueError: There are not as many labels as texts, or too few permutations for any test to reject.
     """
-    raise NotImplementedError
+    import numpy as np
+
+    if labels is not None and len(labels) != len(texts):
+        raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
+    texts = texts[:MOST_EXAMPLES]
+    n = len(texts)
+    if n < _FEWEST:
+        return Diagnostics((), n, alpha)
+    statistics = dict(_battery(texts, None if labels is None else labels[:n]))
+    if len(statistics) / (permutations + 1) > alpha:
+        raise ValueError(f"{permutations} permutations are too few for {len(statistics)} tests at level {alpha}")
+    published = np.array([statistic(np.arange(n)) for statistic in statistics.values()])
+    generator = np.random.default_rng(seed)
+    shuffled = np.empty((permutations, len(statistics)))
+    for row in range(permutations):
+        order = generator.permutation(n)
+        shuffled[row] = [statistic(order) for statistic in statistics.values()]
+    means, sds = shuffled.mean(axis=0), shuffled.std(axis=0)
+    tolerance = 1e-6 * np.maximum(np.abs(published), sds)  # sums in another order differ in the last digits
+    p_values = ((1 + (shuffled >= published - tolerance).sum(axis=0)) / (permutations + 1)).tolist()
+    varies = sds > tolerance
+    z = np.where(varies, (published - means) / np.where(varies, sds, 1.0), 0.0).tolist()
+    tests = map(Diagnostic, statistics, published.tolist(), z, p_values, holm(p_values))
+    return Diagnostics(tuple(tests), n, alpha)
+
+
+def _battery(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[tuple[str, Statistic]]:
+    import numpy as np
+
+    n = len(texts)
+    numbers = [_NUMBER.search(text, 0, _NUMBER_WITHIN) for text in texts]
+    if sum(number is not None for number in numbers) >= _NUMBERED * n:
+        yield "leading numbers", _rises([float(number[0]) if number else float("nan") for number in numbers])
+    folded = [text.strip().casefold() for text in texts]
+    places = {text: float(place) for place, text in enumerate(sorted(set(folded)))}
+    yield "alphabetical order", _rises([places[text] for text in folded])
+
+    lengths = _centred_ranks([len(text) for text in texts])
+    positions = np.arange(n) - (n - 1) / 2
+    scale = float(lengths @ lengths) or 1.0
+    trend = float(np.sqrt(scale * (positions @ positions)))
+    yield "length trend", lambda order: abs(float(lengths[order] @ positions)) / trend
+    yield "neighbouring lengths", lambda order: abs(float(lengths[order[:-1]] @ lengths[order[1:]])) / scale
+
+    yield from _topics(texts)
+
+    keys = np.array([places[text] for text in folded])
+    if len(places) < n:
+        yield "neighbouring duplicates", lambda order: float((keys[order[:-1]] == keys[order[1:]]).mean())
+    if labels is not None and 1 < len(set(labels)) < n:
+        coded = np.unique(np.array(labels, dtype=str), return_inverse=True)[1].ravel()
+        yield "label runs", lambda order: float((coded[order[:-1]] == coded[order[1:]]).mean())
+
+
+def _topics(texts: Sequence[str]) -> Iterator[tuple[str, Statistic]]:
+    import numpy as np
+
+    n = len(texts)
+    matrix = tfidf(texts)
+    alike = np.empty((n, n), dtype=np.float32)
+    for start, rows in similarity_rows(matrix):
+        alike[start : start + len(rows)] = rows
+    flat = alike.ravel()
+
+    def at_distance(order: Order, distance: int) -> float:
+        return float(flat.take(order[:-distance] * n + order[distance:]).sum(dtype=np.float64)) / (n - distance)
+
+    distances = range(1, min(6, n // 2 + 1))
+    yield "neighbours alike", lambda order: at_distance(order, 1)
+    yield "near neighbours alike", lambda order: sum(at_distance(order, k) for k in distances) / len(distances)
+
+    half = n // 2
+    transposed = matrix.T.tocsr()
+
+    def drift(order: Order) -> float:
+        weights = np.empty(n)
+        weights[order] = np.where(np.arange(n) < half, 1 / half, -1 / (n - half))
+        return float(np.linalg.norm(transposed @ weights))
+
+    yield "topic drift", drift
+
+
+def _rises(values: Sequence[float]) -> Statistic:
+    """Return the statistic |rises - falls| / (n - 1) of an order; what is no number neither rises nor falls."""
+    import numpy as np
+
+    given = np.array(values)
+
+    def statistic(order: Order) -> float:
+        steps = np.diff(given[order])
+        return abs(int((steps > 0).sum()) - int((steps < 0).sum())) / len(steps)
+
+    return statistic
+
+
+def _centred_ranks(values: Sequence[float]) -> Floats:
+    """Return mid-ranks less their mean, shape (n,)."""
+    import numpy as np
+
+    given = np.array(values, dtype=np.float64)
+    ordered = np.sort(given)
+    ranks = np.searchsorted(ordered, given, side="left") + np.searchsorted(ordered, given, side="right")
+    centred: Floats = (ranks - ranks.mean()) / 2
+    return centred

@@ -89,7 +89,8 @@ def option_order_test(items: Sequence[Sequence[float]]) -> OptionOrder:
         by_orders.setdefault(len(scores), []).append(scores)
     tables = [score_table(rows) for _, rows in sorted(by_orders.items())]
     found = tail([normal_scores(table) for table in tables])
-    firsts, percentiles = [], []
+    firsts: list[float] = []
+    percentiles: list[float] = []
     for table in tables:
         published, others = table[:, :1], table[:, 1:]
         beaten, ties = (others < published).sum(axis=1), (others == published).sum(axis=1)

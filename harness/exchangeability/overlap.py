@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bz2
+import gzip
+import json
+import lzma
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TextIO
+
+from harness.errors import DataError
+
+_CHUNK = 2**16
+_LONGEST_WORD = 2**20
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +36,113 @@ class Overlap:
     words: int
 
     @property
+    def examined(self) -> int:
+        """How many examples are as long as a run."""
+        return sum(count is not None for count in self.counts)
+
+    @property
     def share(self) -> float | None:
-        """Share of the examples long enough that have a hit; None where none is."""
-        examined = [count for count in self.counts if count is not None]
-        return sum(count > 0 for count in examined) / len(examined) if examined else None
+        """Share of the examples long enough that have a hit; None where none is long enough."""
+        return sum(bool(count) for count in self.counts) / self.examined if self.examined else None
 
 
 def overlap(texts: Sequence[str], corpus: Path, n: int = 13) -> Overlap:
-    """Count the runs of ``n`` words that each example shares with the files of a folder.
+    """Count the runs of ``n`` words that each example shares with the files of a folder (Brown et al. 2020, section C).
+
+    Words are what white space separates, casefolded. An example that is a JSON record is read as the strings in it, and
+    so is every line of a file named ``.jsonl`` or ``.json``; runs do not go from one string, or one file, to the next.
+    Files may be compressed (``.gz``, ``.bz2``, ``.xz``). Memory holds the examples' runs and no part of the corpus.
+
+    It finds copies, also of examples whose order was never learnt; it finds no paraphrase, and says nothing about a
+    model that was trained on something else.
 
     Args:
         texts: The examples.
         corpus: A folder, read with all that is below it.
         n: Words of a run.
+
+    Raises:
+        DataError: The folder does not exist or has no files, or a file cannot be read.
+        ValueError: ``n`` is below 1.
     """
-    raise NotImplementedError
+    if n < 1:
+        raise ValueError("a run has at least 1 word")
+    runs = [_runs(text, n) for text in texts]
+    wanted = {run for of_text in runs for run in of_text}
+    first_words = {run.split(" ", 1)[0] for run in wanted}
+    files = _files(corpus)
+    found: set[str] = set()
+    words = 0
+    for file in files:
+        try:
+            for string in _documents(file):
+                window: deque[str] = deque(maxlen=n)
+                for word in string:
+                    words += 1
+                    window.append(word)
+                    if len(window) == n and window[0] in first_words:
+                        run = " ".join(window)
+                        if run in wanted:
+                            found.add(run)
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            raise DataError(f"cannot be read: {error}", file=file) from error
+    counts = tuple(len(of_text & found) if of_text else None for of_text in runs)
+    return Overlap(n, counts, len(files), words)
+
+
+def _runs(text: str, n: int) -> set[str]:
+    runs: set[str] = set()
+    for string in _strings(text):
+        words = string.casefold().split()
+        runs.update(" ".join(words[start : start + n]) for start in range(len(words) - n + 1))
+    return runs
+
+
+def _files(corpus: Path) -> list[Path]:
+    if not corpus.is_dir():
+        raise DataError("is no folder; the corpus is a folder of text files.", file=corpus)
+    files = sorted(path for path in corpus.rglob("*") if path.is_file())
+    if not files:
+        raise DataError("holds no files.", file=corpus)
+    return files
+
+
+def _documents(file: Path) -> Iterator[Iterable[str]]:
+    """Yield the strings of a file, each as its words."""
+    opener = _OPENERS.get(file.suffix, open)
+    inner = file.with_suffix("") if file.suffix in _OPENERS else file
+    with opener(file, "rt", encoding="utf-8", errors="replace") as stream:
+        if inner.suffix not in {".jsonl", ".json"}:
+            yield _words(stream)
+            return
+        for line in stream:
+            for string in _strings(line):
+                yield string.casefold().split()
+
+
+def _words(stream: TextIO) -> Iterator[str]:
+    """Yield a stream's words; what is longer than a million letters is no word and may come in parts."""
+    rest = ""
+    while chunk := stream.read(_CHUNK):
+        words = (rest + chunk.casefold()).split()
+        rest = words.pop() if words and not chunk[-1].isspace() and len(words[-1]) < _LONGEST_WORD else ""
+        yield from words
+    if rest:
+        yield rest
+
+
+def _strings(text: str) -> Iterator[str]:
+    """Yield the strings in a JSON record, or the text itself where it is none."""
+    try:
+        record = json.loads(text) if text.lstrip().startswith(("{", "[")) else text
+    except json.JSONDecodeError:
+        record = text
+    pending = [record]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
