@@ -25,6 +25,7 @@ COMMANDS = {
     "stats": ("harness.cli.results", "Show every statistic of a run."),
     "leaderboard": ("harness.cli.results", "Compare the models of a results folder."),
     "lab": ("harness.cli.lab", "Train models that have seen chosen test sets, and measure what a test finds."),
+    "serve": ("harness.cli.serve", "Show the results in a browser while a sweep runs."),
     "import": ("harness.cli.imports", "Import results of HELM and of lm-evaluation-harness."),
     "compare": ("harness.cli.compare", "Compare two runs or models on the same instances, with tests."),
 }

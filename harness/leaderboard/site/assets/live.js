@@ -1,0 +1,68 @@
+// How running sweeps are getting on, where `harness serve` shows the site; loaded by its server alone.
+"use strict";
+(() => {
+  const EVERY = 2000; // milliseconds between two questions
+  const STALE = 120; // seconds without a word after which a sweep may have been killed
+  const IDLE = 20000; // milliseconds without a key or a click after which the page renews itself
+  const harness = window.harness;
+  const make = harness.make;
+  const bar = make("section.live", { "aria-label": "Running sweeps", hidden: true });
+  const sweeps = make("div");
+  const news = make("p.live-news", { role: "status" });
+  bar.append(sweeps, news);
+  let first = null;
+  let touched = 0;
+  let offered = false;
+  for (const kind of ["keydown", "pointerdown", "wheel", "scroll"]) {
+    window.addEventListener(kind, () => { touched = performance.now(); }, { passive: true });
+  }
+
+  const renew = () => location.reload();
+
+  const sweep = (state, now) => {
+    const silent = now - Date.parse(state.updated) / 1000;
+    const stalled = silent > STALE;
+    const parts = [`${harness.count(state.done)} of ${harness.count(state.runs)} runs`];
+    if (state.failed) parts.push(`${harness.count(state.failed)} failed`);
+    if (state.of_examples) parts.push(`${harness.count(Math.round(state.examples))} of ${harness.count(state.of_examples)} examples`);
+    if (state.rate) parts.push(`${harness.number(state.rate)} a second`);
+    if (stalled) parts.push(`no word for ${harness.count(Math.round(silent / 60))} minutes`);
+    return make("div.live-sweep", null,
+      make("strong", null, harness.text(state.suite)),
+      make("progress", { value: state.done, max: Math.max(1, state.runs), "aria-label": `Runs of ${harness.plain(state.suite)}` }),
+      make("span", null, parts.join(" · ")),
+      state.current ? make("span.quiet", null, harness.text(state.current, 120)) : null);
+  };
+
+  harness.live = (text) => {
+    const state = JSON.parse(text);
+    if (first === null) first = state.build;
+    const running = state.sweeps.filter((one) => one.state === "running");
+    harness.clear(sweeps, running.map((one) => sweep(one, state.now)));
+    const newer = state.build !== first;
+    bar.hidden = !running.length && !newer && !state.problem;
+    if (newer && performance.now() - touched > IDLE) { renew(); return; }
+    if (newer && !offered) {
+      offered = true;
+      harness.clear(news, "There are new results. ", make("button.small", { type: "button", onclick: renew }, "Show them"));
+    }
+    if (state.problem) harness.clear(news, `The site could not be built again: ${harness.plain(state.problem, 300)}`);
+  };
+
+  // A script, since the policy lets pages load scripts but fetch nothing.
+  let turn = 0;
+  const ask = () => {
+    const script = document.createElement("script");
+    script.src = `live/state.js?n=${turn++}`;
+    const next = () => { script.remove(); setTimeout(ask, EVERY); };
+    script.addEventListener("load", next);
+    script.addEventListener("error", () => {
+      bar.hidden = false;
+      harness.clear(news, "The server does not answer.");
+      next();
+    });
+    document.head.append(script);
+  };
+  document.querySelector(".site-head").after(bar);
+  ask();
+})();
