@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from harness.results import RunRecord
-from harness.runner import SweepWatcher
 from harness.specs import RunSpec
+from harness.turns import SweepWatcher
 
 PROGRESS_FILE = ".progress.json"
 SECONDS_BETWEEN = 1.0

@@ -205,7 +205,7 @@ def test_nothing_but_reading(server: SiteServer, method: str) -> None:
 def test_unknown_methods_and_broken_requests_are_refused(server: SiteServer) -> None:
     assert _status(_ask(server, "/", method="BREW")) == 501
     assert _raw(server, b"GET / HTTP/9.9\r\n\r\n").startswith(b"Invalid HTTP version")
-    assert _status(_raw(server, b"nonsense in four words\r\n\r\n")) == 400
+    assert _raw(server, b"nonsense in four words\r\n\r\n").startswith(b"Bad request version")
     assert _raw(server, b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n") != b""
     assert _status(_ask(server, "/")) == 200
 
