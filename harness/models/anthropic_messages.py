@@ -1,0 +1,221 @@
+"""Models of Anthropic's, through the messages API."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness import Completion, GenerateRequest, ModelError, Prompt, Request, Response, backend
+from harness.models.api_backend import ApiModel, Budget, estimated_tokens, http_client
+from harness.models.api_calls import Calls, Pace
+from harness.models.api_credentials import checked_url, headers_from, key_from
+from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
+from harness.models.spending import Cost
+from harness.models.stop_sequences import cut_at_stop
+
+INSTALL = "pip install 'holistic-harness[anthropic]'"
+OFFICIAL = "https://api.anthropic.com"
+
+_REASONS: dict[str, Literal["stop", "length", "unknown"]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class _Block(_Checked):
+    type: str
+    text: str = ""
+
+
+class _Usage(_Checked):
+    input_tokens: Annotated[int, Field(ge=0)]
+    output_tokens: Annotated[int, Field(ge=0)]
+
+
+class _Answer(_Checked):
+    content: list[_Block]
+    stop_reason: str | None = None
+    usage: _Usage
+
+
+@backend("anthropic", source="Anthropic's messages API, https://docs.anthropic.com/en/api/messages.")
+class AnthropicModel(ApiModel):
+    """A model of Anthropic's: ``anthropic:claude-opus-4-1``.
+
+    A plain text is what the user says; a conversation's system messages go where the API wants them. It generates, and
+    gives no log-probabilities, so it cannot score. Several completions are as many calls. Calls at once, retries,
+    limits and budget are as for ``openai:``. The key comes from the environment: ``ANTHROPIC_API_KEY`` for Anthropic's
+    server, and for others only what ``api_key_env`` names. No key is written or shown anywhere.
+
+    Args:
+        identifier: The model's name.
+        base_url: Another server with the same API; None for ANTHROPIC_BASE_URL, else Anthropic's own.
+        window: Most tokens of prompt and completion together; None where it is not known.
+        extra_body: Further fields of each request; null leaves a field out, such as ``{"temperature": null}``.
+        max_concurrency: Most calls at once.
+        requests_per_minute: Most calls a minute, retries counted.
+        tokens_per_minute: Most tokens a minute, of prompts and completions together.
+        budget_tokens: Most tokens of all runs of the sweep together.
+        budget_money: Most money, in the currency of the table of prices.
+        prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
+        timeout: Seconds that a call may take.
+        max_retries: How often a call is tried again.
+        retry_delay: Seconds before the first retry; each further one waits twice as long, up to a minute.
+        api_key_env: The variable of the environment that holds the key.
+        headers_env: A variable of the environment that holds further headers, as a JSON object.
+    """
+
+    answers = frozenset({"generate"})
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        base_url: str | None = None,
+        window: int | None = None,
+        extra_body: dict[str, Any] | None = None,
+        max_concurrency: int = 200,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        budget_tokens: int | None = None,
+        budget_money: float | None = None,
+        prices: str | None = None,
+        timeout: float = 600.0,
+        max_retries: int = 8,
+        retry_delay: float = 0.5,
+        api_key_env: str | None = None,
+        headers_env: str | None = None,
+    ) -> None:
+        name = f"anthropic:{identifier}"
+        self._model = identifier
+        self._base_url = checked_url(base_url or os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL, name)
+        self._official = self._base_url == OFFICIAL
+        self._key = key_from(api_key_env, name, default="ANTHROPIC_API_KEY" if self._official else None)
+        self._headers = headers_from(headers_env, name)
+        if window is not None and window < 2:
+            raise ModelError(f"{name}: window is {window}; it must hold at least 2 tokens.")
+        pace = Pace(timeout, max_retries, retry_delay, max_concurrency, requests_per_minute, tokens_per_minute)
+        super().__init__(
+            name, pace, Budget(budget_tokens, budget_money, prices), [self._key or "", *self._headers.values()]
+        )
+        self._window = window
+        self._extra_body = extra_body or {}
+        self._client: Any = None
+
+    @property
+    def window(self) -> int | None:
+        return self._window
+
+    @property
+    def chat(self) -> bool:
+        return True
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {
+            "backend": "anthropic",
+            "version": 1,
+            "server": self._base_url,
+            "model": self._model,
+            "extra_body": self._extra_body,
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        return {"server": self._base_url, "window": self._window}
+
+    def _library(self) -> ModuleType:
+        try:
+            import anthropic
+        except ImportError as error:
+            raise ModelError(f"{self._name}: the package anthropic is not installed: {INSTALL}.") from error
+        return anthropic
+
+    def _open(self, calls: Calls) -> None:
+        anthropic: Any = self._library()
+        if self._official and self._key is None:
+            raise ModelError(f"{self._name}: no key. Set ANTHROPIC_API_KEY in the environment.")
+        without = {"authorization"} | (set() if self._key else {"x-api-key"})
+        without -= {header.lower() for header in self._headers}
+        self._client = anthropic.AsyncAnthropic(
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            default_headers=self._headers,
+            http_client=http_client(anthropic, without),
+        )
+
+    async def _close_client(self) -> None:
+        await self._client.close()
+
+    async def _ask(self, request: Request) -> Response:
+        if not isinstance(request, GenerateRequest):
+            raise CannotAnswerError("Anthropic's API gives no log-probabilities, so it cannot score")
+        if request.top_logprobs:
+            raise CannotAnswerError("Anthropic's API gives no log-probabilities, so no top_logprobs")
+        wanted = 1 if request.temperature == 0 else request.completions
+        answers = [await self._said(request) for _ in range(wanted)]
+        completions = tuple(_completion(answer, request) for answer in answers)
+        return Response(
+            completions=completions * (request.completions // wanted),
+            prompt_tokens=answers[0].usage.input_tokens,
+            completion_tokens=sum(answer.usage.output_tokens for answer in answers),
+        )
+
+    async def _said(self, request: GenerateRequest) -> _Answer:
+        import httpx2
+
+        body = {"model": self._model, **_body(request), **self._extra_body}
+        sent = {key: value for key, value in body.items() if value is not None}
+        text = "".join(turn["content"] for turn in body["messages"]) + str(body.get("system") or "")
+        calls = self._calls
+        if calls is None:
+            raise AssertionError("asked before it was opened")
+        return await calls.call(
+            lambda: self._client.post("/v1/messages", cast_to=httpx2.Response, body=sent),
+            _read,
+            Cost(estimated_tokens(text), request.max_tokens),
+        )
+
+
+def _body(request: GenerateRequest) -> dict[str, Any]:
+    system, turns = _parted(request.prompt)
+    # The API refuses a stop string of white space alone; completions are cut at those when they come.
+    stop = [string for string in request.stop if string.strip()]
+    return {
+        "messages": turns,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "system": system or None,
+        "stop_sequences": stop or None,
+    }
+
+
+def _parted(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
+    if isinstance(prompt, str):
+        return "", [{"role": "user", "content": prompt}]
+    system = "\n\n".join(message.content for message in prompt if message.role == "system")
+    return system, [{"role": turn.role, "content": turn.content} for turn in prompt if turn.role != "system"]
+
+
+def _read(raw: Any) -> tuple[_Answer, Cost]:
+    try:
+        answer = _Answer.model_validate_json(bytes(raw.content))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    return answer, Cost(answer.usage.input_tokens, answer.usage.output_tokens)
+
+
+def _completion(answer: _Answer, request: GenerateRequest) -> Completion:
+    text, cut = cut_at_stop("".join(block.text for block in answer.content if block.type == "text"), request.stop)
+    reason: Literal["stop", "length", "unknown"] = "stop" if cut else _REASONS.get(answer.stop_reason or "", "unknown")
+    return Completion(text, tokens=answer.usage.output_tokens, finish_reason=reason)

@@ -1,0 +1,155 @@
+"""What backends that ask a server over the network have in common: their pace, their budget, their thread."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness import Model, ModelError, Request, Response, load_prices
+from harness.models.api_calls import Calls, Pace
+from harness.models.api_failures import CannotAnswerError, Redaction, UnusableAnswerError
+from harness.models.request_stream import LoopThread, stream
+from harness.models.spending import Spending
+
+LARGEST = 64 * 2**20
+"""Bytes; a longer answer is cut off and counts as unusable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What may be spent, as the user wrote it: tokens, money, and a table of prices beside the harness's."""
+
+    tokens: int | None = None
+    money: float | None = None
+    prices: str | None = None
+
+
+class ApiModel(Model):
+    """A model behind a server, asked many questions at once.
+
+    Args:
+        name: ``backend:identifier``.
+        pace: How calls are made.
+        budget: What may be spent.
+        secrets: What no message may show.
+
+    Raises:
+        ModelError: A number is out of range, or a budget in money has no price to go by.
+    """
+
+    def __init__(self, name: str, pace: Pace, budget: Budget, secrets: Sequence[str]) -> None:
+        self._name = name
+        self._pace = pace
+        self._redact = Redaction(secrets)
+        self._check(budget)
+        price = load_prices(Path(budget.prices) if budget.prices else None).price(name)
+        if budget.money is not None and price is None:
+            raise ModelError(f"{name}: budget_money needs the model's price; `prices` names a table that has it.")
+        self._spending = Spending(budget.tokens, budget.money, price)
+        self._thread = LoopThread()
+        self._calls: Calls | None = None
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        if not requests:
+            return
+        calls = self._thread.run(self._opened())
+        yield from stream(self._thread, requests, self._answered, lambda: calls.concurrency.limit + 2)
+
+    def close(self) -> None:
+        if self._calls is not None:
+            self._thread.run(self._close_client())
+            self._calls = None
+        self._thread.close()
+
+    async def _opened(self) -> Calls:
+        if self._calls is None:
+            self._calls = Calls(self._name, self._library(), self._pace, self._spending, self._redact)
+            self._open(self._calls)
+        self._calls.resume()
+        return self._calls
+
+    async def _answered(self, request: Request) -> Response:
+        try:
+            return await self._ask(request)
+        except (CannotAnswerError, UnusableAnswerError) as error:
+            return Response(error=f"{self._name}: {self._redact(str(error))}")
+
+    @abstractmethod
+    def _library(self) -> ModuleType:
+        """Return the client.
+
+        Raises:
+            ModelError: It is not installed.
+        """
+
+    @abstractmethod
+    def _open(self, calls: Calls) -> None:
+        """Connect; runs in the loop."""
+
+    @abstractmethod
+    async def _close_client(self) -> None:
+        """Disconnect."""
+
+    @abstractmethod
+    async def _ask(self, request: Request) -> Response:
+        """Return one request's answer."""
+
+    def _check(self, budget: Budget) -> None:
+        pace = self._pace
+        least: Mapping[str, tuple[float | None, float]] = {
+            "max_concurrency": (pace.max_concurrency, 1),
+            "requests_per_minute": (pace.requests_per_minute, 1),
+            "tokens_per_minute": (pace.tokens_per_minute, 1),
+            "max_retries": (pace.max_retries, 0),
+            "retry_delay": (pace.retry_delay, 0),
+            "timeout": (pace.timeout, 0.001),
+            "budget_tokens": (budget.tokens, 1),
+            "budget_money": (budget.money, 0),
+        }
+        for key, (value, bound) in least.items():
+            if value is not None and not (math.isfinite(value) and value >= bound):
+                raise ModelError(f"{self._name}: {key} is {value:g}; it must be a number of at least {bound:g}.")
+
+
+def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
+    """Return the client's own kind of HTTP client, which cuts off answers longer than :data:`LARGEST`.
+
+    Args:
+        library: The client, ``openai`` or ``anthropic``.
+        without: Headers that are not sent: the clients put in what they find in the environment.
+    """
+    import httpx2
+
+    class Capped(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> Any:
+            size = 0
+            async for chunk in self._stream:
+                size += len(chunk)
+                if size > LARGEST:
+                    raise httpx2.ReadError(f"the answer is longer than {LARGEST / 2**20:g} MiB")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def cap(response: Any) -> None:
+        response.stream = Capped(response.stream)
+
+    async def strip(request: Any) -> None:
+        for header in without:
+            request.headers.pop(header, None)
+
+    return library.DefaultAsyncHttpxClient(event_hooks={"request": [strip], "response": [cap]}, timeout=None)
+
+
+def estimated_tokens(text: str) -> int:
+    """Return about how many tokens a text is: four characters each, as in English."""
+    return len(text) // 4 + 1

@@ -1,0 +1,241 @@
+"""Calls to a server, each made until it is answered or cannot be: paced, retried, paid for and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import count
+from types import ModuleType
+from typing import Any, TypeVar
+
+from harness import ModelError, derive_rng
+from harness.models.adaptive_concurrency import AdaptiveConcurrency
+from harness.models.api_failures import Failure, Redaction, failure_of
+from harness.models.spending import Cost, Room, Spending
+from harness.models.token_bucket import TokenBucket
+
+T = TypeVar("T")
+
+_KNOCKS = 3
+"""So often a server is tried that has never answered and does not take connections."""
+
+LONGEST_DELAY = 60.0
+"""Most seconds between two tries, where the server names no other."""
+
+PATIENCE = 600.0
+"""A server that wants to be left alone for longer is not waited for."""
+
+STREAK = 20
+"""After so many calls that failed in a row, all their tries included, the server is held to be down."""
+
+FIRST_STREAK = 3
+"""As many, for a server that has never answered."""
+
+
+class RequestFailedError(Exception):
+    """A request has no answer, for a reason that may be its own."""
+
+
+class RefusedError(RequestFailedError):
+    """The server declined what its caller was not sure that it could do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How calls are made.
+
+    Attributes:
+        timeout: Seconds that one try may take, from the first byte sent to the last received.
+        max_retries: How often a call is tried again.
+        retry_delay: Seconds before the first retry; each further one waits twice as long, less a random part.
+        max_concurrency: Most calls at once.
+        requests_per_minute: Most tries a minute; None for no limit.
+        tokens_per_minute: Most tokens a minute; None for no limit.
+    """
+
+    timeout: float = 600.0
+    max_retries: int = 8
+    retry_delay: float = 0.5
+    max_concurrency: int = 200
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+class Calls:
+    """Makes calls to one server; it lives in one event loop.
+
+    Args:
+        name: The model's, for messages.
+        library: The client, ``openai`` or ``anthropic``.
+        pace: How calls are made.
+        spending: What may be spent.
+        redact: Takes secrets out of messages.
+    """
+
+    def __init__(self, name: str, library: ModuleType, pace: Pace, spending: Spending, redact: Redaction) -> None:
+        self.concurrency = AdaptiveConcurrency(pace.max_concurrency)
+        self._name, self._library, self._pace, self._spending, self._redact = name, library, pace, spending, redact
+        self._requests = TokenBucket(pace.requests_per_minute) if pace.requests_per_minute else None
+        self._tokens = TokenBucket(pace.tokens_per_minute) if pace.tokens_per_minute else None
+        self._rng = derive_rng(0, f"retries/{name}")
+        self._active = 0
+        self._waiting = 0
+        self._changed = asyncio.Event()
+        self._streak = 0
+        self._answered = False
+        self._down = ""
+
+    def resume(self) -> None:
+        """Give a server that was held to be down another chance; one more failure is enough then."""
+        if self._down:
+            self._down, self._streak = "", self._most - 1
+
+    @property
+    def _most(self) -> int:
+        return STREAK if self._answered else FIRST_STREAK
+
+    async def call(
+        self,
+        send: Callable[[], Awaitable[Any]],
+        read: Callable[[Any], tuple[T, Cost]],
+        cost: Cost,
+        refused: Callable[[Failure], bool] = lambda failure: False,
+    ) -> T:
+        """Return what a call gives, tried until it succeeds or cannot.
+
+        Args:
+            send: Makes the call.
+            read: Turns what it returned into the answer and what that did cost; raises
+                :class:`harness.models.api_failures.UnusableAnswerError`.
+            cost: What it may cost at most, as far as is known.
+            refused: Whether a failure says that the server does not do such a thing, which the caller is prepared for.
+
+        Raises:
+            RefusedError: So it did.
+            RequestFailedError: There is no answer.
+            ModelError: No call can have one.
+        """
+        for attempt in count():
+            failure = await self._attempt(send, read, cost)
+            if not isinstance(failure, Failure):
+                return failure
+            if refused(failure):
+                self._answered = True
+                raise RefusedError(f"{self._name}: {failure.message}")
+            delay = self._delay(failure, attempt)
+            if delay is None:
+                raise self._conclusion(failure, attempt)
+            await asyncio.sleep(delay)
+        raise AssertionError("count() ends")
+
+    async def _attempt(
+        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], tuple[T, Cost]], cost: Cost
+    ) -> T | Failure:
+        await self._enter(cost)
+        spent = Cost()
+        try:
+            async with asyncio.timeout(self._pace.timeout):
+                answer, spent = read(await send())
+            self._answered = True
+            self._streak = 0
+            saturated = self._waiting > 0 or self._active >= self.concurrency.limit
+            self.concurrency.succeeded(time.monotonic(), saturated=saturated)
+            return answer
+        except Exception as error:
+            failure = failure_of(error, self._library, self._redact, self._pace.timeout)
+            if failure is None:
+                raise
+            if failure.throttled:
+                patient = (failure.retry_after or 0.0) <= PATIENCE
+                self.concurrency.throttled(time.monotonic(), failure.retry_after if patient else None)
+            return failure
+        finally:
+            self._leave(cost, spent)
+
+    def _delay(self, failure: Failure, attempt: int) -> float | None:
+        """Return how long to wait for another try; None for no other try."""
+        patience_ends = (failure.retry_after or 0.0) > PATIENCE
+        retries = min(_KNOCKS, self._pace.max_retries) if self._hopeless(failure) else self._pace.max_retries
+        if not failure.retry or patience_ends or attempt >= retries or self._down:
+            return None
+        longest = min(LONGEST_DELAY, self._pace.retry_delay * 2**attempt)
+        return (failure.retry_after or 0.0) + longest * self._rng.uniform(0.5, 1.0)
+
+    def _conclusion(self, failure: Failure, attempt: int) -> Exception:
+        tries = f" after {attempt + 1} tries" if attempt else ""
+        message = f"{self._name}: {failure.message}{tries}"
+        if self._hopeless(failure):
+            return ModelError(f"{message}. {_advice(failure)}")
+        if failure.retry or failure.of_all:
+            self._streak += 1
+            if self._streak >= self._most and not self._down:
+                self._down = f"{self._name}: {self._streak} calls failed in a row, so the rest are not made; "
+                self._down += f"the last: {failure.message}"
+                self._wake()
+        return RequestFailedError(message)
+
+    def _hopeless(self, failure: Failure) -> bool:
+        return failure.of_all and not self._answered
+
+    async def _enter(self, cost: Cost) -> None:
+        """Wait for a place, and take it.
+
+        Raises:
+            RequestFailedError: No further call is made.
+        """
+        self._waiting += 1
+        try:
+            while (wait := self._wait(cost)) != 0.0:
+                changed = self._changed
+                try:
+                    async with asyncio.timeout(wait):
+                        await changed.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            self._waiting -= 1
+        now = time.monotonic()
+        self._active += 1
+        self._spending.begin(cost)
+        if self._requests:
+            self._requests.take(1, now)
+        if self._tokens:
+            self._tokens.take(cost.tokens, now)
+
+    def _wait(self, cost: Cost) -> float | None:
+        """Return 0.0 for a free place, seconds to wait, or None to wait for a change."""
+        if self._down:
+            raise RequestFailedError(self._down)
+        room = self._spending.room(cost)
+        if room is Room.NO:
+            raise RequestFailedError(f"{self._name}: not asked, for want of budget: {self._spending}.")
+        if room is Room.WAIT or self._active >= self.concurrency.limit:
+            return None
+        now = time.monotonic()
+        waits = [self.concurrency.paused_until - now, 0.0]
+        waits += [self._requests.wait(1, now)] if self._requests else []
+        waits += [self._tokens.wait(cost.tokens, now)] if self._tokens else []
+        return max(waits)
+
+    def _leave(self, cost: Cost, spent: Cost) -> None:
+        self._active -= 1
+        self._spending.end(cost, spent)
+        if self._tokens:
+            self._tokens.correct(cost.tokens - spent.tokens)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def _advice(failure: Failure) -> str:
+    if failure.status is None:
+        return "Is the server running, and is base_url right?"
+    if failure.status in {401, 403}:
+        return "Is the right key in the environment? api_key_env names the variable that holds it."
+    if failure.status == 404:
+        return "Is there a model of that name at base_url, and does base_url end as the server wants it, as in /v1?"
+    return "The account cannot pay for requests."

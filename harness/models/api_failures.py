@@ -1,0 +1,148 @@
+"""What went wrong with a call to a server: whether another try can help, and whether it is every call's trouble."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
+"""Statuses after which the same call can succeed; 520 to 524 are Cloudflare's, 529 is Anthropic's overload."""
+
+THROTTLED = frozenset({429, 503, 529})
+OF_ALL = frozenset({401, 402, 403, 404})
+"""No key, no money, no permission, no such model or address: no request would fare better."""
+
+_SHOWN = 300
+_KEY = re.compile(r"\b(sk|pk|rk|xai|gsk)-[\w*.-]{4,}")
+
+
+class UnusableAnswerError(Exception):
+    """The server's answer is not what the protocol says; another try may bring a good one."""
+
+
+class CannotAnswerError(Exception):
+    """The request is one that this server cannot answer; another try would not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call failed.
+
+    Attributes:
+        message: For people, without secrets.
+        status: The HTTP status; None without one.
+        retry: Whether the same call can succeed later.
+        throttled: Whether the server says that it is too much.
+        of_all: Whether every other call would fail as well.
+        retry_after: Seconds that the server wants to be left alone; None where it does not say.
+    """
+
+    message: str
+    status: int | None = None
+    retry: bool = False
+    throttled: bool = False
+    of_all: bool = False
+    retry_after: float | None = None
+
+
+class Redaction:
+    """Takes secrets out of texts.
+
+    Args:
+        secrets: What no text may show.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = sorted((secret for secret in secrets if secret), key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
+        return _KEY.sub("[key]", text)
+
+
+def failure_of(error: Exception, library: ModuleType, redact: Redaction, seconds: float) -> Failure | None:
+    """Return what an exception of a call means; None for one that is a bug.
+
+    Args:
+        error: What was raised.
+        library: The client, ``openai`` or ``anthropic``: their exceptions have the same names.
+        redact: Takes secrets out of messages.
+        seconds: How long a call may take.
+    """
+    if isinstance(error, TimeoutError | library.APITimeoutError):
+        return Failure(f"no answer within {seconds:g} s", retry=True)
+    if isinstance(error, UnusableAnswerError):
+        return Failure(_shown(redact(f"unusable answer: {error}")), retry=True)
+    if isinstance(error, CannotAnswerError):
+        return Failure(redact(str(error)))
+    if isinstance(error, library.APIStatusError):
+        return _of_status(error, redact)
+    if isinstance(error, library.APIConnectionError):
+        cause = error.__cause__ or error
+        refused = type(cause).__name__ == "ConnectError"
+        message = f"{'no connection' if refused else 'the connection broke'} ({cause or type(cause).__name__})"
+        return Failure(_shown(redact(message)), retry=True, of_all=refused)
+    if isinstance(error, library.APIError):
+        return Failure(_shown(redact(str(error))))
+    return None
+
+
+def seconds_to_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Return how long a server wants to be left alone, in seconds; None where it does not say so legibly.
+
+    ``retry-after-ms`` is OpenAI's; ``Retry-After`` is seconds or a date (RFC 9110, section 10.2.3).
+
+    Args:
+        headers: The answer's.
+        now: The time, in seconds since 1970; None for the present.
+    """
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            seconds = float(value) / unit
+        except ValueError:
+            try:
+                seconds = email.utils.parsedate_to_datetime(value).timestamp() - (time.time() if now is None else now)
+            except (ValueError, OverflowError):
+                continue
+        if not math.isnan(seconds):
+            return max(0.0, seconds)
+    return None
+
+
+def _of_status(error: Any, redact: Redaction) -> Failure:
+    status = int(error.status_code)
+    told = _told(error)
+    spent = status == 429 and "insufficient_quota" in told
+    return Failure(
+        _shown(redact(f"status {status}: {told}")),
+        status=status,
+        retry=status in TRANSIENT and not spent,
+        throttled=status in THROTTLED and not spent,
+        of_all=status in OF_ALL or spent,
+        retry_after=seconds_to_wait(error.response.headers),
+    )
+
+
+def _told(error: Any) -> str:
+    """Return what the server says, from whichever of the usual places."""
+    body = error.body
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(inner, dict):
+        said = [str(inner[key]) for key in ("code", "message", "detail") if inner.get(key)]
+        return ": ".join(said) or "no reason given"
+    return str(inner or body or "no reason given")
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -1,0 +1,257 @@
+"""Any server that speaks OpenAI's protocol: completions, chat, and scoring where the server echoes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import ModuleType
+from typing import Any, Literal, TypeVar
+
+from harness import (
+    GenerateRequest,
+    ModelError,
+    Prompt,
+    Request,
+    Response,
+    SequenceRequest,
+    backend,
+)
+from harness.models.api_backend import ApiModel, Budget, http_client
+from harness.models.api_calls import Calls, Pace, RequestFailedError
+from harness.models.api_credentials import checked_url, headers_from, key_from
+from harness.models.api_failures import CannotAnswerError
+from harness.models.openai_generation import Generator
+from harness.models.openai_scoring import EchoScorer
+from harness.models.openai_server import OFFICIAL, Server
+from harness.models.openai_tokens import LocalTokens, TokenSource, load_tokens, tokenizer_digest
+from harness.models.tokenized import TextTokenizer
+
+INSTALL = "pip install 'holistic-harness[openai]'"
+
+T = TypeVar("T")
+
+
+@backend("openai", source="OpenAI's API, https://platform.openai.com/docs/api-reference, and vLLM's of the same form.")
+class OpenAIModel(ApiModel):
+    """A model of OpenAI's, or of any server with the same protocol (vLLM, SGLang, llama.cpp, …) at ``base_url``.
+
+    The identifier is the model's name on the server: ``openai:gpt-4o-mini``, or
+    ``{name: "openai:Qwen/Qwen3-0.6B", base_url: "http://localhost:8000/v1"}``.
+
+    Generation goes through completions, or through chat for conversations and for models that only chat. Scoring
+    needs a server whose completions echo a prompt with its log-probabilities, as vLLM's do; with another each request
+    to score ends in an error that says so. A continuation's tokens are told from its context's by the model's
+    tokenizer, if one is named or the server has /tokenize; otherwise by where the echoed tokens stand in the text, and
+    then a token that spans the two is the continuation's, and what does not fit the window is refused by the server,
+    not cut.
+
+    Calls at once begin with 8, double while the server keeps up, and fall by a fifth when it answers 429 or 503; a
+    Retry-After is honoured. A call is tried again after 408, 409, 425, 429, 5xx, a broken connection, a timeout or an
+    unusable answer; any other failure is recorded for the request that caused it. A wrong key and a model that does not
+    exist fail the run. When the budget has no room for another request, the rest fail with that reason; what was
+    answered is kept.
+
+    The key comes from the environment: ``OPENAI_API_KEY`` for OpenAI's server, and for others only what ``api_key_env``
+    names. No key is written or shown anywhere.
+
+    Args:
+        identifier: The model's name on the server.
+        base_url: Where the server is, most often ending in ``/v1``; None for OPENAI_BASE_URL, else OpenAI's own.
+        api: Whether plain texts are continued by ``completions`` or answered by ``chat``; ``auto`` for completions
+            where the server has them.
+        tokenizer: A transformers tokenizer, by folder or name on the Hub; prompts are then sent as token ids.
+        window: Most tokens of prompt and completion together; None for what vLLM's list of models says.
+        extra_body: Further fields of each request, such as ``{"reasoning_effort": "low"}``; null leaves a field out.
+        max_concurrency: Most calls at once.
+        requests_per_minute: Most calls a minute, retries counted.
+        tokens_per_minute: Most tokens a minute, of prompts and completions together.
+        budget_tokens: Most tokens of all runs of the sweep together.
+        budget_money: Most money, in the currency of the table of prices.
+        prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
+        timeout: Seconds that a call may take.
+        max_retries: How often a call is tried again.
+        retry_delay: Seconds before the first retry; each further one waits twice as long, up to a minute.
+        api_key_env: The variable of the environment that holds the key.
+        headers_env: A variable of the environment that holds further headers, as a JSON object.
+    """
+
+    answers = frozenset({"generate", "score"})
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        base_url: str | None = None,
+        api: Literal["auto", "completions", "chat"] = "auto",
+        tokenizer: str | None = None,
+        window: int | None = None,
+        extra_body: dict[str, Any] | None = None,
+        max_concurrency: int = 200,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        budget_tokens: int | None = None,
+        budget_money: float | None = None,
+        prices: str | None = None,
+        timeout: float = 600.0,
+        max_retries: int = 8,
+        retry_delay: float = 0.5,
+        api_key_env: str | None = None,
+        headers_env: str | None = None,
+    ) -> None:
+        name = f"openai:{identifier}"
+        self._model = identifier
+        self._base_url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL, name)
+        self._key = key_from(api_key_env, name, default="OPENAI_API_KEY" if self._official else None)
+        self._headers = headers_from(headers_env, name)
+        if window is not None and window < 3:
+            raise ModelError(f"{name}: window is {window}; it must hold at least 3 tokens.")
+        pace = Pace(timeout, max_retries, retry_delay, max_concurrency, requests_per_minute, tokens_per_minute)
+        super().__init__(
+            name, pace, Budget(budget_tokens, budget_money, prices), [self._key or "", *self._headers.values()]
+        )
+        self._api, self._tokenizer_name, self._given_window = api, tokenizer, window
+        self._extra_body = extra_body or {}
+        self._client: Any = None
+        self._server: Server | None = None
+
+    @property
+    def window(self) -> int | None:
+        if self._given_window is not None or self._official:
+            return self._given_window
+        return self._thread.run(self._window())
+
+    @property
+    def chat(self) -> bool:
+        return self._api != "completions"
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {
+            "backend": "openai",
+            "version": 1,
+            "server": self._base_url,
+            "model": self._model,
+            "api": self._api,
+            "tokenizer": tokenizer_digest(self._tokenizer_name) if self._tokenizer_name else None,
+            "window": self._given_window,
+            "extra_body": self._extra_body,
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        return {"server": self._base_url, "window": self._given_window}
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        if self._tokenizer is not None:
+            return self._local(lambda tokenizer: tokenizer.count(prompt))
+        known = self._thread.run(self._counted([prompt], True))
+        return known[0] if known else 0
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        if self._tokenizer is not None:
+            known = self._tokenizer.encode(segments, special=False)
+            return [len(known[segment]) for segment in segments]
+        return self._thread.run(self._counted(segments, False))
+
+    def truncate(self, text: str, tokens: int) -> str:
+        if self._tokenizer is not None:
+            return self._tokenizer.truncate(text, tokens)
+        low, high = 0, len(text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            counts = self.count_segments([text[:middle]])
+            if counts is None:
+                return text
+            low, high = (middle, high) if counts[0] <= tokens else (low, middle - 1)
+        return text[:low]
+
+    def _local(self, use: Callable[[TextTokenizer], T]) -> T:
+        if self._tokenizer is None:
+            raise AssertionError("asked without a tokenizer")
+        try:
+            return use(self._tokenizer)
+        except ValueError as error:
+            raise ModelError(f"{self._name}: {error}") from error
+
+    @property
+    def _official(self) -> bool:
+        return self._base_url == OFFICIAL
+
+    @cached_property
+    def _tokenizer(self) -> TextTokenizer | None:
+        return None if self._tokenizer_name is None else load_tokens(self._tokenizer_name)
+
+    def _library(self) -> ModuleType:
+        try:
+            import openai
+        except ImportError as error:
+            raise ModelError(f"{self._name}: the package openai is not installed: {INSTALL}.") from error
+        return openai
+
+    def _open(self, calls: Calls) -> None:
+        openai: Any = self._library()
+        if self._official and self._key is None:
+            raise ModelError(f"{self._name}: no key. Set OPENAI_API_KEY, or name another server as base_url.")
+        own = {header.lower() for header in self._headers}
+        foreign = set() if self._official else {"openai-organization", "openai-project"}
+        without = (foreign | (set() if self._key else {"authorization"})) - own
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            max_retries=0,
+            default_headers=self._headers,
+            http_client=http_client(openai, without),
+        )
+        self._server = Server(self._client, calls, self._model, self._base_url, self._extra_body)
+
+    async def _close_client(self) -> None:
+        await self._client.close()
+
+    async def _ask(self, request: Request) -> Response:
+        if isinstance(request, GenerateRequest):
+            chats = self._api == "chat" or not isinstance(request.prompt, str)
+            if not chats and self._api == "auto":
+                chats = await self._connected.text_api() == "chat"
+            generator = Generator(self._connected, await self._tokens(), await self._known_window(), self._official)
+            return await (generator.chat(request) if chats else generator.complete(request))
+        echo = None if self._api == "chat" else await self._connected.echo()
+        if echo is None:
+            raise CannotAnswerError(
+                f"the server at {self._base_url} gives no log-probabilities of a text that it is sent (completions "
+                "with echo), so it cannot score; ask a server that can, such as vLLM's, use hf: or vllm:, or an "
+                "adapter that generates, such as multiple_choice_joint"
+            )
+        scorer = EchoScorer(self._connected, echo, await self._tokens(), await self._known_window())
+        return await (scorer.sequence(request) if isinstance(request, SequenceRequest) else scorer.score(request))
+
+    @property
+    def _connected(self) -> Server:
+        if self._server is None:
+            raise AssertionError("asked before it was opened")
+        return self._server
+
+    async def _tokens(self) -> TokenSource | None:
+        if self._tokenizer is not None:
+            return LocalTokens(self._tokenizer)
+        if self._official or not await self._connected.tokenizes():
+            return None
+        return self._connected.tokens
+
+    async def _known_window(self) -> int | None:
+        if self._given_window is not None or self._official:
+            return self._given_window
+        return await self._connected.window()
+
+    async def _window(self) -> int | None:
+        await self._opened()
+        try:
+            return await self._known_window()
+        except RequestFailedError as error:
+            raise ModelError(f"{error}. `window` says what the server should.") from error
+
+    async def _counted(self, prompts: Sequence[Prompt], special: bool) -> list[int] | None:
+        await self._opened()
+        try:
+            tokens = await self._tokens()
+            return None if tokens is None else [len(await tokens.encode(prompt, special)) for prompt in prompts]
+        except (RequestFailedError, CannotAnswerError) as error:
+            raise ModelError(str(error)) from error

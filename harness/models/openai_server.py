@@ -1,0 +1,207 @@
+"""An OpenAI-compatible server: the calls it takes, and what it turns out to be able to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from harness import Prompt
+from harness.models.api_calls import Calls, RefusedError
+from harness.models.api_failures import Failure
+from harness.models.openai_answers import (
+    Answer,
+    ChoicesAnswer,
+    ModelsAnswer,
+    TokensAnswer,
+    cost_of,
+    read_answer,
+    token_logprobs,
+)
+from harness.models.openai_tokens import ServerTokens
+from harness.models.spending import Cost
+from harness.models.tokenized import Tokens
+
+M = TypeVar("M", bound=Answer)
+T = TypeVar("T")
+
+OFFICIAL = "https://api.openai.com/v1"
+
+_UNSUPPORTED = frozenset({400, 404, 405, 415, 422, 501})
+"""What servers answer to a call, or to a field of it, that they do not know."""
+
+_PROBE = "One two"
+_SHORT = {"prompt": _PROBE, "max_tokens": 1}
+
+
+class Server:
+    """One model of one server.
+
+    What it can do is asked once, when it first matters.
+
+    Args:
+        client: ``openai.AsyncOpenAI``.
+        calls: Makes the calls.
+        model: The model's name on the server.
+        base_url: Where the server is.
+        extra_body: Further fields of each request for completions; None takes a field away.
+
+    Attributes:
+        calls: The same.
+        tokens: The model's tokens, where the server :meth:`tokenizes`.
+    """
+
+    def __init__(self, client: Any, calls: Calls, model: str, base_url: str, extra_body: Mapping[str, Any]) -> None:
+        self.calls = calls
+        self._client, self._model, self._base_url, self._extra = client, model, base_url, extra_body
+        self._found: dict[str, asyncio.Task[Any]] = {}
+        self._logprobs = True
+        self.tokens = ServerTokens(self.tokenize)
+
+    async def text_api(self) -> Literal["completions", "chat"]:
+        """Return how the model continues a plain text: by completions where the server has them, else as a chat."""
+        refused = await self._once("completions", lambda: self._refuses("/completions", _SHORT, ChoicesAnswer))
+        return "chat" if refused else "completions"
+
+    async def echo(self) -> int | None:
+        """Return the least ``max_tokens``, 0 or 1, with which the server scores a text; None where it cannot."""
+        return await self._once("echo", self._find_echo)
+
+    async def tokenizes(self) -> bool:
+        """Return whether the server tells a text's tokens (/tokenize beside /v1, which is vLLM's)."""
+        return not await self._once(
+            "tokenize", lambda: self._refuses(self._tokenize_url, {"prompt": _PROBE}, TokensAnswer)
+        )
+
+    async def window(self) -> int | None:
+        """Return the model's window, which vLLM's list of models says; None where the list does not."""
+        return await self._once("window", self._find_window)
+
+    async def tokenize(self, prompt: Prompt, special: bool) -> Tokens:
+        """Return the tokens of a text, or of a conversation by the model's chat template."""
+        body: dict[str, Any] = {"add_special_tokens": special}
+        if isinstance(prompt, str):
+            body["prompt"] = prompt
+        else:
+            body |= {"messages": messages(prompt), "add_generation_prompt": True, "add_special_tokens": False}
+        return tuple((await self._post(TokensAnswer, self._tokenize_url, body, Cost())).tokens)
+
+    async def scored(self, prompt: str | Tokens, max_tokens: int, cost: Cost) -> ChoicesAnswer:
+        """Return a prompt with the log-probabilities of its tokens."""
+        body = {"prompt": _plain(prompt), "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
+        return await self._post(ChoicesAnswer, "/completions", body | self._extra, cost)
+
+    async def completions(
+        self, prompt: str | Tokens, settings: Mapping[str, Any], top: int, cost: Cost
+    ) -> ChoicesAnswer:
+        """Return what continues a prompt, with log-probabilities if the server has them."""
+        body = {"prompt": _plain(prompt), **settings}
+        return await self._with_logprobs("/completions", body, {"logprobs": max(1, top)}, top, cost)
+
+    async def chat(self, prompt: Prompt, settings: Mapping[str, Any], top: int, cost: Cost) -> ChoicesAnswer:
+        """Return what the model says in a conversation; a plain text is one thing that the user says."""
+        body = {"messages": messages(prompt), **settings}
+        if self._base_url == OFFICIAL:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        asking = {"logprobs": True, **({"top_logprobs": top} if top else {})}
+        return await self._with_logprobs("/chat/completions", body, asking, top, cost)
+
+    async def _with_logprobs(
+        self, path: str, body: Mapping[str, Any], asking: Mapping[str, Any], top: int, cost: Cost
+    ) -> ChoicesAnswer:
+        """Ask with log-probabilities; without from then on, if the server refuses them and they are not needed."""
+        if self._logprobs or top:
+            try:
+                return await self._post(
+                    ChoicesAnswer, path, {**body, **asking, **self._extra}, cost, refused=partial(_no_logprobs, top)
+                )
+            except RefusedError:
+                self._logprobs = False
+        return await self._post(ChoicesAnswer, path, {**body, **self._extra}, cost)
+
+    async def _find_echo(self) -> int | None:
+        for max_tokens in (0, 1):
+            body = {"prompt": _PROBE, "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
+            try:
+                answer = await self._post(ChoicesAnswer, "/completions", body | self._extra, Cost(2, 1), _unsupported)
+            except RefusedError:
+                continue
+            given = token_logprobs(answer.choices[0])
+            if given is not None and _PROBE in "".join(given.tokens) and None not in given.logprobs[1:]:
+                return max_tokens
+        return None
+
+    async def _find_window(self) -> int | None:
+        try:
+            listed = await self._get(ModelsAnswer, "/models")
+        except RefusedError:
+            return None
+        return next((model.max_model_len for model in listed.data if model.id == self._model), None)
+
+    async def _once(self, what: str, find: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what is found, looking for it once for all who ask at the same time, and again after a failure."""
+        task: asyncio.Task[T] | None = self._found.get(what)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._found[what] = asyncio.create_task(find())
+        return await asyncio.shield(task)
+
+    async def _refuses(self, path: str, body: Mapping[str, Any], kind: type[Answer]) -> bool:
+        try:
+            await self._post(kind, path, body, Cost(), _unsupported)
+        except RefusedError:
+            return True
+        return False
+
+    @property
+    def _tokenize_url(self) -> str:
+        return f"{self._base_url.removesuffix('/v1')}/tokenize"
+
+    async def _post(
+        self,
+        kind: type[M],
+        path: str,
+        body: Mapping[str, Any],
+        cost: Cost,
+        refused: Any = lambda failure: False,
+    ) -> M:
+        import httpx2
+
+        sent = {key: value for key, value in {"model": self._model, **body}.items() if value is not None}
+
+        def read(raw: Any) -> tuple[M, Cost]:
+            answer = read_answer(kind, raw)
+            return answer, cost_of(answer, cost)
+
+        return await self.calls.call(
+            lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused
+        )
+
+    async def _get(self, kind: type[M], path: str) -> M:
+        import httpx2
+
+        def read(raw: Any) -> tuple[M, Cost]:
+            return read_answer(kind, raw), Cost()
+
+        return await self.calls.call(
+            lambda: self._client.get(path, cast_to=httpx2.Response), read, Cost(), _unsupported
+        )
+
+
+def messages(prompt: Prompt) -> list[dict[str, str]]:
+    """Return a prompt as a conversation, as the API wants it."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [{"role": message.role, "content": message.content} for message in prompt]
+
+
+def _plain(prompt: str | Tokens) -> str | list[int]:
+    return prompt if isinstance(prompt, str) else list(prompt)
+
+
+def _unsupported(failure: Failure) -> bool:
+    return failure.status in _UNSUPPORTED
+
+
+def _no_logprobs(top: int, failure: Failure) -> bool:
+    return not top and failure.status is not None and failure.status < 500 and "logprob" in failure.message.lower()
