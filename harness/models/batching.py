@@ -45,7 +45,7 @@ def run_batches(
         try:
             result = work(batch)
         except (MemoryError, RuntimeError) as error:
-            if not _out_of_memory(error):
+            if not out_of_memory(error):
                 raise
             del error
         else:
@@ -70,7 +70,8 @@ def _count(items: Sequence[Item], start: int, size: Callable[[Item], tuple[int, 
     return count
 
 
-def _out_of_memory(error: Exception) -> bool:
+def out_of_memory(error: Exception) -> bool:
+    """Return whether an error says that memory ran out, whoever raised it."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"

@@ -13,6 +13,7 @@ from harness.models.causal_generation import Draw, Drawn, generate
 from harness.models.causal_scoring import ScoredSpan, score_spans
 from harness.models.logit_rows import LogitRows
 from harness.models.segments import segment_sums
+from harness.models.shared_scoring import PrefixSharing
 from harness.models.tokenized import TextTokenizer, Tokens
 from harness.models.windows import Span, spans, strided_spans
 
@@ -36,6 +37,7 @@ class CausalLM:
         window: Most tokens of prompt and completion together; None when unlimited.
         ends: Tokens that end a text.
         budget: Limits of a batch.
+        sharing: Reads what texts have in common once, where the model can.
     """
 
     rows: LogitRows
@@ -43,6 +45,7 @@ class CausalLM:
     window: int | None
     ends: frozenset[int]
     budget: Budget
+    sharing: PrefixSharing
 
     def answer(self, requests: Iterable[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
         """Yield each request's number with its response, as batches are done."""
@@ -85,6 +88,10 @@ class CausalLM:
         scores = [(index, request) for index, request in requests if isinstance(request, ScoreRequest)]
         sequences = [(index, request) for index, request in requests if isinstance(request, SequenceRequest)]
         asked = [*self._pairs(scores), *(self._sequence(index, request) for index, request in sequences)]
+        yield from self._score_asked([one for one in asked if not one.moments])
+        yield from self._score_asked([one for one in asked if one.moments], moments=True)
+
+    def _score_asked(self, asked: Sequence[_Asked], *, moments: bool = False) -> Iterator[tuple[int, Response]]:
         flat: list[Span[int]] = []
         owners: list[_Asked] = []
         for one in asked:
@@ -99,7 +106,12 @@ class CausalLM:
             one.first = len(flat)
             flat += found
             owners += [one] * len(found)
-        for number, scored in score_spans(self.rows, flat, self.budget, pad=self.tokenizer.prefix):
+        pad = self.tokenizer.prefix
+        if moments:
+            answers = score_spans(self.rows, flat, self.budget, pad=pad, moments=True)
+        else:
+            answers = self.sharing.score(flat, self.budget, pad=pad)
+        for number, scored in answers:
             owner = owners[number]
             owner.answers[number - owner.first] = scored
             owner.done += 1
@@ -111,8 +123,8 @@ class CausalLM:
             (self.tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
             for _, request in requests
         ]
-        for (index, _), (context, continuation) in zip(requests, self.tokenizer.pairs(texts), strict=True):
-            yield _Asked(index, context, continuation)
+        for (index, request), (context, continuation) in zip(requests, self.tokenizer.pairs(texts), strict=True):
+            yield _Asked(index, context, continuation, moments=request.moments)
 
     def _sequence(self, index: int, request: SequenceRequest) -> _Asked:
         segments = self.tokenizer.segments(request.segments)
@@ -165,6 +177,7 @@ class _Asked:
     continuation: Tokens
     segment_tokens: tuple[int, ...] = ()
     strided: bool = False
+    moments: bool = False
     truncated: bool = False
     first: int = 0
     done: int = 0
@@ -179,6 +192,7 @@ class _Asked:
             return Response(error=NO_NUMBERS)
         return Response(
             logprobs=segment_sums(logprobs, self.segment_tokens) if self.segment_tokens else logprobs,
+            moments=tuple(pair for answer in scored for pair in answer.moments),
             segment_tokens=self.segment_tokens,
             greedy=None if self.segment_tokens else all(answer.greedy for answer in scored),
             prompt_tokens=len(self.context),

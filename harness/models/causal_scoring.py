@@ -27,11 +27,14 @@ class ScoredSpan:
         logprobs: Natural log-probability of each scored token.
         greedy: Whether each was the model's first choice.
         seconds: The span's share of its batch's wall time.
+        moments: Where they were asked for, at each scored token the mean and standard deviation of the natural
+            log-probability of a token drawn from the prediction.
     """
 
     logprobs: tuple[float, ...]
     greedy: bool
     seconds: float
+    moments: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class _Row:
 
 
 def score_spans(
-    rows: LogitRows, spans: Sequence[Span[int]], budget: Budget, *, pad: int
+    rows: LogitRows, spans: Sequence[Span[int]], budget: Budget, *, pad: int, moments: bool = False
 ) -> Iterator[tuple[int, ScoredSpan | None]]:
     """Yield each span's index with its log-probabilities, batch by batch; None where memory does not suffice.
 
@@ -55,6 +58,7 @@ def score_spans(
         spans: What to score.
         budget: Limits of a batch.
         pad: Any valid token.
+        moments: Whether the answers have :attr:`ScoredSpan.moments`.
     """
     different: dict[Tokens, _Row] = {}
     for index, span in enumerate(spans):
@@ -64,7 +68,7 @@ def score_spans(
         row.reads = max(row.reads, span.scored)
 
     def work(batch: Sequence[_Row]) -> list[tuple[int, ScoredSpan]]:
-        return _score_batch(rows, spans, batch, pad)
+        return _score_batch(rows, spans, batch, pad, moments)
 
     sized = run_batches(list(different.values()), lambda row: (len(row.tokens), row.reads), budget, work)
     for batch, scored in sized:
@@ -75,7 +79,7 @@ def score_spans(
 
 
 def _score_batch(
-    rows: LogitRows, spans: Sequence[Span[int]], batch: Sequence[_Row], pad: int
+    rows: LogitRows, spans: Sequence[Span[int]], batch: Sequence[_Row], pad: int, moments: bool
 ) -> list[tuple[int, ScoredSpan]]:
     import torch
 
@@ -102,22 +106,55 @@ def _score_batch(
     places = torch.tensor(where, device=device).T
     with torch.inference_mode():
         logits, _ = rows(tokens, places[0], places[1], use_cache=False)
-        logprobs, first = _logprobs(logits, torch.tensor(read, device=device), torch.tensor(targets, device=device))
-        answers = torch.stack([logprobs, first.float()]).cpu().tolist()
+        columns = [*target_logprobs(logits, torch.tensor(read, device=device), torch.tensor(targets, device=device))]
+        if moments:
+            columns += [column[torch.tensor(read, device=device)] for column in logprob_moments(logits)]
+        answers = torch.stack([column.float() for column in columns]).cpu().tolist()
     seconds = (time.perf_counter() - started) / len(order)
     found, start = [], 0
     for index in order:
         end = start + spans[index].scored
-        found.append((index, ScoredSpan(tuple(answers[0][start:end]), all(answers[1][start:end]), seconds)))
+        logprobs, first, *rest = (column[start:end] for column in answers)
+        found.append((index, ScoredSpan(tuple(logprobs), all(first), seconds, tuple(zip(*rest, strict=True)))))
         start = end
     return found
 
 
-def _logprobs(logits: torch.Tensor, read: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return each target's log-probability, ``logit - logsumexp(logits)`` in float32, and whether it is the argmax."""
+def target_logprobs(
+    logits: torch.Tensor, read: torch.Tensor, targets: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return each target's log-probability, ``logit - logsumexp(logits)`` in float32, and whether it is the argmax.
+
+    Args:
+        logits: ``(rows, vocabulary)``.
+        read: The row that predicts each target, ``(targets,)``.
+        targets: Tokens, ``(targets,)``.
+    """
     import torch
 
     parts = torch.split(logits, max(1, FLOAT32_ROWS // logits.shape[-1]))
     norms = torch.cat([part.float().logsumexp(-1) for part in parts])
     first = torch.cat([part.argmax(-1) for part in parts])
     return logits[read, targets].float() - norms[read], first[read] == targets
+
+
+def logprob_moments(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return each row's mean and standard deviation of the log-probability of a token drawn from it, in float32.
+
+    These are the mu and sigma of Min-K%++ (Zhang et al. 2024, equation 3).
+
+    Args:
+        logits: ``(rows, vocabulary)``.
+    """
+    import torch
+
+    means, deviations = [], []
+    for part in torch.split(logits, max(1, FLOAT32_ROWS // logits.shape[-1])):
+        logprobs = part.float().log_softmax(-1)
+        chances = logprobs.exp()
+        # A token that cannot be drawn adds nothing; 0 times minus infinity would be no number.
+        logprobs = logprobs.clamp(min=-1e4)
+        mean = (chances * logprobs).sum(-1, keepdim=True)
+        means.append(mean[:, 0])
+        deviations.append((chances * (logprobs - mean) ** 2).sum(-1).sqrt())
+    return torch.cat(means), torch.cat(deviations)

@@ -21,6 +21,7 @@ from harness.models.checkpoint import (
     resolve_commit,
 )
 from harness.models.logit_rows import LogitRows
+from harness.models.shared_scoring import PrefixSharing
 from harness.models.tokenized import TextTokenizer
 
 BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
@@ -179,12 +180,14 @@ class HuggingFaceModel(Model):
             raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
         vocabulary = self._config.get_text_config().vocab_size
         tokens = self._max_batch_tokens or BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
+        rows = LogitRows(weights)
         return CausalLM(
-            rows=LogitRows(weights),
+            rows=rows,
             tokenizer=self._tokenizer,
             window=self.window,
             ends=_end_tokens(weights, self._raw_tokenizer),
             budget=Budget(tokens, max(1, LOGITS // vocabulary)),
+            sharing=PrefixSharing(rows, self.window),
         )
 
 

@@ -44,6 +44,8 @@ def _config(kind: str) -> Any:
     if kind == "gemma2":
         # Caps its logits after the output layer, and attends to a sliding window in every other layer.
         return transformers.Gemma2Config(**LLAMA_LIKE, final_logit_softcapping=3.0, sliding_window=16)
+    if kind == "mistral":
+        return transformers.MistralConfig(**LLAMA_LIKE, sliding_window=16)
     if kind == "granite":
         return transformers.GraniteConfig(**LLAMA_LIKE, logits_scaling=4.0)
     if kind == "mamba":
