@@ -35,7 +35,7 @@ NAVIGATION = (
 )
 """Pages that every page's head links to: the page's name and the words of the link."""
 
-FIRST_SCRIPTS = ("core.js", "table.js")
+FIRST_SCRIPTS = ("core.js", "table.js", "rates.js")
 """Scripts under ``assets`` that come with the document; each page's own come when it is first shown."""
 
 

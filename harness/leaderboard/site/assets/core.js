@@ -92,6 +92,9 @@
     return parts;
   };
 
+  // The pieces of a text of many lines, to be appended to an element.
+  harness.pieces = (value) => shown(String(value ?? ""), true);
+
   // The text as a plain string on one line, for titles, options and labels.
   harness.plain = (value, limit = 80) => {
     let text = String(value ?? "");
@@ -146,7 +149,8 @@
   harness.number = (value) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return "—";
     const size = Math.abs(value);
-    if ((size > 0 && size < 5e-4) || size >= 1e6) return value.toExponential(1).replace("e+", "e");
+    if (size >= 1e6) return value.toExponential(1).replace("e+", "e");
+    if (size > 0 && size < 5e-4) return String(Number(value.toPrecision(2)));
     return value.toFixed(size < 10 ? 3 : size < 100 ? 2 : 1);
   };
   harness.spread = (mean, low, high) => {

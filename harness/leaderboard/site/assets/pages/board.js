@@ -1,5 +1,205 @@
+// The leaderboard: mean win rates by category, and under them every scenario's numbers.
 "use strict";
-harness.page("board", {
-  title: "Leaderboard",
-  async render(main) { main.append(harness.make("h1", null, "Leaderboard")); },
-});
+(() => {
+  const { make, text, plain, number, spread, link, count } = harness;
+  const SAMPLE = "†";
+
+  const title = (name) => name[0].toUpperCase() + name.slice(1);
+
+  harness.page("board", {
+    title: "Leaderboard",
+    async render(main, path, query) {
+      const site = await harness.get("site");
+      const key = site.boards.some(([known]) => known === query.suite) ? query.suite : site.boards[0][0];
+      const board = await harness.get(`boards/${key}`);
+      const go = (changes, options) => harness.go("board", { ...query, ...changes }, options);
+      main.append(make("h1", null, "Leaderboard"));
+      if (!board.models.length) {
+        main.append(make("p", null, "There are no runs to compare yet."));
+        return "Leaderboard";
+      }
+      const state = choose(board, query);
+      main.append(make("p.lead", null,
+        `${count(state.models.length)} of ${count(board.models.length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
+        board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
+        site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "", board.finished ? `; newest run ended ${plain(board.finished, 30)}` : "", "."));
+      main.append(controls(site, board, key, state, query, go));
+      const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
+      main.append(make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
+        make("li", null, make("a", { href: link("board", { ...query, view: name, by: "" }), "aria-current": (query.view || "") === name ? "true" : null }, words))))));
+      const view = views.some(([name]) => name === query.view) ? query.view : "";
+      const wanted = view === "all" || state.filtered ? board.categories.map((category) => category.name) : view ? [view] : [];
+      const loaded = Object.fromEntries(await Promise.all(["main", ...wanted].map(async (name) => [name, (await harness.get(`boards/${key}/${name}`)).measures])));
+      if (view === "") overview(main, board, loaded, state, query, go);
+      const groups = view === "all" ? board.categories.map((category) => category.name) : [view || "main"];
+      scenarios(main, board, loaded, groups, state, query, go);
+      footnotes(main, board, state);
+      return board.title === "all suites" ? "Leaderboard" : `Leaderboard of ${plain(board.title, 60)}`;
+    },
+  });
+
+  // What of the board the query shows.
+  function choose(board, query) {
+    const asked = query.models ? new Set(query.models.split(",")) : null;
+    const models = board.models.map((_, i) => i).filter((i) => !asked || asked.has(board.models[i].address));
+    const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const columns = new Set(board.columns.map((_, i) => i).filter((i) => {
+      const column = board.columns[i];
+      const about = `${column.title} ${column.scenario} ${column.method} ${column.metric}`.toLowerCase();
+      const facet = query.tag ? query.tag.split(":") : null;
+      return words.every((word) => about.includes(word))
+        && (!facet || column.taxonomy[facet[0]] === facet.slice(1).join(":"))
+        && (!query.data || (query.data === "sample") === column.sample);
+    }));
+    const seen = new Map(board.seen.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }]));
+    const clean = query.clean === "1";
+    return {
+      models, columns, seen, clean,
+      filtered: models.length < board.models.length || columns.size < board.columns.length || (clean && seen.size > 0),
+      out: (m, c) => clean && seen.has(`${m}/${c}`),
+    };
+  }
+
+  function controls(site, board, key, state, query, go) {
+    const facets = new Map();
+    for (const column of board.columns) {
+      for (const [facet, value] of Object.entries(column.taxonomy)) {
+        if (!facets.has(facet)) facets.set(facet, new Set());
+        facets.get(facet).add(value);
+      }
+    }
+    const option = (value, words, selected) => make("option", { value, selected: selected === value }, words);
+    const search = make("input", { type: "search", id: "scenario-filter", value: query.q || "", autocomplete: "off" });
+    search.addEventListener("input", harness.later(() => go({ q: search.value }, { replace: true }), 250));
+    const models = make("details.models-choice", null,
+      make("summary", null, state.models.length === board.models.length ? "all models" : `${state.models.length} models`),
+      make("div", null, make("p", null, make("button.small", { type: "button", onclick: () => go({ models: "" }) }, "All models")),
+        board.models.map((model, i) => make("label", null, make("input", {
+          type: "checkbox", checked: state.models.includes(i), value: model.address, onchange: (event) => {
+            const boxes = [...event.target.closest("div").querySelectorAll("input")];
+            const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
+            const open = event.target.closest("details");
+            go({ models: chosen.length === boxes.length || !chosen.length ? "" : chosen.join(",") }, { replace: true });
+            open.open = true;
+          } }), " ", text(model.name, 60)))));
+    return make("div.bar", null,
+      site.boards.length > 1 ? make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => go({ suite: event.target.value, models: "" }) },
+        site.boards.map(([value, words]) => option(value, plain(words, 50), key)))) : null,
+      make("div.labelled", null, make("span.quiet", null, "Models"), models),
+      make("label", null, "Scenarios with", search),
+      facets.size ? make("label", null, "Kind", make("select", { id: "tag", onchange: (event) => go({ tag: event.target.value }) },
+        option("", "all kinds", query.tag || ""),
+        [...facets].map(([facet, values]) => make("optgroup", { label: facet }, [...values].sort().map((value) => option(`${facet}:${value}`, plain(value, 60), query.tag)))))) : null,
+      board.columns.some((column) => column.sample) && board.columns.some((column) => !column.sample)
+        ? make("label", null, "Data", make("select", { id: "data", onchange: (event) => go({ data: event.target.value }) },
+          option("", "all data", query.data || ""), option("real", "no sample data", query.data), option("sample", "sample data", query.data))) : null,
+      state.seen.size ? make("label.check", null, make("input", { type: "checkbox", id: "clean", checked: state.clean,
+        onchange: (event) => go({ clean: event.target.checked }) }), `leave out the ${state.seen.size} results on data sets that the model has seen`) : null);
+  }
+
+  const rateCell = (rate) => {
+    if (!rate) return make("td.quiet", null, "—");
+    const [value, low, high, columns, of] = rate;
+    return make("td.rate", { title: `over ${columns} of ${of} columns` }, value.toFixed(3),
+      make("meter.win", { min: 0, max: 1, value, "aria-hidden": "true" }),
+      low === null ? make("small", null, `${columns}/${of}`) : make("small", null, `[${low.toFixed(2)}, ${high.toFixed(2)}]`));
+  };
+
+  function overview(main, board, loaded, state, query, go) {
+    const sample = (c) => board.columns[c].sample;
+    const fresh = (name) => harness.winRates(loaded[name], state.models, state.columns, sample, state.out);
+    const total = state.filtered ? fresh("main") : new Map(board.models.map((model, i) => [i, model.rate]).filter(([, rate]) => rate));
+    const places = state.filtered ? harness.ranks(new Map([...total].map(([i, rate]) => [i, rate[0]]))) : new Map(board.models.map((model, i) => [i, model.rank]));
+    const byCategory = board.categories.map((category) => state.filtered ? fresh(category.name) : new Map(category.rates.map((rate, i) => [i, rate])));
+    const seen = new Map();
+    for (const place of state.seen.keys()) {
+      const [m, c] = place.split("/").map(Number);
+      if (state.columns.has(c)) seen.set(m, (seen.get(m) || 0) + 1);
+    }
+    const columns = [
+      { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => harness.to(`model/${board.models[i].address}`, board.models[i].name, 60) },
+      { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => places.get(i) ?? "—" },
+      { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
+      ...board.categories.map((category, at) => ({
+        name: category.name, label: title(category.name), note: `${category.measures} ${category.measures === 1 ? "column" : "columns"} ↑`,
+        key: (i) => byCategory[at].get(i)?.[0] ?? null, cell: (i) => rateCell(byCategory[at].get(i)),
+      })),
+    ];
+    if (board.seen.length) columns.push({ name: "seen", label: "Has seen", note: "data sets ↓", first: "ascending", key: (i) => seen.get(i) || 0,
+      cell: (i) => seen.get(i) ? make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, make("span.mark.bad", null, String(seen.get(i))))) : make("td.quiet", null, "0") });
+    main.append(harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
+      onsort: (sort) => go({ sort }, { replace: true }),
+      caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval${state.filtered ? "; computed for what is shown" : ""}.` }));
+  }
+
+  function scenarios(main, board, loaded, groups, state, query, go) {
+    const failures = new Map(board.failures.map(([m, c], at) => [`${m}/${c}`, at + 1]));
+    const ones = new Map(loaded.main.map((measure) => [measure.column, measure.runs]));
+    const columns = [{ name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => harness.to(`model/${board.models[i].address}`, board.models[i].name, 60) }];
+    const heads = [["", 1]];
+    for (const name of groups) {
+      const measures = loaded[name].filter((measure) => state.columns.has(measure.column));
+      if (!measures.length) continue;
+      heads.push([title(name), measures.length]);
+      for (const measure of measures) {
+        const column = board.columns[measure.column];
+        const what = `${plain(measure.metric, 40)}${measure.worst ? `, worst (${measure.worst})` : ""} ${measure.higher === null ? "" : measure.higher ? "↑" : "↓"}`;
+        columns.push({
+          name: `c${measure.column}.${measure.metric}.${measure.worst || ""}`,
+          label: make("span.title", null, text(column.title, 50)),
+          note: [what, ...(name === "main" ? column.details : []), column.sample ? "sample data †" : ""].filter(Boolean).join(" · "),
+          title: plain(`${column.scenario}, ${column.method}, ${column.split} split`, 200),
+          first: measure.higher === false ? "ascending" : "descending",
+          key: (i) => measure.cells[i] ? measure.cells[i][0] : null,
+          cell: (i) => cell(board, measure, i, state, name === "main" ? failures.get(`${i}/${measure.column}`) : null, ones.get(measure.column)?.[i]),
+        });
+      }
+    }
+    if (columns.length === 1) {
+      main.append(make("h2", null, "Scenarios"), make("p.quiet", null, "Nothing was measured that fits."));
+      return;
+    }
+    main.append(make("h2", null, groups[0] === "main" ? "Scenarios" : groups.length > 1 ? "All categories" : `${title(groups[0])} by scenario`),
+      harness.table(columns, state.models, { id: "scenarios", label: "Results by scenario", sort: query.by || "", onsort: (by) => go({ by }, { replace: true }),
+        group: groups.length > 1 ? heads : null,
+        caption: make("span", null, "Means with 95 % intervals over n instances; the best of a column is shaded. ",
+          ...(groups[0] === "main" ? ["Each scenario's main metric. "] : []), "Scenarios: ", [...new Set([...state.columns].map((c) => board.columns[c].address))].slice(0, 60).map((address, at) => {
+            const column = board.columns.find((one) => one.address === address);
+            return [at ? ", " : "", harness.to(`scenario/${address}`, column.scenario, 40)];
+          })) }));
+  }
+
+  function cell(board, measure, i, state, failure, runs) {
+    const found = measure.cells[i];
+    const failed = failure ? make("a.bad", { href: `#failure-${failure}`, "aria-label": `failed, reason ${failure}`, onclick: (event) => {
+      event.preventDefault();
+      const target = document.getElementById(`failure-${failure}`);
+      target.scrollIntoView();
+      target.focus();
+    } }, `✗${failure}`) : null;
+    if (!found) return make("td.quiet", null, "—");
+    const [mean, low, high, n, missing, have, of, best] = found;
+    if (mean === null) return make("td", null, failed || "—");
+    const column = board.columns[measure.column];
+    const seen = state.seen.get(`${i}/${measure.column}`);
+    const target = runs ? `run/${runs[0]}` : `scenario/${column.address}`;
+    const value = make("a", { href: link(target) }, number(mean));
+    const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}`;
+    return make(best ? "td.best" : "td", null,
+      seen ? [make("s", null, value), " ", make("a.tip.bad", { href: link(`contamination/${seen.run}`), "data-tip": `seen: p = ${harness.probability(seen.p)}`,
+        "aria-label": `the model has seen this data set, p = ${harness.probability(seen.p)}` }, "seen")] : value,
+      " ", make("span.spread", null, spread(mean, low, high)), marks, failed ? [" ", failed] : null,
+      n ? make("small", null, `n=${count(n)}`) : null);
+  }
+
+  function footnotes(main, board, state) {
+    const legend = [...board.legend];
+    if (state.seen.size) legend.push(["seen", "The model depends on the order in which this data set was published: it has read the test set. A result that is struck through says little about anything else."]);
+    main.append(make("section", { "aria-label": "Footnotes" }, make("h2", null, "How to read this"),
+      make("ul.plain.quiet", null, board.explanations.map((words) => make("li", null, words)), legend.map(([mark, words]) => make("li", null, `${mark} ${words}`))),
+      board.failures.length ? [make("h2", null, "Failures"), make("ol.plain", null, board.failures.map(([m, c, errors], at) =>
+        make("li", { id: `failure-${at + 1}`, tabindex: "-1" }, make("span.bad", null, `✗${at + 1} `), text(board.models[m].name), ", ", text(board.columns[c].title), ": ",
+          errors.map((error, position) => [position ? "; " : "", text(error, 400)]))))] : null,
+      board.notes.length ? [make("h2", null, "Notes"), make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))] : null));
+  }
+})();

@@ -1,0 +1,31 @@
+// Which category was measured for which scenario, with the taxonomy of scenarios (Liang et al. 2022, table 4).
+"use strict";
+(() => {
+  const { make, text, plain, count, link } = harness;
+  const title = (name) => name[0].toUpperCase() + name.slice(1);
+
+  harness.page("coverage", {
+    title: "Coverage",
+    async render(main, path, query) {
+      const site = await harness.get("site");
+      const board = await harness.get(`boards/${site.boards[0][0]}`);
+      const facets = ["task", "what", "who", "when", "language"];
+      const wanted = query.tag ? [query.tag.split(":")[0], query.tag.split(":").slice(1).join(":")] : null;
+      const rows = board.columns.filter((column) => !wanted || column.taxonomy[wanted[0]] === wanted[1]);
+      main.append(make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of ${count(board.columns.length)} columns.`));
+      main.append(make("div.bar", null, facets.map((facet) => {
+        const values = [...new Set(board.columns.map((column) => column.taxonomy[facet]).filter(Boolean))].sort();
+        if (!values.length) return null;
+        return make("label", null, title(facet), make("select", { id: `facet-${facet}`, onchange: (event) => harness.go("coverage", { ...query, tag: event.target.value ? `${facet}:${event.target.value}` : "" }) },
+          make("option", { value: "" }, "any"), values.map((value) => make("option", { value, selected: Boolean(wanted) && wanted[0] === facet && wanted[1] === value }, plain(value, 50)))));
+      })));
+      main.append(harness.table([
+        { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (column) => column.title, cell: (column) => [harness.to(`scenario/${column.address}`, column.title, 50), column.sample ? " †" : "",
+          make("small.quiet", null, plain(column.method, 40))] },
+        ...board.names.map((name, at) => ({ name, label: title(name), first: "descending", key: (column) => (column.measured.includes(at) ? 1 : 0),
+          cell: (column) => column.measured.includes(at) ? make("td.middle.covered", null, make("span", { "aria-hidden": "true" }, "●"), make("span.unseen", null, "measured")) : make("td.middle.quiet", null, make("span", { "aria-hidden": "true" }, "·"), make("span.unseen", null, "not measured")) })),
+        ...facets.map((facet) => ({ name: facet, label: title(facet), kind: "text", key: (column) => column.taxonomy[facet] || "", cell: (column) => column.taxonomy[facet] ? make("td.wrap.left", null, text(column.taxonomy[facet], 60)) : "—" })),
+      ], rows, { id: "coverage", label: "Coverage", sort: query.sort || "scenario", onsort: (sort) => harness.go("coverage", { ...query, sort }, { replace: true }) }));
+    },
+  });
+})();

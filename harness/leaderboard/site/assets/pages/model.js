@@ -1,0 +1,57 @@
+// One model: what it is, everything it was run on, what that took, and where the results come from.
+"use strict";
+(() => {
+  const { make, text, plain, count, number, spread, facts, link } = harness;
+
+  harness.page("model", {
+    title: "Model",
+    async render(main, path, query) {
+      const [model] = await Promise.all([harness.get(`models/${path[0] || ""}`), harness.load("assets/pages/models.js")]);
+      const { about } = model;
+      const rate = model.rate;
+      main.append(harness.crumbs(harness.to("models", "Models"), text(about.name, 60)), make("h1", null, text(about.name, 120)),
+        facts([
+          ["Mean win rate", rate ? `${rate[0].toFixed(3)}${rate[1] === null ? "" : ` [${rate[1].toFixed(2)}, ${rate[2].toFixed(2)}]`}, rank ${model.rank}` : null],
+          ...Object.entries(about.facts).map(([name, value]) => [name[0].toUpperCase() + name.slice(1), name === "parameters" ? `${harness.large(value)} (${count(value)})` : typeof value === "number" ? count(value) : text(value, 60)]),
+          ["Runs", `${count(about.runs)}${about.failed ? `, ${count(about.failed)} failed` : ""}`],
+          ["Queries", about.queries ? `${count(about.queries)}${about.cached_queries ? `, ${count(about.cached_queries)} from the cache` : ""}` : null],
+          ["Tokens", about.prompt_tokens ? `${count(about.prompt_tokens)} read, ${count(about.completion_tokens)} written or scored` : null],
+          ["Hours of its machine", about.model_seconds ? harness.hours(about.model_seconds) : null],
+          ["Arithmetic", about.model_flops ? `${about.model_flops.toExponential(2)} FLOP` : null],
+          ["Energy", about.energy_joules ? `${number(about.energy_joules / 3.6e6)} kWh` : null],
+          ["Cost", about.money ? harness.money(about.money) : null],
+        ]));
+      const search = make("input", { type: "search", id: "run-filter", value: query.q || "" });
+      search.addEventListener("input", harness.later(() => harness.go(`model/${path[0]}`, { ...query, q: search.value }, { replace: true })));
+      const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+      const rows = model.runs.filter((run) => words.every((word) => `${run.scenario} ${run.method} ${run.suite} ${run.metric} ${run.perturbations.join(" ")}`.toLowerCase().includes(word)));
+      const shown = rows.slice(0, query.all ? rows.length : 300);
+      const tokens = (run) => (run.prompt_tokens || 0) + (run.completion_tokens || 0);
+      main.append(make("h2", null, "Everything it was run on"), make("div.bar", null, make("label", null, "Runs with", search)),
+        harness.table([
+          { name: "run", label: "Scenario", kind: "text", class: "fixed", key: (run) => run.scenario, cell: (run) => [harness.to(`run/${run.address}`, run.scenario, 60),
+            run.sample ? [" ", make("span.mark.warn", null, "sample data")] : null, run.origin ? [" ", make("span.mark", null, plain(run.origin, 30))] : null] },
+          { name: "method", label: "Method", kind: "text", key: (run) => run.method, cell: (run) => text(run.method, 40) },
+          { name: "suite", label: "Suite", kind: "text", key: (run) => run.suite, cell: (run) => text(run.suite, 30) },
+          { name: "perturbations", label: "Perturbations", kind: "text", key: (run) => run.perturbations.length, cell: (run) => run.perturbations.length ? text(run.perturbations.join(", "), 40) : make("span.quiet", null, "—") },
+          { name: "metric", label: "Metric", kind: "text", key: (run) => run.metric, cell: (run) => [text(run.metric, 40), run.higher === null ? "" : run.higher ? " ↑" : " ↓"] },
+          { name: "value", label: "Value", key: (run) => (run.value ? run.value[0] : null), cell: (run) => run.status !== "ok"
+            ? make("td.wrap.bad", null, "✗ failed: ", text(run.error || "no reason given", 160)) : run.value
+              ? [number(run.value[0]), " ", make("span.spread", null, spread(...run.value))] : "—" },
+          { name: "n", label: "n", key: (run) => (run.value ? run.value[3] : null), cell: (run) => (run.value ? count(run.value[3]) : "—") },
+          { name: "queries", label: "Queries", key: (run) => run.queries ?? null, cell: (run) => count(run.queries) },
+          { name: "tokens", label: "Tokens", key: (run) => tokens(run) || null, cell: (run) => harness.large(tokens(run)) },
+          { name: "seconds", label: "Seconds", key: (run) => run.model_seconds ?? null, cell: (run) => (run.model_seconds ? number(run.model_seconds) : "—") },
+          { name: "finished", label: "Ended", kind: "text", first: "descending", key: (run) => run.finished, cell: (run) => plain(run.finished.replace("T", " ").replace(/\+00:00$/, ""), 30) },
+        ], shown, { id: "runs", label: "Runs", sort: query.sort || "run", onsort: (sort) => harness.go(`model/${path[0]}`, { ...query, sort }, { replace: true }) }));
+      if (shown.length < rows.length) main.append(make("p", null, harness.to(`model/${path[0]}`, `Show all ${count(rows.length)} runs`, 60, { ...query, all: 1 })));
+      main.append(make("h2", null, "Where the results come from"));
+      for (const [title, values] of [["Fingerprint", model.fingerprints], ["Versions", model.versions], ["Machine", model.hosts]]) {
+        if (!values.length) continue;
+        main.append(make("h3", null, values.length > 1 ? `${title}: ${values.length} different ones` : title),
+          values.slice(0, 20).map(([value, runs]) => [make("p.quiet", null, `${count(runs)} ${runs === 1 ? "run" : "runs"}`), harness.passage(JSON.stringify(value, null, 1), { name: title })]));
+      }
+      return about.name;
+    },
+  });
+})();
