@@ -32,7 +32,8 @@ def costs(
 
     ``energy_joules`` is what this machine's processors used while the run was evaluated (``harness.energy``), its
     scoring and whatever else ran on them included; where runs were asked together, its part by the model's seconds.
-    Answers from the cache cost nothing in it, and a run in which nothing was asked has none. What is not known (no time, no parameters, no price, no counter) is left out.
+    Answers from the cache cost nothing in it, and a run in which nothing was asked has none. What is not known (no
+    time, no parameters, no price, no counter) is left out.
 
     Args:
         usage: What the run asked.

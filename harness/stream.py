@@ -117,6 +117,7 @@ def stream(
                 if not last:
                     coming = worker.submit(feed.window)
                 yield from answers.ask(window.items)
+                window.items.clear()
                 yield from answers.end(window.ended)
                 feed.hurry = True
         except BaseException as error:
