@@ -9,6 +9,7 @@ from harness.leaderboard.site import descriptions
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.boards import cell_row, column_title
 from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.results import has_examples
 
@@ -46,6 +47,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
             low, high = (stat.ci95 or (None, None)) if stat else (None, None)
             cells.append(None if run is None else [address_of(run), stat and stat.mean, low, high])
         parts.append([label, cells])
+    standing = representing(view.measures[column], view.groups[column].metric)
     with_examples = [run for model in models for run in counting[model].values() if has_examples(run.directory)]
     return {
         **column_title(snapshot, view, column),
@@ -59,6 +61,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
                 "category": measure.category,
                 "worst": measure.worst,
                 "higher": measure.higher_is_better,
+                "stands": measure in standing,
                 "about": descriptions.metric(snapshot.registry, measure.metric),
                 "cells": [cell_row(measure.cells.get(model)) for model in models],
             }

@@ -33,18 +33,26 @@
   };
 
   // The value of a key, parsed. What is large and used once is not kept: harness.get(key, {keep: false}).
-  const parsed = new Map();
-  harness.get = async (key, { keep = true } = {}) => {
-    if (parsed.has(key)) return parsed.get(key);
+  const reading = new Map();
+  harness.get = (key, { keep = true } = {}) => {
+    if (!reading.has(key)) {
+      const value = read(key);
+      reading.set(key, value);
+      const forget = () => reading.delete(key);
+      if (keep) value.catch(forget);
+      else value.then(forget, forget);
+    }
+    return reading.get(key);
+  };
+  const read = async (key) => {
     if (!/^[a-z0-9][a-z0-9.\/-]*$/.test(key) || key.includes("..")) throw new Error("There is no such page.");
-    await harness.load(`data/${key}.js`);
+    const file = `data/${key}.js`;
+    await harness.load(file);
+    loading.delete(file);
     const text = values.get(key);
-    if (text === undefined) throw new Error(`data/${key}.js does not hold what its name says.`);
-    const value = JSON.parse(text);
     values.delete(key);
-    if (keep) parsed.set(key, value);
-    else loading.delete(`data/${key}.js`);
-    return value;
+    if (text === undefined) throw new Error(`${file} does not hold what its name says.`);
+    return JSON.parse(text);
   };
 
   // ------------------------------------------------------------------------------------------------------------
@@ -61,11 +69,15 @@
       else if (property.has(name)) element[name] = value;
       else element.setAttribute(name, value === true ? "" : value);
     }
+    return harness.add(element, ...children);
+  };
+  // Append elements and texts, from lists of lists as well; nothing for what is null or false.
+  harness.add = (element, ...children) => {
     element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
     return element;
   };
   const make = harness.make;
-  harness.clear = (element, ...children) => { element.replaceChildren(...children.flat(Infinity).filter(Boolean)); return element; };
+  harness.clear = (element, ...children) => { element.replaceChildren(); return harness.add(element, ...children); };
   harness.announce = (text) => { document.getElementById("status").textContent = text; };
 
   // ------------------------------------------------------------------------------------------------------------
@@ -272,7 +284,6 @@
       document.getElementById("main").focus();
     });
     window.addEventListener("hashchange", show);
-    window.addEventListener("popstate", show);
     show();
   };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -72,10 +72,10 @@
       found.sort((a, b) => (index.score[a] === null) - (index.score[b] === null) || sign * (index.score[a] - index.score[b]) || a - b);
     }
     const page = Math.max(0, Number.parseInt(query.page || "1", 10) - 1 || 0);
-    main.append(bar(run, index, query, go, { graded, others, other, only, which }));
+    harness.add(main, bar(run, index, query, go, { graded, others, other, only, which }));
     const state = make("p.quiet", { role: "status" });
     const list = make("div");
-    main.append(state, list);
+    harness.add(main, state, list);
     const total = found.length;
     const from = page * PAGE;
     let shown = [];
@@ -106,7 +106,7 @@
       list.append(show(run, address, index, n, example, original, theirs && { example: theirs, name: others.find(([one]) => one === other)[1] }, Boolean(query.at ?? query.key)));
     }
     const last = Math.ceil(total / PAGE);
-    if (page > 0 || rest) main.append(make("nav.pager", { "aria-label": "Pages of examples" },
+    if (page > 0 || rest) harness.add(main, make("nav.pager", { "aria-label": "Pages of examples" },
       make("button", { type: "button", disabled: page === 0, onclick: () => go({ page: page || "" }) }, "Previous"),
       make("span", null, query.q ? `page ${count(page + 1)}` : `page ${count(page + 1)} of ${count(last)}`),
       make("button", { type: "button", disabled: !rest, onclick: () => go({ page: page + 2 }) }, "Next"),
@@ -154,19 +154,19 @@
       example.dropped_examples ? make("span.mark", null, `${example.dropped_examples} few-shot examples left out`) : null,
       example.error ? make("span.mark.bad", null, "no score") : null,
       copies && !whole ? harness.to(`run/${address}`, `with its ${copies} ${copies === 1 ? "copy" : "copies"}`, 40, { at: n }) : null));
-    if (example.error) card.append(make("p.bad", null, text(example.error, 400)));
-    if (original && original.input !== example.input) card.append(harness.beside(original.input, example.input, ["Original", `Copy (${plain(example.perturbation, 40)})`]));
-    else card.append(make("h4", null, "Input"), original ? make("p.quiet", null, "The same as the original's.") : null, harness.passage(example.input, { name: "the input", limit: 2500 }));
-    card.append(options(example));
+    if (example.error) harness.add(card, make("p.bad", null, text(example.error, 400)));
+    if (original && original.input !== example.input) harness.add(card, harness.beside(original.input, example.input, ["Original", `Copy (${plain(example.perturbation, 40)})`]));
+    else harness.add(card, make("h4", null, "Input"), original ? make("p.quiet", null, "The same as the original's.") : null, harness.passage(example.input, { name: "the input", limit: 2500 }));
+    harness.add(card, options(example));
     const said = (what, name) => make("div", null, make("h4", null, name, " ", verdict((what.scores || {})[run.metric])), harness.passage(what.prediction || "", { name: "the prediction", limit: 1500 }));
-    card.append(make("div.answers", null, said(example, theirs ? plain(run.model[0], 40) : "Prediction"),
+    harness.add(card, make("div.answers", null, said(example, theirs ? plain(run.model[0], 40) : "Prediction"),
       theirs ? said(theirs.example, theirs.name) : null, original ? said(original, "Prediction for the original") : null));
     const details = make("details", null, make("summary", null, `Exact prompts and answers (${(example.requests || []).length})`));
     // Prompts are long: they are drawn when they are looked at.
     details.addEventListener("toggle", () => { if (details.open && details.childElementCount === 1) details.append(...exchanges(example)); });
-    card.append(details);
+    harness.add(card, details);
     const scores = Object.entries(example.scores || {});
-    if (scores.length) card.append(make("details", null, make("summary", null, `Scores (${scores.length})`), make("dl.facts", null, scores.map(([name, value]) => make("div", null, make("dt", null, plain(name, 50)), make("dd", null, number(value)))))));
+    if (scores.length) harness.add(card, make("details", null, make("summary", null, `Scores (${scores.length})`), make("dl.facts", null, scores.map(([name, value]) => make("div", null, make("dt", null, plain(name, 50)), make("dd", null, number(value)))))));
     return card;
   }
 

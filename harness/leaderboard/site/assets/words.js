@@ -43,7 +43,7 @@
     const parts = harness.wordDiff(before.slice(0, 60000), after.slice(0, 60000));
     const side = (kind, name, text) => {
       const inner = make("bdi");
-      if (parts) for (const [what, words] of parts) { if (what === "same") inner.append(...pieces(words)); else if (what === kind) inner.append(make(kind, null, pieces(words))); }
+      if (parts) for (const [what, words] of parts) { if (what === "same") inner.append(...pieces(words)); else if (what === kind) inner.append(make(/^\s+$/.test(words) ? `${kind}.space` : kind, null, pieces(words))); }
       return make("div", null, make("h4", null, name), parts ? make("pre.passage", { tabindex: "0", role: "group", "aria-label": name }, inner) : harness.passage(text, { name }));
     };
     return make("div.answers", null, side("del", names[0], before), side("ins", names[1], after));

@@ -13,19 +13,19 @@
       const key = site.boards.some(([known]) => known === query.suite) ? query.suite : site.boards[0][0];
       const board = await harness.get(`boards/${key}`);
       const go = (changes, options) => harness.go("board", { ...query, ...changes }, options);
-      main.append(make("h1", null, "Leaderboard"));
+      harness.add(main, make("h1", null, "Leaderboard"));
       if (!board.models.length) {
-        main.append(make("p", null, "There are no runs to compare yet."));
+        harness.add(main, make("p", null, "There are no runs to compare yet."));
         return "Leaderboard";
       }
       const state = choose(board, query);
-      main.append(make("p.lead", null,
+      harness.add(main, make("p.lead", null,
         `${count(state.models.length)} of ${count(board.models.length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
         board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
         site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "", board.finished ? `; newest run ended ${plain(board.finished, 30)}` : "", "."));
-      main.append(controls(site, board, key, state, query, go));
+      harness.add(main, controls(site, board, key, state, query, go));
       const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
-      main.append(make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
+      harness.add(main, make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
         make("li", null, make("a", { href: link("board", { ...query, view: name, by: "" }), "aria-current": (query.view || "") === name ? "true" : null }, words))))));
       const view = views.some(([name]) => name === query.view) ? query.view : "";
       const wanted = view === "all" || state.filtered ? board.categories.map((category) => category.name) : view ? [view] : [];
@@ -127,7 +127,7 @@
     ];
     if (board.seen.length) columns.push({ name: "seen", label: "Has seen", note: "data sets ↓", first: "ascending", key: (i) => seen.get(i) || 0,
       cell: (i) => seen.get(i) ? make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, make("span.mark.bad", null, String(seen.get(i))))) : make("td.quiet", null, "0") });
-    main.append(harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
+    harness.add(main, harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
       onsort: (sort) => go({ sort }, { replace: true }),
       caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval${state.filtered ? "; computed for what is shown" : ""}.` }));
   }
@@ -156,10 +156,10 @@
       }
     }
     if (columns.length === 1) {
-      main.append(make("h2", null, "Scenarios"), make("p.quiet", null, "Nothing was measured that fits."));
+      harness.add(main, make("h2", null, "Scenarios"), make("p.quiet", null, "Nothing was measured that fits."));
       return;
     }
-    main.append(make("h2", null, groups[0] === "main" ? "Scenarios" : groups.length > 1 ? "All categories" : `${title(groups[0])} by scenario`),
+    harness.add(main, make("h2", null, groups[0] === "main" ? "Scenarios" : groups.length > 1 ? "All categories" : `${title(groups[0])} by scenario`),
       harness.table(columns, state.models, { id: "scenarios", label: "Results by scenario", sort: query.by || "", onsort: (by) => go({ by }, { replace: true }),
         group: groups.length > 1 ? heads : null,
         caption: make("span", null, "Means with 95 % intervals over n instances; the best of a column is shaded. ",
@@ -195,7 +195,7 @@
   function footnotes(main, board, state) {
     const legend = [...board.legend];
     if (state.seen.size) legend.push(["seen", "The model depends on the order in which this data set was published: it has read the test set. A result that is struck through says little about anything else."]);
-    main.append(make("section", { "aria-label": "Footnotes" }, make("h2", null, "How to read this"),
+    harness.add(main, make("section", { "aria-label": "Footnotes" }, make("h2", null, "How to read this"),
       make("ul.plain.quiet", null, board.explanations.map((words) => make("li", null, words)), legend.map(([mark, words]) => make("li", null, `${mark} ${words}`))),
       board.failures.length ? [make("h2", null, "Failures"), make("ol.plain", null, board.failures.map(([m, c, errors], at) =>
         make("li", { id: `failure-${at + 1}`, tabindex: "-1" }, make("span.bad", null, `✗${at + 1} `), text(board.models[m].name), ", ", text(board.columns[c].title), ": ",

@@ -10,16 +10,16 @@
     async render(main, path, query) {
       const lines = await harness.get("contamination");
       if (path[0]) return one(main, lines, path[0]);
-      main.append(make("h1", null, "Contamination"), make("p.lead", null, "Whether a model's likelihood of a test set depends on the order in which it was published. It cannot for a model that has not read it: detection is evidence of having read it; no detection proves nothing."));
+      harness.add(main, make("h1", null, "Contamination"), make("p.lead", null, "Whether a model's likelihood of a test set depends on the order in which it was published. It cannot for a model that has not read it: detection is evidence of having read it; no detection proves nothing."));
       if (!lines.length) {
-        main.append(make("p", null, "No run has tested for contamination."));
+        harness.add(main, make("p", null, "No run has tested for contamination."));
         return "Contamination";
       }
       const models = [...new Map(lines.map((line) => [line.model[1], line.model[0]]))];
       const rows = lines.filter((line) => !query.model || line.model[1] === query.model);
-      main.append(make("div.bar", null, make("label", null, "Model", make("select", { id: "model", onchange: (event) => harness.go("contamination", { ...query, model: event.target.value }) },
+      harness.add(main, make("div.bar", null, make("label", null, "Model", make("select", { id: "model", onchange: (event) => harness.go("contamination", { ...query, model: event.target.value }) },
         make("option", { value: "" }, "all models"), models.map(([address, name]) => make("option", { value: address, selected: address === query.model }, plain(name, 60)))))));
-      main.append(harness.table([
+      harness.add(main, harness.table([
         { name: "model", label: "Model", kind: "text", class: "fixed", key: (line) => line.model[0], cell: (line) => harness.to(`model/${line.model[1]}`, line.model[0], 50) },
         { name: "data", label: "Data set", kind: "text", key: (line) => line.scenario[0], cell: (line) => [harness.to(`contamination/${line.key}`, line.scenario[0], 60), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
         { name: "split", label: "Split", kind: "text", key: (line) => line.split, cell: (line) => plain(line.split, 20) },
@@ -38,11 +38,11 @@
     if (!line) throw new Error("There is no such test.");
     const found = await harness.get(`contamination/${line.key}`);
     const f = found.fields;
-    main.append(harness.crumbs(harness.to("contamination", "Contamination"), text(line.scenario[0], 60)), make("h1", null, text(line.scenario[0], 80)),
+    harness.add(main, harness.crumbs(harness.to("contamination", "Contamination"), text(line.scenario[0], 60)), make("h1", null, text(line.scenario[0], 80)),
       make("p.lead", null, "and ", harness.to(`model/${line.model[1]}`, line.model[0], 60), ": ", mark(line), " ", harness.to(`run/${line.run}`, "the run")));
     const simple = (name) => (typeof f[name] === "number" ? f[name] : null);
     const p = (name) => (simple(name) === null ? null : probability(f[name]));
-    main.append(make("h2", null, "p-values"), facts([
+    harness.add(main, make("h2", null, "p-values"), facts([
       ["Headline", probability(line.log10_p)], ["Corrected over the model's data sets (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
       ["Smallest p that was possible", p("p_floor_log10")],
@@ -51,7 +51,7 @@
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
     if (scores.length) {
       const middle = (shard) => shard.shuffled.reduce((sum, value) => sum + value, 0) / shard.shuffled.length;
-      main.append(make("h2", null, "Log-likelihood of the published order against shuffled ones"), make("div", { id: "plot-orders", "data-plot": line.key }), harness.table([
+      harness.add(main, make("h2", null, "Log-likelihood of the published order against shuffled ones"), make("div", { id: "plot-orders", "data-plot": line.key }), harness.table([
         { name: "shard", label: "Shard", key: ([, at]) => at, cell: ([, at]) => at + 1 },
         { name: "canonical", label: "Published order", key: ([shard]) => shard.canonical, cell: ([shard]) => shard.canonical.toFixed(2) },
         { name: "shuffled", label: "Shuffled, mean", key: ([shard]) => middle(shard), cell: ([shard]) => middle(shard).toFixed(2) },
@@ -60,7 +60,7 @@
       ], scores.map((shard, at) => [shard, at]), { id: "shards", label: "Shards" }));
     }
     const tests = f.diagnostics && typeof f.diagnostics === "object" ? Object.entries(f.diagnostics).filter(([, value]) => value && typeof value === "object") : [];
-    if (tests.length) main.append(make("h2", null, "Is the published order exchangeable?"), make("p", null, "These look at the text alone, before any model was asked: an order that is sorted or grouped would be preferred by a model that has never seen it."), harness.table([
+    if (tests.length) harness.add(main, make("h2", null, "Is the published order exchangeable?"), make("p", null, "These look at the text alone, before any model was asked: an order that is sorted or grouped would be preferred by a model that has never seen it."), harness.table([
       { name: "test", label: "Diagnostic", kind: "text", key: ([name]) => name, cell: ([name]) => text(name.replace(/_/g, " "), 60) },
       { name: "z", label: "z", key: ([, value]) => value.z ?? null, cell: ([, value]) => number(value.z) },
       { name: "p", label: "p", first: "ascending", key: ([, value]) => value.p ?? null, cell: ([, value]) => (value.p === undefined ? probability(value.log10_p) : number(value.p)) },
@@ -68,10 +68,10 @@
     const ranks = f.next_example && f.next_example.per_boundary_rank;
     if (Array.isArray(ranks) && ranks.length) {
       const first = ranks.map((rank, at) => [rank, at]).filter(([rank]) => rank === 0 || rank === 1 && !ranks.includes(0)).map(([, at]) => at + 1);
-      main.append(make("h2", null, "Boundaries recalled"), make("p", null, `At ${count(first.length)} of ${count(ranks.length)} boundaries between examples the true next example was the likeliest of the candidates.`),
+      harness.add(main, make("h2", null, "Boundaries recalled"), make("p", null, `At ${count(first.length)} of ${count(ranks.length)} boundaries between examples the true next example was the likeliest of the candidates.`),
         make("details", null, make("summary", null, "Which"), harness.passage(first.join(" "), { name: "boundaries", limit: 6000 })));
     }
-    main.append(make("h2", null, "Everything the test reports"), make("details", null, make("summary", null, "All fields"), harness.passage(JSON.stringify(f, null, 1), { name: "fields", limit: 20000 })));
+    harness.add(main, make("h2", null, "Everything the test reports"), make("details", null, make("summary", null, "All fields"), harness.passage(JSON.stringify(f, null, 1), { name: "fields", limit: 20000 })));
     return `Contamination: ${plain(line.scenario[0], 60)}`;
   }
 })();

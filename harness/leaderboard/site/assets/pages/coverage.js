@@ -12,14 +12,14 @@
       const facets = ["task", "what", "who", "when", "language"];
       const wanted = query.tag ? [query.tag.split(":")[0], query.tag.split(":").slice(1).join(":")] : null;
       const rows = board.columns.filter((column) => !wanted || column.taxonomy[wanted[0]] === wanted[1]);
-      main.append(make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of ${count(board.columns.length)} columns.`));
-      main.append(make("div.bar", null, facets.map((facet) => {
+      harness.add(main, make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of ${count(board.columns.length)} columns.`));
+      harness.add(main, make("div.bar", null, facets.map((facet) => {
         const values = [...new Set(board.columns.map((column) => column.taxonomy[facet]).filter(Boolean))].sort();
         if (!values.length) return null;
         return make("label", null, title(facet), make("select", { id: `facet-${facet}`, onchange: (event) => harness.go("coverage", { ...query, tag: event.target.value ? `${facet}:${event.target.value}` : "" }) },
           make("option", { value: "" }, "any"), values.map((value) => make("option", { value, selected: Boolean(wanted) && wanted[0] === facet && wanted[1] === value }, plain(value, 50)))));
       })));
-      main.append(harness.table([
+      harness.add(main, harness.table([
         { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (column) => column.title, cell: (column) => [harness.to(`scenario/${column.address}`, column.title, 50), column.sample ? " †" : "",
           make("small.quiet", null, plain(column.method, 40))] },
         ...board.names.map((name, at) => ({ name, label: title(name), first: "descending", key: (column) => (column.measured.includes(at) ? 1 : 0),

@@ -9,7 +9,7 @@
       const [model] = await Promise.all([harness.get(`models/${path[0] || ""}`), harness.load("assets/pages/models.js")]);
       const { about } = model;
       const rate = model.rate;
-      main.append(harness.crumbs(harness.to("models", "Models"), text(about.name, 60)), make("h1", null, text(about.name, 120)),
+      harness.add(main, harness.crumbs(harness.to("models", "Models"), text(about.name, 60)), make("h1", null, text(about.name, 120)),
         facts([
           ["Mean win rate", rate ? `${rate[0].toFixed(3)}${rate[1] === null ? "" : ` [${rate[1].toFixed(2)}, ${rate[2].toFixed(2)}]`}, rank ${model.rank}` : null],
           ...Object.entries(about.facts).map(([name, value]) => [name[0].toUpperCase() + name.slice(1), name === "parameters" ? `${harness.large(value)} (${count(value)})` : typeof value === "number" ? count(value) : text(value, 60)]),
@@ -27,7 +27,7 @@
       const rows = model.runs.filter((run) => words.every((word) => `${run.scenario} ${run.method} ${run.suite} ${run.metric} ${run.perturbations.join(" ")}`.toLowerCase().includes(word)));
       const shown = rows.slice(0, query.all ? rows.length : 300);
       const tokens = (run) => (run.prompt_tokens || 0) + (run.completion_tokens || 0);
-      main.append(make("h2", null, "Everything it was run on"), make("div.bar", null, make("label", null, "Runs with", search)),
+      harness.add(main, make("h2", null, "Everything it was run on"), make("div.bar", null, make("label", null, "Runs with", search)),
         harness.table([
           { name: "run", label: "Scenario", kind: "text", class: "fixed", key: (run) => run.scenario, cell: (run) => [harness.to(`run/${run.address}`, run.scenario, 60),
             run.sample ? [" ", make("span.mark.warn", null, "sample data")] : null, run.origin ? [" ", make("span.mark", null, plain(run.origin, 30))] : null] },
@@ -44,11 +44,11 @@
           { name: "seconds", label: "Seconds", key: (run) => run.model_seconds ?? null, cell: (run) => (run.model_seconds ? number(run.model_seconds) : "—") },
           { name: "finished", label: "Ended", kind: "text", first: "descending", key: (run) => run.finished, cell: (run) => plain(run.finished.replace("T", " ").replace(/\+00:00$/, ""), 30) },
         ], shown, { id: "runs", label: "Runs", sort: query.sort || "run", onsort: (sort) => harness.go(`model/${path[0]}`, { ...query, sort }, { replace: true }) }));
-      if (shown.length < rows.length) main.append(make("p", null, harness.to(`model/${path[0]}`, `Show all ${count(rows.length)} runs`, 60, { ...query, all: 1 })));
-      main.append(make("h2", null, "Where the results come from"));
+      if (shown.length < rows.length) harness.add(main, make("p", null, harness.to(`model/${path[0]}`, `Show all ${count(rows.length)} runs`, 60, { ...query, all: 1 })));
+      harness.add(main, make("h2", null, "Where the results come from"));
       for (const [title, values] of [["Fingerprint", model.fingerprints], ["Versions", model.versions], ["Machine", model.hosts]]) {
         if (!values.length) continue;
-        main.append(make("h3", null, values.length > 1 ? `${title}: ${values.length} different ones` : title),
+        harness.add(main, make("h3", null, values.length > 1 ? `${title}: ${values.length} different ones` : title),
           values.slice(0, 20).map(([value, runs]) => [make("p.quiet", null, `${count(runs)} ${runs === 1 ? "run" : "runs"}`), harness.passage(JSON.stringify(value, null, 1), { name: title })]));
       }
       return about.name;

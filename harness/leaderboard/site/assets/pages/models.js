@@ -36,7 +36,7 @@
         total("energy_joules", "Energy", (joules) => (joules ? `${number(joules / 3.6e6)} kWh` : "—")),
       ].filter((column) => ["model", "runs", "queries", "parameters", "window", "access", "creator", "modality", "tokenizer", "model_seconds", "money", "prompt_tokens", "completion_tokens"].includes(column.name)
         || models.some((model) => column.key(model) !== null));
-      main.append(make("h1", null, "Models"),
+      harness.add(main, make("h1", null, "Models"),
         make("p.lead", null, `${count(models.length)} models, ${large(sum(models, "queries"))} queries, ${large(sum(models, "prompt_tokens") + sum(models, "completion_tokens"))} tokens. `
           + "What a backend does not say of its model is left open."),
         make("div.bar", null, make("label", null, "Models with", search)),

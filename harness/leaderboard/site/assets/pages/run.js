@@ -11,13 +11,13 @@
       const go = (changes, options) => harness.go(`run/${address}`, { ...query, ...changes }, options);
       const stat = run.stats.find((row) => row[0] === run.metric && row[2] === run.spec.eval_split && row[3] === null && row[4] === "original" && row[5] === null);
       const sample = run.provenance.data && run.provenance.data.sample;
-      main.append(harness.crumbs(harness.to(`scenario/${run.scenario[1]}`, run.scenario[0], 40), harness.to(`model/${run.model[1]}`, run.model[0], 40), "Run"),
+      harness.add(main, harness.crumbs(harness.to(`scenario/${run.scenario[1]}`, run.scenario[0], 40), harness.to(`model/${run.model[1]}`, run.model[0], 40), "Run"),
         make("h1", null, text(run.title, 100)),
         make("p.lead", null, "asked of ", harness.to(`model/${run.model[1]}`, run.model[0], 80), " by ", text(run.method, 40), " in suite ", text(run.suite, 40), sample ? [" ", make("span.mark.warn", null, "sample data: no measurement")] : null,
           run.provenance.origin ? [" ", make("span.mark", null, "from ", text(typeof run.provenance.origin === "string" ? run.provenance.origin : run.provenance.origin.harness || "elsewhere", 40))] : null));
-      if (run.status !== "ok") main.append(make("div.notice.error", { role: "note" }, make("strong", null, "This run failed. "), make("bdi", null, harness.pieces(run.error || "No reason was recorded."))));
+      if (run.status !== "ok") harness.add(main, make("div.notice.error", { role: "note" }, make("strong", null, "This run failed. "), make("bdi", null, harness.pieces(run.error || "No reason was recorded."))));
       const used = run.efficiency;
-      main.append(facts([
+      harness.add(main, facts([
         [`${plain(run.metric, 40)}${stat && stat[12] !== null ? (stat[12] ? " ↑" : " ↓") : ""}`, stat ? [make("strong", null, number(stat[7])), " ", spread(stat[7], stat[9], stat[10]), make("small.quiet", null, `over ${count(stat[6])} instances${stat[11] ? `; ${count(stat[11])} gave no value` : ""}`)] : null],
         ["Questions", used.queries ? `${count(used.queries)}${used.cached_queries ? `, ${count(used.cached_queries)} from the cache` : ""}` : null],
         ["Tokens", used.prompt_tokens ? `${count(used.prompt_tokens)} read, ${count(used.completion_tokens)} written or scored` : null],
@@ -26,16 +26,16 @@
         ["Ended", plain(run.finished.replace("T", " ").replace(/\+00:00$/, " UTC"), 40)]]));
       const views = [["", `Examples`], ["stats", `Statistics (${count(run.stats.length)})`], ["spec", "Settings"], ["provenance", "Provenance"]];
       const view = views.some(([name]) => name === query.view) ? query.view : "";
-      main.append(make("nav", { "aria-label": "Parts of this run" }, make("ul.tabs", null, views.map(([name, words]) => make("li", null,
+      harness.add(main, make("nav", { "aria-label": "Parts of this run" }, make("ul.tabs", null, views.map(([name, words]) => make("li", null,
         make("a", { href: link(`run/${address}`, { view: name }), "aria-current": view === name ? "true" : null }, words))))));
       if (view === "stats") statistics(main, run, query, go);
-      else if (view === "spec") main.append(harness.passage(JSON.stringify(run.spec, null, 2), { name: "Settings", limit: 20000 }));
-      else if (view === "provenance") main.append(make("p.quiet", null, "Folder ", make("code", null, plain(run.folder, 200))), make("h3", null, "What it took"), harness.passage(JSON.stringify(run.efficiency, null, 2), { name: "Efficiency" }),
+      else if (view === "spec") harness.add(main, harness.passage(JSON.stringify(run.spec, null, 2), { name: "Settings", limit: 20000 }));
+      else if (view === "provenance") harness.add(main, make("p.quiet", null, "Folder ", make("code", null, plain(run.folder, 200))), make("h3", null, "What it took"), harness.passage(JSON.stringify(run.efficiency, null, 2), { name: "Efficiency" }),
         make("h3", null, "Where it comes from"), harness.passage(JSON.stringify(run.provenance, null, 2), { name: "Provenance", limit: 20000 }));
       else if (run.examples) {
         await Promise.all([harness.load("assets/words.js"), harness.load("assets/examples.js")]);
         await harness.examples(main, run, address, query, go);
-      } else main.append(make("p", null, run.problem ? plain(run.problem, 400) : "There are no examples of this run."));
+      } else harness.add(main, make("p", null, run.problem ? plain(run.problem, 400) : "There are no examples of this run."));
       return `${plain(run.title, 60)}, ${plain(run.model[0], 40)}`;
     },
   });
@@ -46,7 +46,7 @@
     const subject = (row) => [row[2], row[3] ? (row[4] === "perturbed" ? row[3] : `${row[3]} (${row[4]})`) : "", row[5] || ""].filter(Boolean).join(", ");
     const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
     const rows = run.stats.filter((row) => words.every((word) => `${row[0]} ${row[1]} ${subject(row)}`.toLowerCase().includes(word)));
-    main.append(make("div.bar", null, make("label", null, "Statistics with", search)), harness.table([
+    harness.add(main, make("div.bar", null, make("label", null, "Statistics with", search)), harness.table([
       { name: "metric", label: "Metric", kind: "text", class: "fixed", key: (row) => row[0], cell: (row) => [text(row[0], 50), row[12] === null ? "" : row[12] ? " ↑" : " ↓"] },
       { name: "category", label: "Category", kind: "text", key: (row) => row[1], cell: (row) => text(row[1], 20) },
       { name: "of", label: "Of", kind: "text", key: subject, cell: (row) => text(subject(row), 60) },

@@ -1,0 +1,245 @@
+"""Plots in the Vega-Lite grammar: what is drawn, without colours and fonts, which the page adds for its theme.
+
+A specification's data are named ``rows``; the page puts them there. Fields are the names of a :class:`Plot`'s columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+Row = Sequence[Any]
+
+UP, DOWN = "higher is better", "lower is better"
+ROW_STEP = 17
+"""Pixels for a line of a ranking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot with the numbers behind it.
+
+    Attributes:
+        title: What it shows, in a few words.
+        description: What there is to see and how to read it: its text alternative.
+        columns: Field and heading of each column of the numbers.
+        rows: The numbers.
+        spec: How they are drawn.
+    """
+
+    title: str
+    description: str
+    columns: Sequence[tuple[str, str]]
+    rows: Sequence[Row]
+    spec: Mapping[str, Any]
+
+    def as_json(self) -> Json:
+        """Return the plot as the page reads it."""
+        return {
+            "title": self.title,
+            "description": self.description,
+            "columns": self.columns,
+            "rows": self.rows,
+            "spec": {"data": {"name": "rows"}, **self.spec},
+        }
+
+
+def direction(higher_is_better: bool | None) -> str:
+    """Return what stands behind a metric's name on an axis."""
+    return {True: f" ({UP}) ↑", False: f" ({DOWN}) ↓", None: ""}[higher_is_better]
+
+
+def quantitative(field: str, title: str, **more: Any) -> Json:
+    """Return a channel of numbers; the axis need not begin at 0."""
+    scale = {"zero": False, "nice": True, **more.pop("scale", {})}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
+
+
+def names(field: str, order: Sequence[str], **more: Any) -> Json:
+    """Return a channel of names in a given order."""
+    return {"field": field, "type": "nominal", "title": None, "sort": list(order), **more}
+
+
+def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: int | str = 420) -> Json:
+    """Return models in a given order, each a point on its ``low`` to ``high``, from fields model, mean, low and high."""
+    x = quantitative("mean", title, scale=scale or {})
+    return {
+        "width": width,
+        "height": {"step": ROW_STEP},
+        "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
+        "layer": [
+            {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {"mark": {"type": "point", "filled": True, "size": 55, "opacity": 1}, "encoding": {"x": x, "tooltip": tooltips("model", "mean", "low", "high")}},
+        ],
+    }  # fmt: skip
+
+
+def tooltips(*fields: str) -> list[Json]:
+    """Return what a mark tells when pointed at."""
+    return [{"field": field, "title": field} for field in fields]
+
+
+def panels(parts: Sequence[tuple[str, str, Json]], field: str, columns: int) -> Json:
+    """Return plots side by side, each of the rows with one value of a field.
+
+    Args:
+        parts: For each panel the field's value, its title, and what is drawn.
+        field: The field.
+        columns: How many stand in a line.
+    """
+    return {
+        "columns": columns,
+        "concat": [
+            {"title": title, "transform": [{"filter": {"field": field, "equal": value}}], **spec}
+            for value, title, spec in parts
+        ],
+    }
+
+
+def by_model(order: Sequence[str]) -> Json:
+    """Return colour and shape of points by model; a click in the legend dims the others."""
+    legend = {"title": "model", "labelLimit": 220, "symbolLimit": 60, "columns": 1 if len(order) <= 15 else 2}
+    channel = {"field": "model", "type": "nominal", "sort": list(order), "legend": legend}
+    return {
+        "color": channel,
+        "shape": channel,
+        "opacity": {"condition": {"param": "picked", "value": 0.85}, "value": 0.08},
+    }
+
+
+def picked() -> list[Json]:
+    """Return the choice of a model by a click in the legend."""
+    return [{"name": "picked", "select": {"type": "point", "fields": ["model"]}, "bind": "legend"}]
+
+
+def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -> Json:
+    """Return points by model; with the diagonal on which both are equal, where both are between 0 and 1."""
+    points: Json = {
+        "params": picked(),
+        "mark": {"type": "point", "filled": True, "size": 60},
+        "encoding": {"x": x, "y": y, **by_model(order), "tooltip": tooltips("model", "scenario", x["field"], y["field"])},
+    }
+    if not diagonal:
+        return {"width": 520, "height": 380, **points}
+    return {"width": 440, "height": 440, "layer": [_diagonal(x, y), points]}
+
+
+def reliability(order: Sequence[str], lines: bool) -> Json:
+    """Return accuracy over mean probability by bin and model, with intervals and the diagonal of perfect calibration."""
+    unit = {"domain": [0, 1], "zero": True}
+    x = quantitative("probability", "mean probability of the prediction", scale=unit)
+    y = quantitative("accuracy", "share that is right", scale=unit)
+    layers: list[Json] = [
+        _diagonal(x, y),
+        {
+            "mark": {"type": "rule", "opacity": 0.35},
+            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": by_model(order)["color"]},
+        },
+        {
+            "params": picked(),
+            "mark": {"type": "point", "filled": True},
+            "encoding": {
+                "x": x,
+                "y": y,
+                "size": {"field": "count", "type": "quantitative", "title": "predictions", "scale": {"range": [12, 220]}},
+                **by_model(order),
+                "tooltip": tooltips("model", "run", "probability", "accuracy", "count"),
+            },
+        },
+    ]  # fmt: skip
+    if lines:
+        layers.insert(1, {"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": {"x": x, "y": y, **by_model(order)}})
+    return {"width": 440, "height": 440, "layer": layers}
+
+
+def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
+    """Return for each model a tick for every part, and a point at the median."""
+    x = quantitative("mean", title, scale=scale or {})
+    return {
+        "width": 520,
+        "height": {"step": ROW_STEP},
+        "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
+        "layer": [
+            {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": tooltips("model", "part", "mean", "low", "high")}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": {**x, "aggregate": "median"}}},
+        ],
+    }  # fmt: skip
+
+
+def heat_map(order: Sequence[str]) -> Json:
+    """Return how often the model of the line beats that of the column, blue above one half and orange below."""
+    numbers = len(order) <= 15
+    size = 46 if numbers else 24
+    cells: list[Json] = [
+        {
+            "mark": {"type": "rect"},
+            "encoding": {
+                "color": {
+                    "field": "rate", "type": "quantitative", "title": "share of columns won",
+                    "scale": {"scheme": "blueorange", "reverse": True, "domain": [0, 1]},
+                },
+                "tooltip": tooltips("model", "against", "rate", "columns"),
+            },
+        }
+    ]  # fmt: skip
+    if numbers:
+        # Readable on the middle of the scale, which is pale, and on its ends, which are dark.
+        ends = {"test": "datum.rate < 0.2 || datum.rate > 0.8", "value": "white"}
+        text = {"field": "rate", "type": "quantitative", "format": ".2f"}
+        color = {"condition": ends, "value": "black"}
+        cells.append({"mark": {"type": "text", "fontSize": 11}, "encoding": {"text": text, "color": color}})
+    return {
+        "width": {"step": size},
+        "height": {"step": size if numbers else 20},
+        "encoding": {
+            "y": names("model", order, axis={"labelLimit": 220}),
+            "x": names("against", order, axis={"labelLimit": 160, "labelAngle": -40, "orient": "top"}),
+        },
+        "layer": cells,
+    }
+
+
+def doses(order: Sequence[str], threshold: float) -> Json:
+    """Return log10 p over how often the model has read the data set, with the threshold of the verdict."""
+    x = quantitative("copies", "copies of the data set in the training text", scale={"type": "symlog", "zero": True})
+    y = quantitative("log10_p", "log10 p (lower is more evidence)")
+    rule = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": threshold}}}
+    points = {
+        "params": picked(),
+        "mark": {"type": "point", "filled": True, "size": 60},
+        "encoding": {"x": x, "y": y, **by_model(order), "tooltip": tooltips("model", "data", "copies", "log10_p")},
+    }
+    return {"width": 520, "height": 360, "layer": [rule, points]}
+
+
+def shuffles(shards: int) -> Json:
+    """Return, shard by shard, the log-likelihood of each order against the mean of the shuffled ones."""
+    x = quantitative("difference", "log-likelihood − mean of the shuffled orders, in nats")
+    y = {"field": "shard", "type": "ordinal", "title": "shard", "axis": {"labelOverlap": True}}
+    shuffled = {"filter": {"field": "order", "equal": "shuffled"}}
+    published = {"filter": {"field": "order", "equal": "published"}}
+    kind = {
+        "field": "order", "type": "nominal", "title": "order",
+        "scale": {"domain": ["shuffled", "published"]}, "legend": {"symbolOpacity": 1},
+    }  # fmt: skip
+    told = tooltips("shard", "order", "log_likelihood", "difference")
+    return {
+        "width": 520,
+        "height": {"step": 15 if shards <= 40 else 5},
+        "layer": [
+            {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 0}}},
+            {"transform": [shuffled], "mark": {"type": "tick", "thickness": 1, "opacity": 0.7}, "encoding": {"x": x, "y": y, "color": kind, "tooltip": told}},
+            {"transform": [published], "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1}, "encoding": {"x": x, "y": y, "color": kind, "tooltip": told}},
+        ],
+    }  # fmt: skip
+
+
+def _diagonal(x: Json, y: Json) -> Json:
+    ends = [{x["field"]: 0, y["field"]: 0}, {x["field"]: 1, y["field"]: 1}]
+    return {
+        "data": {"values": ends},
+        "mark": {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1, "point": False, "opacity": 0.7},
+        "encoding": {"x": x, "y": y},
+    }
