@@ -28,6 +28,7 @@ COMMANDS = {
     "serve": ("harness.cli.serve", "Show the results in a browser while a sweep runs."),
     "import": ("harness.cli.imports", "Import results of HELM and of lm-evaluation-harness."),
     "compare": ("harness.cli.compare", "Compare two runs or models on the same instances, with tests."),
+    "cache": ("harness.cli.cache", "Look after the response cache: stats, prune, export, import."),
 }
 
 

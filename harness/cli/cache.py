@@ -1,0 +1,143 @@
+"""``harness cache``: what the response cache holds, what of it can go, and caches of several machines made one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from harness.cache import FILE_NAME, ResponseCache
+from harness.cache_upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
+from harness.cli import options
+from harness.errors import DataError, StorageError
+
+_models = click.option(
+    "-m", "--model", "models", multiple=True, help="Only models of this name, * for anything. Repeatable."
+)
+
+
+@click.group("cache")
+def cache_command() -> None:
+    """Look after the response cache, responses.sqlite in the folder of results."""
+
+
+@cache_command.command("stats")
+@options.results_dir
+def stats(results_dir: Path) -> None:
+    """Show how many answers there are of each model, what they take, and when they were given."""
+    with _opened(results_dir) as cache:
+        held = holdings(cache)
+        size = cache.path.stat().st_size
+    _show(held)
+    total = sum(one.answers for one in held)
+    click.echo(f"{total:,} answers of {len(held)} models; {results_dir / FILE_NAME} has {_size(size)}.")
+
+
+@cache_command.command("prune")
+@options.results_dir
+@_models
+@click.option(
+    "--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Only answers of so many days or more."
+)
+@click.option("--orphaned", is_flag=True, help="Only answers of models that no run in the folder of results asked.")
+@click.option("--yes", is_flag=True, help="Remove them; without it, what would be removed is shown.")
+def prune_(results_dir: Path, models: tuple[str, ...], older_than: float | None, orphaned: bool, yes: bool) -> None:
+    """Remove the answers to which all that is given applies; they would be asked again."""
+    if not models and older_than is None and not orphaned:
+        raise click.UsageError("say what to remove: --model, --older-than or --orphaned; all that is given must apply.")
+    from harness.results import find_runs
+
+    with _opened(results_dir) as cache:
+        used = models_in_use(find_runs(results_dir)) if orphaned else None
+        found = removable(cache, models=models, days=older_than, used=used)
+        if yes and found:
+            prune(cache, found)
+    _show(found)
+    total = sum(one.answers for one in found)
+    said = "are removed" if yes else "would be removed; --yes removes them"
+    click.echo(f"{total:,} answers of {len(found)} models {said}.")
+
+
+@cache_command.command("export")
+@options.results_dir
+@_models
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+def export_(results_dir: Path, models: tuple[str, ...], output: Path | None) -> None:
+    """Write the answers as lines of JSON, for another machine's `harness cache import` or a script of yours."""
+    with _opened(results_dir) as cache:
+        lines = export(cache, models)
+        if output is None:
+            for line in lines:
+                click.echo(line)
+            return
+        try:
+            with output.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in lines)
+        except OSError as error:
+            raise StorageError(f"{output} cannot be written ({error.strerror or error}).") from error
+    click.echo(f"Wrote {output}.", err=True)
+
+
+@cache_command.command("import")
+@options.results_dir
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def import_(results_dir: Path, files: tuple[Path, ...]) -> None:
+    """Add the answers of FILES, exports or caches of other machines; what is known already stays."""
+    cache = ResponseCache(results_dir / FILE_NAME)
+    try:
+        for file in files:
+            added, known = merge(file, cache)
+            click.echo(f"{file}: {added:,} answers added, {known:,} were known.")
+    finally:
+        cache.close()
+
+
+@contextmanager
+def _opened(results_dir: Path) -> Iterator[ResponseCache]:
+    path = results_dir / FILE_NAME
+    if not path.is_file():
+        raise DataError(f"there is no response cache {path}. Run a sweep first, or name its folder with --results-dir.")
+    cache = ResponseCache(path)
+    try:
+        yield cache
+    finally:
+        cache.close()
+
+
+def _show(found: list[Holding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not found:
+        return
+    table = Table("model", "answers", "size", "first", "last", "last asked", "fingerprint", box=None)
+    for column in table.columns[1:3]:
+        column.justify = "right"
+    for held in found:
+        table.add_row(
+            Text(held.name),
+            f"{held.answers:,}",
+            _size(held.bytes),
+            _day(held.first),
+            _day(held.last),
+            _day(None if held.model is None else held.model.used),
+            held.digest.hex()[:8],
+        )
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)
+
+
+def _day(seconds: int | None) -> str:
+    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
