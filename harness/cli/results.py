@@ -102,14 +102,20 @@ def _subject(stat: Stat) -> str:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["terminal", "csv", "json", "md", "html"]),
+    type=click.Choice(["terminal", "csv", "json", "md"]),
     default="terminal",
     show_default=True,
     help="How to show it.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
-def leaderboard_command(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:
+@click.option("--site", is_flag=True, help="Build a folder of static pages: RESULTS_DIR/site, or the one of --output.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file; with --site, this folder.")
+def leaderboard_command(
+    suites: tuple[str, ...], results_dir: Path, format_: str, site: bool, output: Path | None
+) -> None:
     """Compare the models of SUITES, all of them by default, over everything that has been run."""
+    if site:
+        _build_site(suites, results_dir, format_, output)
+        return
     from rich.console import Console
 
     from harness.leaderboard.aggregate import build_board
@@ -131,3 +137,12 @@ def leaderboard_command(suites: tuple[str, ...], results_dir: Path, format_: str
         show(board, Console())
     else:
         click.echo(render(board, format_), nl=False)
+
+
+def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:
+    from harness.leaderboard.site.builder import build_site
+
+    if format_ != "terminal":
+        raise click.UsageError(f"--site builds pages, and --format {format_} is a text; choose one of them.")
+    page = build_site(results_dir, output or results_dir / "site", suites or None)
+    click.echo(f"Wrote the site; open {page} in a browser.", err=True)

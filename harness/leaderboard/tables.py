@@ -1,4 +1,4 @@
-"""A leaderboard in any format: the one door to the terminal's table, the exports and the page."""
+"""A leaderboard in any format: the one door to the terminal's table and the exports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def render(board: Board, format: str) -> str:
 
     Args:
         board: The leaderboard.
-        format: ``terminal`` (plain, 120 columns wide), ``csv``, ``json``, ``md`` or ``html``.
+        format: ``terminal`` (plain, 120 columns wide), ``csv``, ``json`` or ``md``.
 
     Raises:
         HarnessError: There is no such format.
@@ -64,16 +64,9 @@ def _markdown(board: Board) -> str:
     return as_markdown(board)
 
 
-def _html(board: Board) -> str:
-    from harness.leaderboard.page import as_page
-
-    return as_page(board)
-
-
 _WRITERS: Mapping[str, Callable[[Board], str]] = {
     "terminal": _terminal,
     "csv": _csv,
     "json": _json,
     "md": _markdown,
-    "html": _html,
 }

@@ -105,9 +105,23 @@ def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Pat
         assert len([row for row in rows if any("fake" in cell for cell in row)]) == 2
     assert json.loads(harness("leaderboard", "--format", "json").out)
     assert "fake:0" in harness("leaderboard").out
-    said = harness("leaderboard", "--format", "html", "-o", "board.html")
-    assert (said.out, said.err) == ("", "Wrote board.html.\n")
-    assert "<html" in (folder / "board.html").read_text()
+    said = harness("leaderboard", "--format", "md", "-o", "board.md")
+    assert (said.out, said.err) == ("", "Wrote board.md.\n")
+    assert "| fake:0 |" in (folder / "board.md").read_text()
+
+
+def test_a_site_is_built_into_the_results_and_leaves_the_leaderboard_as_it_was(
+    harness: Harness, runs: list[Path], folder: Path
+) -> None:
+    before = harness("leaderboard", "--format", "json").out
+    said = harness("leaderboard", "--site")
+    assert (said.code, said.out) == (0, "")
+    assert "results/site/index.html" in said.err
+    assert (folder / "results" / "site" / "data" / "site.js").is_file()
+    assert harness("leaderboard", "--format", "json").out == before
+    said = harness("leaderboard", "--site", "-o", "quiz")
+    assert said.code == 2
+    assert "no site of ours" in said.err
 
 
 @pytest.mark.parametrize(
@@ -116,7 +130,9 @@ def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Pat
         (("leaderboard", "--results-dir", "nowhere"), "no folder of results"),
         (("leaderboard", "large"), "There are: small"),
         (("leaderboard", "--format", "pdf"), "pdf"),
-        (("leaderboard", "-o", "nowhere/board.html"), "cannot be written"),
+        (("leaderboard", "-o", "nowhere/board.txt"), "cannot be written"),
+        (("leaderboard", "-o", "."), "cannot be written"),
+        (("leaderboard", "--site", "--format", "csv"), "choose one of them"),
     ],
 )
 def test_a_mistake_is_one_message(
