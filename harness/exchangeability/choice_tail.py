@@ -25,13 +25,13 @@ Method = Literal["constant", "enumeration", "convolution", "saddlepoint"]
 _LARGEST_HALF = 2**19
 """Most sums of half of the rows that are enumerated: 4 MB."""
 
-_CELLS = 2**21
+_CELLS = 2**20
 """Lattice points times different rows of a convolution: a few hundredths of a second."""
 
 _FINE = 2.0**-40
 """Step of the lattice that numbers are enumerated on, in standard deviations of the sum."""
 
-_NARROWEST, _WIDEST = 2**14, 2**18
+_NARROWEST, _WIDEST = 2**14, 2**17
 _LOG_ALIASED = math.log(1e-16)
 
 
@@ -73,7 +73,8 @@ def tail(tables: Sequence[Floats]) -> Tail:
         return _tail(fine, fine.log_top, "enumeration")
     halves = _halves(fine)
     if halves is not None:
-        return _tail(fine, math.log(_enumerate(*halves, fine.observed)), "enumeration")
+        rows = len(halves[0]) + len(halves[1])  # each is rounded by half a step at most: what ties still ties
+        return _tail(fine, math.log(_enumerate(*halves, fine.observed - rows)), "enumeration")
     different = len({row.tobytes() for block in fine.blocks for row in block.values})
     width = min(max(_CELLS // different, _NARROWEST), _WIDEST)
     coarse = choice_sum(tables, sd * 32 / width)

@@ -82,7 +82,7 @@ def option_order_test(items: Sequence[Sequence[float]]) -> OptionOrder:
     """
     import numpy as np
 
-    if not items:
+    if len(items) == 0:
         raise ValueError("there is no question")
     by_orders: dict[int, list[Sequence[float]]] = {}
     for scores in items:

@@ -14,7 +14,7 @@ def permutation_p(canonical: float, shuffled: Sequence[float]) -> float:
     Raises:
         ValueError: There is no shuffled score.
     """
-    if not shuffled:
+    if len(shuffled) == 0:
         raise ValueError("there is no shuffled score")
     return (1 + sum(score >= canonical for score in shuffled)) / (len(shuffled) + 1)
 

@@ -1,0 +1,132 @@
+"""How often do the tests of a published order reject when the model does not depend on it? Prints a table.
+
+Each line is a kind of null distribution of shard scores, each column the share of its simulated tables, as a
+percentage, in which a test rejects at level 0.05 and at 0.01. Exact tests have to stay within their level; the t-test
+need not, and on skew scores does not.
+
+    python tests/benchmarks/contamination_size.py [--nulls 2000] [--shuffles 25] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness import BesagClifford, EProcess, RankTest, permutation_p, relabelling_test, sharded_t
+from harness.seeds import derive_rng
+
+Floats = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int, int], Floats]
+
+
+def normal(rng: np.random.Generator, r: int, m: int) -> Floats:
+    return rng.normal(size=(r, m + 1))
+
+
+def student(rng: np.random.Generator, r: int, m: int) -> Floats:
+    return rng.standard_t(3, size=(r, m + 1))
+
+
+def right_skew(rng: np.random.Generator, r: int, m: int) -> Floats:
+    """A tenth of the orders put two near duplicates beside each other."""
+    return rng.normal(0.0, 0.5, size=(r, m + 1)) + 4.0 * (rng.random((r, m + 1)) < 0.1)
+
+
+def left_skew(rng: np.random.Generator, r: int, m: int) -> Floats:
+    """A tenth of the orders break a strong match."""
+    return rng.normal(0.0, 0.5, size=(r, m + 1)) - 4.0 * (rng.random((r, m + 1)) < 0.1)
+
+
+def uneven_left_skew(rng: np.random.Generator, r: int, m: int) -> Floats:
+    return left_skew(rng, r, m) * np.exp(rng.normal(size=(r, 1)))
+
+
+KINDS: dict[str, tuple[Draw, int]] = {
+    "normal, 10 shards": (normal, 10),
+    "t with 3 df, 10 shards": (student, 10),
+    "right skew, 10 shards": (right_skew, 10),
+    "left skew, 10 shards": (left_skew, 10),
+    "left skew, 50 shards": (left_skew, 50),
+    "uneven, left skew, 50 shards": (uneven_left_skew, 50),
+}
+
+TESTS: dict[str, Callable[[Floats], float]] = {
+    "t as published": lambda scores: sharded_t(scores).log10_p,
+    "t repaired": lambda scores: sharded_t(scores, ddof=1).log10_p,
+    "exact, normal scores": lambda scores: relabelling_test(scores).log10_p,
+    "exact, raw": lambda scores: relabelling_test(scores, "raw").log10_p,
+    "certified": lambda scores: relabelling_test(scores, "raw").log10_certified,
+    "permutation": lambda scores: math.log10(permutation_p(scores[:, 0].sum(), scores[:, 1:].sum(axis=0).tolist())),
+}
+
+
+def rejections(draw: Draw, r: int, m: int, nulls: int, seed: int, test: Callable[[Floats], float]) -> Floats:
+    """Return the shares of null tables in which a test rejects at 0.05 and 0.01, shape (2,)."""
+    rng = np.random.default_rng(seed)
+    log10_p = np.array([test(draw(rng, r, m)) for _ in range(nulls)])
+    return np.array([(log10_p <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01)])
+
+
+def next_example_nulls(nulls: int, seed: int, boundaries: int = 90) -> Iterator[tuple[float, float]]:
+    """Yield log10 p of the rank test and the most log10 evidence, for candidates that are exchangeable."""
+    rng = np.random.default_rng(seed)
+    for null in range(nulls):
+        ranks, evidence, ties = RankTest(), EProcess(), derive_rng(seed, f"null {null}")
+        for left in range(boundaries, 0, -1):
+            scores = 3.0 * rng.standard_t(3, size=min(8, left + 1)).round(2)
+            ranks.add(scores.tolist(), ties)
+            evidence.add(scores.tolist())
+        yield ranks.result().log10_p, evidence.max_log10_e
+
+
+def stopped_p(nulls: int, seed: int) -> Iterator[float]:
+    """Yield p-values of the permutation test that stops early."""
+    rng = np.random.default_rng(seed)
+    for _ in range(nulls):
+        canonical, test = rng.normal(), BesagClifford()
+        while not test.add(bool(rng.normal() >= canonical)):
+            pass
+        yield test.p
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--nulls", type=int, default=2000)
+    arguments.add_argument("--shuffles", type=int, default=25)
+    arguments.add_argument("--seed", type=int, default=0)
+    given = arguments.parse_args()
+    print(f"{given.nulls} nulls, {given.shuffles} shuffles, seed {given.seed}: percent rejected at 0.05 / at 0.01\n")
+    print(f"{'':<30}" + "".join(f"{name:>22}" for name in TESTS))
+    for kind, (draw, r) in KINDS.items():
+        cells = []
+        for test in TESTS.values():
+            at_5, at_1 = 100 * rejections(draw, r, given.shuffles, given.nulls, given.seed, test)
+            cells.append(f"{at_5:>13.1f} / {at_1:>6.2f}")
+        print(f"{kind:<30}" + "".join(cells), flush=True)
+
+    found = np.array(list(next_example_nulls(given.nulls, given.seed)))
+    at_5, at_1 = (100 * (found[:, 0] <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
+    reached = 100 * (found[:, 1] >= math.log10(20)).mean()
+    print(f"\nnext example, 90 boundaries: ranks {at_5:.1f} / {at_1:.2f}; most evidence at least 20: {reached:.1f}")
+    p = np.array(list(stopped_p(given.nulls, given.seed)))
+    print(f"permutation test that stops early: {100 * (p <= 0.05).mean():.1f} / {100 * (p <= 0.01).mean():.2f}")
+
+    rng = np.random.default_rng(given.seed)
+    for r, m in ((8, 10), (50, 25), (200, 250)):
+        tables = [normal(rng, r, m) for _ in range(20)]
+        seconds = []
+        for transform in ("normal_scores", "raw"):
+            start = time.process_time()
+            for table in tables:
+                relabelling_test(table, transform)  # type: ignore[arg-type]
+            seconds.append((time.process_time() - start) / len(tables))
+        print(f"{r} shards, {m} shuffles: {seconds[0]:.3f} s (normal scores), {seconds[1]:.3f} s (raw)")
+
+
+if __name__ == "__main__":
+    main()

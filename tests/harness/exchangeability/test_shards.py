@@ -1,0 +1,65 @@
+"""How many shards, and where they begin."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import DataError, shard_bounds, shard_count
+
+
+@pytest.mark.parametrize(
+    ("examples", "tokens", "context", "shards"),
+    [
+        (100, 10, 1024, 10),  # a tenth
+        (101, 10, 1024, 11),  # rounded up
+        (40, 10, 1024, 8),  # at least 8
+        (5000, 1, 1024, 200),  # at most 200
+        (10, 10, 1024, 5),  # two examples a shard at least
+        (2, 10, 1024, 1),
+        (100, 30, 256, 13),  # 8 examples of 30 tokens and one more fit 256
+        (100, 30, 241, 13),  # exactly
+        (100, 30, 240, 15),
+        (100, 200, 256, 50),  # nothing fits: as short as shards can be
+    ],
+)
+def test_the_rule(examples: int, tokens: int, context: int, shards: int) -> None:
+    assert shard_count([tokens] * examples, context) == shards
+
+
+def test_one_long_example_decides() -> None:
+    counts = [10] * 100
+    counts[42] = 200
+    assert shard_count(counts, 256) > 10
+    longest = max(sum(counts[start:stop]) for start, stop in shard_bounds(100, shard_count(counts, 256)))
+    assert longest + 1 <= 256
+
+
+def test_a_number_of_ones_own() -> None:
+    assert shard_count([10] * 100, 1024, shards=50) == 50
+    assert shard_count([10] * 100, 1024, shards=1) == 1
+    for shards in (0, 51, 101, -1):
+        with pytest.raises(DataError, match="1 to 50"):
+            shard_count([10] * 100, 1024, shards=shards)
+
+
+@pytest.mark.parametrize(("counts", "there"), [([], "there are 0"), ([5], "there is 1")])
+def test_no_order_to_test(counts: list[int], there: str) -> None:
+    with pytest.raises(DataError, match=f"from 2 examples on; {there}"):
+        shard_count(counts, 1024)
+
+
+@given(st.integers(1, 300), st.data())
+def test_shards_are_all_examples_in_order(n: int, data: st.DataObject) -> None:
+    r = data.draw(st.integers(1, n))
+    bounds = shard_bounds(n, r)
+    assert [index for start, stop in bounds for index in range(start, stop)] == list(range(n))
+    sizes = [stop - start for start, stop in bounds]
+    assert sizes == [n // r + 1] * (n % r) + [n // r] * (r - n % r)  # the longer ones first, as published
+
+
+@pytest.mark.parametrize("r", [0, 4])
+def test_more_shards_than_examples(r: int) -> None:
+    with pytest.raises(ValueError, match="3 examples make no"):
+        shard_bounds(3, r)
