@@ -8,15 +8,18 @@ from itertools import accumulate, pairwise
 from harness.errors import DataError
 
 _EXAMPLES_A_SHARD = 10
+_FEWEST_A_SHARD = 5
 _FEWEST, _MOST = 8, 200
 
 
 def shard_count(token_counts: Sequence[int], context: int, shards: int | None = None) -> int:
     """Return the number of shards, from the numbers of examples and tokens alone and so fixed before looking.
 
-    A tenth of the number of examples, between 8 and 200, raised until the longest shard and its one
-    beginning-of-sequence token fit the context; never more than half the number of examples, so that every shard has
-    an order. Where even that does not fit, shards are longer than the context and are scored in windows.
+    A tenth of the number of examples, between 8 and 200, raised while the longest shard and its one
+    beginning-of-sequence token do not fit the context, as long as shards keep five examples: what a model remembers of
+    an order shows in how examples follow one another, and shards of two or three have little of that. Where five do not
+    fit, shards are longer than the context and are scored in windows. Never more than half the number of examples, so
+    that every shard has an order.
 
     Args:
         token_counts: Tokens of each example, in published order, without special tokens.
@@ -38,7 +41,7 @@ def shard_count(token_counts: Sequence[int], context: int, shards: int | None = 
         return shards
     ends = [0, *accumulate(token_counts)]
     count = min(max(-(-n // _EXAMPLES_A_SHARD), _FEWEST), _MOST, most)
-    while count < most and max(ends[stop] - ends[start] for start, stop in shard_bounds(n, count)) + 1 > context:
+    while count < n // _FEWEST_A_SHARD and max(ends[stop] - ends[start] for start, stop in shard_bounds(n, count)) + 1 > context:
         count += 1
     return count
 

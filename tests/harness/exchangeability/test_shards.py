@@ -21,7 +21,7 @@ from harness import DataError, shard_bounds, shard_count
         (100, 30, 256, 13),  # 8 examples of 30 tokens and one more fit 256
         (100, 30, 241, 13),  # exactly
         (100, 30, 240, 15),
-        (100, 200, 256, 50),  # nothing fits: as short as shards can be
+        (100, 200, 256, 20),  # nothing fits: windows, and five examples a shard
     ],
 )
 def test_the_rule(examples: int, tokens: int, context: int, shards: int) -> None:
