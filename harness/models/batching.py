@@ -52,7 +52,7 @@ def run_batches(
             yield batch, result
             start += len(batch)
             continue
-        _free_memory()
+        free_memory()
         if len(batch) == 1:
             yield batch, None
             start += 1
@@ -79,7 +79,8 @@ def out_of_memory(error: Exception) -> bool:
     )
 
 
-def _free_memory() -> None:
+def free_memory() -> None:
+    """Give back what the device's allocator keeps."""
     import torch
 
     if torch.cuda.is_initialized():

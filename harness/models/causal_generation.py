@@ -53,9 +53,12 @@ class Drawn:
 
 
 @dataclass(slots=True)
-class _Row:
+class Row:
+    """A completion while it is written: its tokens so far, their log-probabilities, and the seconds spent on it."""
+
     draw: Draw
     uniforms: Iterator[float]
+    seconds: float = 0.0
     tokens: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     top: list[Mapping[str, float]] = field(default_factory=list)
@@ -95,19 +98,26 @@ def _decode_batch(
     import torch
 
     started = time.perf_counter()
-    every = [_Row(draw, _uniforms(draw)) for draw in draws]
+    every = [new_row(draw) for draw in draws]
     active = every
     with torch.inference_mode():
         steps = _Steps(rows, [row.draw.prompt for row in active], tokenizer.prefix)
         while active:
-            _extend(active, steps.logits(), tokenizer)
-            going = [index for index, row in enumerate(active) if not _finished(row, tokenizer, ends)]
+            extend(active, steps.logits(), tokenizer)
+            going = [index for index, row in enumerate(active) if not finished(row, tokenizer, ends)]
             last = [row.tokens[-1] for row in active]
             active = [active[index] for index in going]
             if active:
                 steps.advance(last, going)
     seconds = (time.perf_counter() - started) / len(every)
-    return [_drawn(row, tokenizer, seconds) for row in every]
+    for row in every:
+        row.seconds = seconds
+    return [drawn_row(row, tokenizer) for row in every]
+
+
+def new_row(draw: Draw) -> Row:
+    """Return a completion with nothing written yet."""
+    return Row(draw, _uniforms(draw))
 
 
 def _uniforms(draw: Draw) -> Iterator[float]:
@@ -116,7 +126,7 @@ def _uniforms(draw: Draw) -> Iterator[float]:
         yield rng.random()
 
 
-def _extend(active: Sequence[_Row], logits: torch.Tensor, tokenizer: TextTokenizer) -> None:
+def extend(active: Sequence[Row], logits: torch.Tensor, tokenizer: TextTokenizer) -> None:
     """Choose each row's next token: the likeliest, or the one where the cumulative probability passes a uniform."""
     import torch
 
@@ -144,11 +154,12 @@ def _extend(active: Sequence[_Row], logits: torch.Tensor, tokenizer: TextTokeniz
             row.top.append(dict(zip(texts, values[number], strict=False)))
 
 
-def _finished(row: _Row, tokenizer: TextTokenizer, ends: frozenset[int]) -> bool:
+def finished(row: Row, tokenizer: TextTokenizer, ends: frozenset[int]) -> bool:
+    """Return whether a completion ends with its last token; a text is decoded only where a stop string may end."""
     if row.tokens[-1] in ends:
         row.end_tokens = 1
         return True
-    if row.draw.stop:
+    if row.draw.stop and tokenizer.may_end(row.tokens[-1], row.draw.stop):
         # A stop string of n characters begins at most 4n bytes, hence as many tokens, before its end.
         reach = 4 * max(map(len, row.draw.stop)) + 8
         if find_stop(tokenizer.decode(row.tokens[-reach:]), row.draw.stop) is not None:
@@ -156,7 +167,8 @@ def _finished(row: _Row, tokenizer: TextTokenizer, ends: frozenset[int]) -> bool
     return row.stopped or len(row.tokens) >= row.draw.max_tokens
 
 
-def _drawn(row: _Row, tokenizer: TextTokenizer, seconds: float) -> Drawn:
+def drawn_row(row: Row, tokenizer: TextTokenizer) -> Drawn:
+    """Return the completion that a row has become."""
     kept = len(row.tokens) - row.end_tokens
     text = tokenizer.decode(row.tokens[:kept])
     cut = find_stop(text, row.draw.stop)
@@ -170,7 +182,7 @@ def _drawn(row: _Row, tokenizer: TextTokenizer, seconds: float) -> Drawn:
         finish_reason="stop" if row.end_tokens or cut is not None else "length",
         top_logprobs=tuple(row.top),
     )
-    return Drawn(completion, seconds)
+    return Drawn(completion, row.seconds)
 
 
 class _Steps:

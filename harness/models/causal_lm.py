@@ -9,9 +9,10 @@ from itertools import chain
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
 from harness.models.batching import Budget
-from harness.models.causal_generation import Draw, Drawn, generate
+from harness.models.causal_generation import Draw, Drawn
 from harness.models.causal_scoring import ScoredSpan, score_spans
 from harness.models.logit_rows import LogitRows
+from harness.models.packed_generation import generate
 from harness.models.segments import segment_sums
 from harness.models.shared_scoring import PrefixSharing
 from harness.models.tokenized import TextTokenizer, Tokens
@@ -160,7 +161,7 @@ class CausalLM:
                     )
                 )
                 writers.append(writer)
-        for place, drawn in generate(self.rows, draws, self.tokenizer, self.budget, ends=self.ends):
+        for place, drawn in generate(self.sharing, self.rows, draws, self.tokenizer, self.budget, ends=self.ends):
             writer = writers[place]
             writer.answers[place - writer.first] = drawn
             writer.done += 1

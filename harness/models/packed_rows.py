@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from harness.models.logit_rows import LogitRows
 from harness.models.prefix_tree import Branch, PrefixTree
+from harness.models.shareable import refusals
 
 if TYPE_CHECKING:
     import torch
@@ -120,6 +121,9 @@ def read_rows(
 
     Returns:
         Logits ``(places, vocabulary)``, and the rows' keys and values.
+
+    Raises:
+        NotShareable: The model refuses the rows.
     """
     import torch
 
@@ -129,5 +133,6 @@ def read_rows(
     tokens, inputs = packed_inputs(packed, length, rows.model, pad=pad)
     cache = OnTop(before, layers, keep_new=keep)
     where = torch.tensor(places, dtype=torch.long, device=tokens.device).reshape(-1, 2).T
-    logits, _ = rows(tokens, where[0], where[1], past_key_values=cache, use_cache=True, **inputs)
+    with refusals():
+        logits, _ = rows(tokens, where[0], where[1], past_key_values=cache, use_cache=True, **inputs)
     return logits, cache.new() if keep else None

@@ -1,16 +1,35 @@
-"""Whether a model can read many texts that share their beginnings at once, as far as its configuration tells."""
+"""Whether a model can read many texts that share their beginnings at once."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from harness.models.batching import out_of_memory
 
 MOVING_ROTATIONS = ("dynamic", "longrope")
 """Rotary embeddings that depend on the length of the longest text in the batch."""
 
 
+class NotShareable(Exception):  # noqa: N818 - never an error to anybody: the texts are read one by one instead
+    """The model does not give the same answers, or none, to texts that are read together."""
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what a model's forward pass raises into :class:`NotShareable`, unless memory ran out."""
+    try:
+        yield
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
+        if out_of_memory(error):
+            raise
+        raise NotShareable(f"the model refuses what it was given ({error})") from error
+
+
 def why_not_shareable(model: Any, window: int | None) -> str | None:
-    """Return why every text must be read by itself; None where nothing is known against sharing.
+    """Return why every text must be read by itself; None where the configuration says nothing against sharing.
 
     Sharing gives the attention a mask of ancestors and the tokens their positions. A model that sees only the last
     tokens, has a state instead of a cache, or knows positions from the mask, cannot be told so.

@@ -21,7 +21,7 @@ from harness.models.causal_scoring import ScoredSpan, score_spans, target_logpro
 from harness.models.logit_rows import LogitRows
 from harness.models.packed_rows import PackedRow, pack, read_rows
 from harness.models.prefix_tree import Branch, PrefixTree, Trunk
-from harness.models.shareable import why_not_shareable
+from harness.models.shareable import NotShareable, why_not_shareable
 from harness.models.tokenized import Tokens
 from harness.models.windows import Span
 
@@ -44,10 +44,6 @@ HALF = 0.25
 
 Read = tuple[int, int, int]
 """A place in a row, the token that follows it, and where the answer belongs."""
-
-
-class _NotShareable(Exception):  # noqa: N818 - it is caught here, and no error to anybody
-    """The model does not give the same answers to texts that are read together."""
 
 
 class PrefixSharing:
@@ -85,10 +81,31 @@ class PrefixSharing:
                 for index, scored in self._shared(spans, budget, pad):
                     left.discard(index)
                     yield index, scored
-            except _NotShareable as reason:
-                self.refused = str(reason)
-                logger.warning("Texts are read one by one from here on, which is slower: %s.", self.refused)
+            except NotShareable as reason:
+                self.refuse(str(reason))
         yield from self._plain(spans, sorted(left), budget, pad)
+
+    def refuse(self, reason: str) -> None:
+        """Read every text by itself from here on."""
+        self.refused = reason
+        logger.warning("Texts are read one by one from here on, which is slower: %s.", reason)
+
+    def check(self, span: Span[int], logprobs: Sequence[float], budget: Budget, *, pad: int) -> None:
+        """Compare a span's log-probabilities with the plain path's, unless one half as long has been compared already.
+
+        Raises:
+            NotShareable: They differ.
+        """
+        if len(span.tokens) <= 2 * self._checked:
+            return
+        [(_, plain)] = score_spans(self._rows, [span], budget, pad=pad)
+        if plain is None:
+            return
+        near = TOLERANCE.get(str(self._rows.model.dtype).removeprefix("torch."), HALF)
+        largest = float(np.abs(np.array(plain.logprobs) - np.array(logprobs)).max())
+        if largest > near:
+            raise NotShareable(f"log-probabilities of texts read together differ by {largest:.2g}")
+        self._checked = len(span.tokens)
 
     def _plain(
         self, spans: Sequence[Span[int]], chosen: Sequence[int], budget: Budget, pad: int
@@ -132,9 +149,9 @@ class PrefixSharing:
         try:
             with torch.inference_mode():
                 kept = self._read_trunk(work, tokens[trunk.begin : trunk.end], kept, reads)
-        except (MemoryError, RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
-                raise _NotShareable(f"the model refuses what it was given ({error})") from error
+                raise
             return  # to the plain path, which halves its batches
         yield from work.finished({number for number, _ in below}, time.perf_counter() - started)
         yield from self._branches(work, trunk.branches, kept)
@@ -174,13 +191,8 @@ class PrefixSharing:
             started = time.perf_counter()
             packed = [pack(work.tree, group, before) for group in batch]
             reads = [work.branch_reads(group, row) for group, row in zip(batch, packed, strict=True)]
-            try:
-                with torch.inference_mode():
-                    self._read(work, packed, reads, kept)
-            except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
-                if out_of_memory(error):
-                    raise
-                raise _NotShareable(f"the model refuses what it was given ({error})") from error
+            with torch.inference_mode():
+                self._read(work, packed, reads, kept)
             return time.perf_counter() - started
 
         def size(group: list[Branch]) -> tuple[int, int]:
@@ -190,7 +202,9 @@ class PrefixSharing:
             if seconds is not None:
                 numbers = {number for group in batch for branch in group for number in range(branch.start, branch.end)}
                 answers = list(work.finished(numbers, seconds))
-                self._compare(work, answers)
+                index, longest = max(answers, key=lambda answer: len(work.spans[answer[0]].tokens), default=(0, None))
+                if longest is not None:
+                    self.check(work.spans[index], longest.logprobs, work.budget, pad=work.pad)
                 yield from answers
 
     def _read(
@@ -220,21 +234,6 @@ class PrefixSharing:
             )
             work.put(where, logprobs.tolist(), first.tolist())
         return new
-
-    def _compare(self, work: _Work, answers: Sequence[tuple[int, ScoredSpan | None]]) -> None:
-        """Compare one of some answers with the plain path's, unless a text half as long has been compared already."""
-        index, shared = max(answers, key=lambda answer: len(work.spans[answer[0]].tokens), default=(0, None))
-        if shared is None or len(work.spans[index].tokens) <= 2 * self._checked:
-            return
-        span = work.spans[index]
-        [(_, plain)] = score_spans(self._rows, [span], work.budget, pad=work.pad)
-        if plain is None:
-            return
-        near = TOLERANCE.get(str(self._rows.model.dtype).removeprefix("torch."), HALF)
-        largest = float(np.abs(np.array(plain.logprobs) - np.array(shared.logprobs)).max())
-        if largest > near:
-            raise _NotShareable(f"log-probabilities of texts read together differ by {largest:.2g}")
-        self._checked = len(span.tokens)
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ class TextTokenizer:
         self.prefix = prefix
         self._tokenizer = tokenizer
         self._prefix_text = tokenizer.decode([prefix])
+        self._texts: dict[int, str] = {}
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
 
@@ -137,6 +138,14 @@ class TextTokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, special ones left out."""
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    def may_end(self, token: int, strings: Sequence[str]) -> bool:
+        """Return whether one of some strings may end inside a token; True when its text alone does not tell."""
+        if token not in self._texts:
+            self._texts[token] = self.decode([token])
+        text = self._texts[token]
+        # A tokenizer may leave out the space before a token that is decoded alone.
+        return "\ufffd" in text or any(string[-1:].isspace() or string[-1:] in text for string in strings)
 
     def decode_each(self, tokens: Iterable[int]) -> list[str]:
         """Return a text for each of some different tokens, special ones included.
