@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.site import boards, contamination_page, model_pages, scenario_pages
+from harness.leaderboard.site import boards, contamination_page, model_pages, plots, scenario_pages
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.reading import read_runs
 from harness.leaderboard.site.snapshot import Snapshot
@@ -24,6 +24,7 @@ PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = (
     model_pages.write,
     scenario_pages.write,
     contamination_page.write,
+    plots.write,
 )
 """What writes the data, in this order."""
 
@@ -31,6 +32,7 @@ NAVIGATION = (
     ("board", "Leaderboard"),
     ("models", "Models"),
     ("coverage", "Coverage"),
+    ("plots", "Plots"),
     ("contamination", "Contamination"),
 )
 """Pages that every page's head links to: the page's name and the words of the link."""

@@ -9,12 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.leaderboard.visible import brief
+
 Json = dict[str, Any]
 Row = Sequence[Any]
 
 UP, DOWN = "higher is better", "lower is better"
 ROW_STEP = 17
 """Pixels for a line of a ranking."""
+LABEL = 48
+"""Characters of a model's name on an axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,21 @@ class Plot:
         }
 
 
+def short_names(models: Sequence[str]) -> dict[str, str]:
+    """Return for each model a name that fits an axis; different ones for different models."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for model in models:
+        name = brief(model, LABEL)
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{brief(model, LABEL - 4)} ({number})"
+        taken.add(name)
+        found[model] = name
+    return found
+
+
 def direction(higher_is_better: bool | None) -> str:
     """Return what stands behind a metric's name on an axis."""
     return {True: f" ({UP}) ↑", False: f" ({DOWN}) ↓", None: ""}[higher_is_better]
@@ -53,7 +72,8 @@ def direction(higher_is_better: bool | None) -> str:
 
 def quantitative(field: str, title: str, **more: Any) -> Json:
     """Return a channel of numbers; the axis need not begin at 0."""
-    scale = {"zero": False, "nice": True, **more.pop("scale", {})}
+    given = more.pop("scale", {})
+    scale = given if given.get("type") == "log" else {"zero": False, "nice": True, **given}
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
 
 
@@ -63,17 +83,24 @@ def names(field: str, order: Sequence[str], **more: Any) -> Json:
 
 
 def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: int | str = 420) -> Json:
-    """Return models in a given order, each a point on its ``low`` to ``high``, from fields model, mean, low and high."""
+    """Return models in a given order, each a point within its interval (fields model, mean, low, high)."""
     x = quantitative("mean", title, scale=scale or {})
+    told = tooltips("model", "mean", "low", "high")
     return {
         "width": width,
         "height": {"step": ROW_STEP},
         "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
         "layer": [
-            {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55}, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
-            {"mark": {"type": "point", "filled": True, "size": 55, "opacity": 1}, "encoding": {"x": x, "tooltip": tooltips("model", "mean", "low", "high")}},
+            {
+                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
+                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
+                "encoding": {"x": x, "tooltip": told},
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 def tooltips(*fields: str) -> list[Json]:
@@ -119,7 +146,12 @@ def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -
     points: Json = {
         "params": picked(),
         "mark": {"type": "point", "filled": True, "size": 60},
-        "encoding": {"x": x, "y": y, **by_model(order), "tooltip": tooltips("model", "scenario", x["field"], y["field"])},
+        "encoding": {
+            "x": x,
+            "y": y,
+            **by_model(order),
+            "tooltip": tooltips("model", "scenario", x["field"], y["field"]),
+        },
     }
     if not diagonal:
         return {"width": 520, "height": 380, **points}
@@ -127,45 +159,47 @@ def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -
 
 
 def reliability(order: Sequence[str], lines: bool) -> Json:
-    """Return accuracy over mean probability by bin and model, with intervals and the diagonal of perfect calibration."""
+    """Return accuracy over mean probability by bin and model, with intervals and the diagonal of the calibrated."""
     unit = {"domain": [0, 1], "zero": True}
     x = quantitative("probability", "mean probability of the prediction", scale=unit)
     y = quantitative("accuracy", "share that is right", scale=unit)
+    size = {"field": "count", "type": "quantitative", "title": "predictions", "scale": {"range": [12, 220]}}
+    interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": by_model(order)["color"]}
     layers: list[Json] = [
         _diagonal(x, y),
-        {
-            "mark": {"type": "rule", "opacity": 0.35},
-            "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": by_model(order)["color"]},
-        },
+        {"mark": {"type": "rule", "opacity": 0.35}, "encoding": interval},
         {
             "params": picked(),
             "mark": {"type": "point", "filled": True},
             "encoding": {
                 "x": x,
                 "y": y,
-                "size": {"field": "count", "type": "quantitative", "title": "predictions", "scale": {"range": [12, 220]}},
+                "size": size,
                 **by_model(order),
                 "tooltip": tooltips("model", "run", "probability", "accuracy", "count"),
             },
         },
-    ]  # fmt: skip
+    ]
     if lines:
-        layers.insert(1, {"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": {"x": x, "y": y, **by_model(order)}})
+        layers.insert(
+            1, {"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": {"x": x, "y": y, **by_model(order)}}
+        )
     return {"width": 440, "height": 440, "layer": layers}
 
 
 def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
     """Return for each model a tick for every part, and a point at the median."""
     x = quantitative("mean", title, scale=scale or {})
+    told, median = tooltips("model", "part", "mean", "low", "high"), {**x, "aggregate": "median"}
     return {
         "width": 520,
         "height": {"step": ROW_STEP},
         "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
         "layer": [
-            {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": tooltips("model", "part", "mean", "low", "high")}},
-            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": {**x, "aggregate": "median"}}},
+            {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": told}},
+            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": median}},
         ],
-    }  # fmt: skip
+    }
 
 
 def heat_map(order: Sequence[str]) -> Json:
@@ -225,15 +259,18 @@ def shuffles(shards: int) -> Json:
         "scale": {"domain": ["shuffled", "published"]}, "legend": {"symbolOpacity": 1},
     }  # fmt: skip
     told = tooltips("shard", "order", "log_likelihood", "difference")
+    channels = {"x": x, "y": y, "color": kind, "tooltip": told}
+    tick = {"type": "tick", "thickness": 1, "opacity": 0.7}
+    point = {"type": "point", "filled": True, "size": 45, "opacity": 1}
     return {
         "width": 520,
         "height": {"step": 15 if shards <= 40 else 5},
         "layer": [
             {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 0}}},
-            {"transform": [shuffled], "mark": {"type": "tick", "thickness": 1, "opacity": 0.7}, "encoding": {"x": x, "y": y, "color": kind, "tooltip": told}},
-            {"transform": [published], "mark": {"type": "point", "filled": True, "size": 45, "opacity": 1}, "encoding": {"x": x, "y": y, "color": kind, "tooltip": told}},
+            {"transform": [shuffled], "mark": tick, "encoding": channels},
+            {"transform": [published], "mark": point, "encoding": channels},
         ],
-    }  # fmt: skip
+    }
 
 
 def _diagonal(x: Json, y: Json) -> Json:

@@ -51,13 +51,17 @@
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
     if (scores.length) {
       const middle = (shard) => shard.shuffled.reduce((sum, value) => sum + value, 0) / shard.shuffled.length;
-      harness.add(main, make("h2", null, "Log-likelihood of the published order against shuffled ones"), make("div", { id: "plot-orders", "data-plot": line.key }), harness.table([
+      harness.add(main, make("h2", null, "Log-likelihood of the published order against shuffled ones"), make("div", { id: "plot-orders" }), harness.table([
         { name: "shard", label: "Shard", key: ([, at]) => at, cell: ([, at]) => at + 1 },
         { name: "canonical", label: "Published order", key: ([shard]) => shard.canonical, cell: ([shard]) => shard.canonical.toFixed(2) },
         { name: "shuffled", label: "Shuffled, mean", key: ([shard]) => middle(shard), cell: ([shard]) => middle(shard).toFixed(2) },
         { name: "difference", label: "Difference", key: ([shard]) => shard.canonical - middle(shard), cell: ([shard]) => make("td", null, (shard.canonical - middle(shard)).toFixed(2)) },
         { name: "rank", label: "Orders that are likelier", first: "ascending", key: ([shard]) => shard.shuffled.filter((value) => value > shard.canonical).length, cell: ([shard]) => `${shard.shuffled.filter((value) => value > shard.canonical).length} of ${shard.shuffled.length}` },
       ], scores.map((shard, at) => [shard, at]), { id: "shards", label: "Shards" }));
+    }
+    if (scores.length) {
+      await harness.load("assets/plot.js");
+      main.querySelector("#plot-orders").append(harness.plot(`contamination/${line.key}`, { title: false }));
     }
     const tests = f.diagnostics && typeof f.diagnostics === "object" ? Object.entries(f.diagnostics).filter(([, value]) => value && typeof value === "object") : [];
     if (tests.length) harness.add(main, make("h2", null, "Is the published order exchangeable?"), make("p", null, "These look at the text alone, before any model was asked: an order that is sorted or grouped would be preferred by a model that has never seen it."), harness.table([

@@ -1,0 +1,133 @@
+// Plots: drawn when they come into view, with their numbers as a table, and as SVG, PNG and CSV files.
+"use strict";
+(() => {
+  const { make, plain } = harness;
+  const VENDOR = ["vega.min.js", "vega-lite.min.js", "vega-interpreter.js"];
+  const SHOWN = 200; // rows of the table beside a plot; the file has all of them
+  // Okabe and Ito's colours, told apart with any colour vision, without yellow and black, which vanish on one ground.
+  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8c8c8c"];
+  const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"];
+  const drawn = new Set();
+
+  // In this order, since each needs the one before.
+  let ready = null;
+  const vendor = () => {
+    ready = ready || VENDOR.reduce((before, file) => before.then(() => harness.load(`assets/vendor/${file}`)), Promise.resolve());
+    return ready;
+  };
+
+  const config = () => {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const [text, quiet, line, ground] = ["text", "quiet", "line", "ground"].map(colour);
+    const font = getComputedStyle(document.body).fontFamily;
+    // A colour and a shape together name 49 models.
+    const shapes = COLOURS.flatMap((_, i) => COLOURS.map((__, j) => SHAPES[(i + j) % SHAPES.length]));
+    return {
+      background: ground, font, padding: 6,
+      axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: quiet, tickColor: quiet, titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
+      legend: { labelColor: text, titleColor: text, labelFontSize: 11, titleFontWeight: 500 },
+      title: { color: text, fontSize: 13, fontWeight: 600, anchor: "start" },
+      header: { labelColor: text, titleColor: text },
+      view: { stroke: line },
+      range: { category: COLOURS, symbol: shapes },
+      point: { color: COLOURS[0], strokeWidth: 0.5 }, tick: { color: COLOURS[0] }, rule: { color: quiet }, line: { color: quiet }, text: { color: text },
+    };
+  };
+
+  const nothing = { load: () => Promise.reject(new Error("Plots load nothing.")), sanitize: () => Promise.reject(new Error("Plots link to nothing.")) };
+
+  const draw = async (plot, holder) => {
+    await vendor();
+    const fields = plot.columns.map(([field]) => field);
+    const rows = plot.rows.map((row) => Object.fromEntries(fields.map((field, i) => [field, row[i]])));
+    const compiled = vegaLite.compile({ $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...plot.spec }, { config: config() });
+    const view = new vega.View(vega.parse(compiled.spec, null, { ast: true }), {
+      renderer: "svg", container: holder, expr: vegaInterpreter.expressionInterpreter, loader: nothing, hover: true, logLevel: vega.Error,
+    });
+    view.data("rows", rows);
+    await view.runAsync();
+    // The table beside it and the description say the same; a tree of marks would say it thousandfold.
+    const svg = holder.querySelector("svg");
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `${plot.title}. ${plot.description}`);
+    for (const group of svg.querySelectorAll("g")) group.setAttribute("aria-hidden", "true");
+    return view;
+  };
+
+  const save = (name, parts, type) => {
+    const url = URL.createObjectURL(parts instanceof Blob ? parts : new Blob(parts, { type }));
+    const link = make("a", { href: url, download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(url), 10000);
+  };
+
+  // What a spreadsheet would take for a formula begins with an apostrophe.
+  const field = (value) => {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number" || typeof value === "boolean") return String(value);
+    const text = plain(value, 32000);
+    const safe = /^\s*[=+\-@＝＋－＠]/.test(text) ? `'${text}` : text;
+    return /[",\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  };
+  const csv = (plot) => [plot.columns.map(([, heading]) => heading), ...plot.rows].map((row) => row.map(field).join(",")).join("\n") + "\n";
+
+  const numbers = (plot) => {
+    const cells = (row) => row.map((value) => (typeof value === "number" ? make("td", null, harness.number(value)) : make("td.left", null, value === null ? "—" : harness.text(value, 60))));
+    return make("details.numbers", { ontoggle: (event) => {
+      const details = event.target;
+      if (!details.open || details.querySelector("table")) return;
+      details.append(make("div.scroll", { tabindex: "0", role: "group", "aria-label": `Numbers of ${plot.title}` }, make("table", null,
+        make("caption", null, plot.rows.length > SHOWN ? `The first ${SHOWN} of ${harness.count(plot.rows.length)} rows; the CSV file has all.` : `${harness.count(plot.rows.length)} rows`),
+        make("thead", null, make("tr", null, plot.columns.map(([, heading]) => make("th", { scope: "col" }, heading)))),
+        make("tbody", null, plot.rows.slice(0, SHOWN).map((row) => make("tr", null, cells(row)))))));
+    } }, make("summary", null, "Numbers"));
+  };
+
+  // A figure with the plot of a key below plots/; it is read and drawn when it is nearly in view.
+  harness.plot = (key, { level = "h3", title = true } = {}) => {
+    const holder = make("div.drawing");
+    const tools = make("p.plot-tools");
+    const figure = make("figure.plot", { "data-key": key }, holder, tools);
+    let plot = null;
+    let view = null;
+    const again = async () => {
+      if (!figure.isConnected) { drawn.delete(again); return; }
+      if (view) view.finalize();
+      holder.replaceChildren();
+      view = await draw(plot, holder);
+    };
+    const begin = async () => {
+      try {
+        plot = await harness.get(`plots/${key}`, { keep: false });
+        const name = plain(plot.title, 60).replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "").toLowerCase() || "plot";
+        harness.clear(tools,
+          make("button.small", { type: "button", onclick: async () => save(`${name}.svg`, [await view.toSVG()], "image/svg+xml") }, "SVG"),
+          make("button.small", { type: "button", onclick: async () => (await view.toCanvas(2)).toBlob((blob) => save(`${name}.png`, blob)) }, "PNG"),
+          make("button.small", { type: "button", onclick: () => save(`${name}.csv`, [csv(plot)], "text/csv") }, "CSV"));
+        tools.setAttribute("aria-label", `Files of ${plot.title}`);
+        figure.prepend(make("figcaption", null, title ? make(level, null, harness.text(plot.title, 120)) : null, make("p.quiet", null, plain(plot.description, 1000))));
+        figure.append(numbers(plot));
+        view = await draw(plot, holder);
+        drawn.add(again);
+        figure.dataset.drawn = "yes";
+      } catch (error) {
+        harness.clear(holder, make("p.notice.error", null, `This plot cannot be drawn: ${plain(error.message, 300)}`));
+        figure.dataset.drawn = "failed";
+      }
+    };
+    const seen = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      begin();
+    }, { rootMargin: "300px" });
+    seen.observe(figure);
+    return figure;
+  };
+
+  const redraw = () => { for (const again of [...drawn]) again(); };
+  document.getElementById("theme").addEventListener("change", redraw);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+})();

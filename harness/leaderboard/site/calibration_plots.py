@@ -1,0 +1,59 @@
+"""Reliability diagrams: how often a model is right, over how probable it held its own predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harness.leaderboard.site import plot_specs as draw
+from harness.leaderboard.site.plot_specs import Plot
+from harness.leaderboard.site.snapshot import BoardView
+from harness.leaderboard.visible import brief
+from harness.results import RunRecord
+
+METRIC = "ece_10_bin"
+
+
+def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | None:
+    """Return the reliability diagram of one column; None where no run of it has one.
+
+    Args:
+        view: The leaderboard.
+        column: The column's position.
+        labels: The models' names on axes.
+    """
+    rows: list[list[Any]] = []
+    runs = 0
+    for row in view.board.rows:
+        for run in view.counting[column].get(row.model, {}).values():
+            found = [[labels[row.model], brief(run.spec.scenario.label, 60), *values] for values in _bins(run)]
+            rows += found
+            runs += bool(found)
+    if not rows:
+        return None
+    models = len({row[0] for row in rows})
+    lines = runs == models
+    return Plot(
+        f"{brief(view.headings[column].title, 60)}: reliability",
+        "Each point is a bin of predictions: how often they are right, with its 95 % interval, over the mean "
+        "probability that the model gave them. On the diagonal a model is calibrated; below it, overconfident."
+        + ("" if lines else " Each run has its own bins."),
+        [
+            ("model", "model"), ("run", "run"), ("probability", "mean probability"), ("accuracy", "share right"),
+            ("low", "low"), ("high", "high"), ("count", "predictions"),
+        ],
+        rows,
+        draw.reliability([labels[row.model] for row in view.board.rows], lines),
+    )  # fmt: skip
+
+
+def _bins(run: RunRecord) -> Iterator[list[Any]]:
+    """Yield probability, accuracy, its interval and the count of each bin that holds a prediction."""
+    splits = run.details.get(METRIC)
+    parts = splits.get(run.spec.eval_split.value) if isinstance(splits, Mapping) else None
+    found = parts.get("original") if isinstance(parts, Mapping) else None
+    bins = found.get("bins") if isinstance(found, Mapping) else None
+    for one in bins if isinstance(bins, list) else ():
+        if one.get("count") and "accuracy" in one:
+            low, high = one.get("accuracy_ci95") or (None, None)
+            yield [one.get("probability"), one["accuracy"], low, high, one["count"]]

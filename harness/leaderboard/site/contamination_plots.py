@@ -1,0 +1,116 @@
+"""Plots of the contamination test: published against shuffled orders, and evidence over the copies that were read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from harness.leaderboard.site import plot_specs as draw
+from harness.leaderboard.site.addresses import address_of
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.plot_specs import Plot
+from harness.leaderboard.site.snapshot import Snapshot
+from harness.leaderboard.site.verdicts import Finding
+from harness.leaderboard.visible import brief
+
+ALPHA = 0.01
+"""The level of a verdict where a finding does not say its own."""
+
+# How harness lab names the parts of test sets that a model of its own has read.
+_COPIES = re.compile(r"_x([0-9]{1,6})\.[a-z]")
+
+
+def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
+    """Write ``plots/contamination``, the list, and ``plots/contamination/NAME``.
+
+    A finding's plot has the name of its key, ``ADDRESS.SPLIT``; the one of all copies is named ``copies``.
+    """
+    listed = []
+    for finding in snapshot.findings:
+        if plot := shuffles_plot(finding):
+            name = f"{address_of(finding.run)}.{finding.split}"
+            folder.put(f"plots/contamination/{name}", plot.as_json())
+            listed.append([name, plot.title, "orders"])
+    if plot := doses_plot(snapshot, snapshot.findings):
+        folder.put("plots/contamination/copies", plot.as_json())
+        listed.insert(0, ["copies", plot.title, "copies"])
+    folder.put("plots/contamination", {"title": "contamination", "plots": listed})
+
+
+def shuffles_plot(finding: Finding) -> Plot | None:
+    """Return, for each shard, the log-likelihood of the published order among the shuffled ones."""
+    shards = finding.fields.get("shard_scores")
+    rows: list[list[Any]] = []
+    for number, shard in enumerate(shards if isinstance(shards, Sequence) else ()):
+        shuffled = shard.get("shuffled") if isinstance(shard, Mapping) else None
+        if not shuffled:
+            continue
+        middle = fmean(shuffled)
+        rows += [[number, "shuffled", value, value - middle] for value in shuffled]
+        rows.append([number, "published", shard["canonical"], shard["canonical"] - middle])
+    if not rows:
+        return None
+    label = brief(finding.run.spec.scenario.label, 60)
+    return Plot(
+        f"{label}: the published order among shuffled ones",
+        "Each line is a shard of the data set. The points are the published order, the ticks the shuffled ones; each "
+        "is shown by how much more probable it is than the shuffled ones on average. For a model that has not learnt"
+        " the order, points lie among the ticks; points to the right of them are evidence that it has.",
+        [
+            ("shard", "shard"), ("order", "order"), ("log_likelihood", "log-likelihood"),
+            ("difference", "difference from the shuffled mean"),
+        ],
+        rows,
+        draw.shuffles(len({row[0] for row in rows})),
+    )  # fmt: skip
+
+
+def doses_plot(snapshot: Snapshot, findings: Sequence[Finding]) -> Plot | None:
+    """Return log10 p over the number of copies that a model has read, where runs say how many these are."""
+    known = [(finding, copies) for finding in findings if (copies := copies_of(finding)) is not None]
+    if len({copies for _, copies in known}) < 2:
+        return None
+    labels = draw.short_names(sorted({snapshot.model(finding.run) for finding, _ in known}))
+    rows = [
+        [
+            labels[snapshot.model(finding.run)],
+            brief(finding.run.spec.scenario.label, 60),
+            copies,
+            finding.log10_p,
+            finding.verdict,
+        ]
+        for finding, copies in known
+    ]
+    alphas = [value for finding, _ in known if isinstance(value := finding.fields.get("alpha"), float)]
+    return Plot(
+        "Evidence over copies in the training text",
+        "Each point is a data set that a model has read so many times: log10 of the headline p-value. Below the dashed "
+        "line the test reports dependence on the published order. At 0 copies are the controls.",
+        [
+            ("model", "model"), ("data", "data set"), ("copies", "copies"), ("log10_p", "log10 p"),
+            ("verdict", "verdict"),
+        ],
+        rows,
+        draw.doses(list(labels.values()), math.log10(min(alphas, default=ALPHA))),
+    )  # fmt: skip
+
+
+def copies_of(finding: Finding) -> int | None:
+    """Return how often the model has read the data set, as far as the run says.
+
+    It does where the test's fields or the scenario's parameters have ``copies``, or the data are a file that
+    ``harness lab`` has named so.
+    """
+    for place in (finding.fields, finding.run.spec.scenario.arguments):
+        value = place.get("copies")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    data = finding.run.provenance.get("data")
+    files = data.get("files") if isinstance(data, Mapping) else None
+    for file in files if isinstance(files, Sequence) else ():
+        if isinstance(file, Mapping) and (found := _COPIES.search(str(file.get("path", "")))):
+            return int(found[1])
+    return None

@@ -1,0 +1,227 @@
+"""The plots' data: which plots a leaderboard has, and the numbers that each is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.leaderboard.cells import main_stat
+from harness.leaderboard.site import plot_specs as draw
+from harness.leaderboard.site.calibration_plots import reliability_plot
+from harness.leaderboard.site.contamination_plots import write_contamination_plots
+from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.measures import Measure, category_measures, win_rates
+from harness.leaderboard.site.plot_specs import Plot
+from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.leaderboard.visible import brief
+
+TRADEOFFS = ("calibration", "robustness", "fairness", "bias", "toxicity", "efficiency")
+"""Categories that are drawn against accuracy, as in figure 25 of Liang et al. 2022."""
+
+
+def write(snapshot: Snapshot, folder: SiteFolder) -> None:
+    """Write for each board ``plots/KEY``, the list of its plots, and ``plots/KEY/NAME``; and those of contamination.
+
+    The list holds for each plot its name, its title and its group: ``models``, ``accuracy against``, or the title of
+    the column that it is about.
+    """
+    for view in snapshot.boards:
+        listed = []
+        for name, group, plot in board_plots(view):
+            folder.put(f"plots/{view.key}/{name}", plot.as_json())
+            listed.append([name, plot.title, group])
+        folder.put(f"plots/{view.key}", {"title": view.title, "plots": listed})
+    write_contamination_plots(snapshot, folder)
+
+
+def board_plots(view: BoardView) -> Iterator[tuple[str, str, Plot]]:
+    """Yield name, group and plot."""
+    labels = draw.short_names([row.model for row in view.board.rows])
+    categories = category_measures(view.groups, view.measures)
+    if plot := _panels(view, categories, labels):
+        yield "categories", "models", plot
+    if plot := _heat_map(view, labels):
+        yield "head-to-head", "models", plot
+    if plot := _spread(view, labels):
+        yield "spread", "models", plot
+    for category in TRADEOFFS:
+        if plot := _tradeoff(view, category, categories, labels):
+            yield f"accuracy-{category}", "accuracy against", plot
+    for column, heading in enumerate(view.headings):
+        group = brief(" · ".join([heading.title, *heading.details]), 120)
+        if plot := _scores(view, column, labels):
+            yield f"scores-{column}", group, plot
+        if plot := reliability_plot(view, column, labels):
+            yield f"reliability-{column}", group, plot
+
+
+def _panels(view: BoardView, categories: Mapping[str, Sequence[Measure]], labels: Mapping[str, str]) -> Plot | None:
+    rows, parts = [], []
+    for category, measures in categories.items():
+        rates = win_rates(view.groups, measures)
+        ranked = sorted((m for m in labels if m in rates), key=lambda m: -rates[m].value)
+        if not ranked:
+            continue
+        rows += [
+            [category, labels[m], rates[m].value, rates[m].low, rates[m].high, rates[m].columns, rates[m].of]
+            for m in ranked
+        ]
+        spec = draw.ranking([labels[m] for m in ranked], f"mean win rate ({draw.UP}) →", {"domain": [0, 1]}, 200)
+        parts.append((category, category, spec))
+    if not parts:
+        return None
+    return Plot(
+        "Mean win rates by category",
+        "One panel for each category of metrics, models from best to worst. A point is the share of other models that "
+        "a model beats, averaged over the category's columns; the line is its 95 % interval. Whether a high or a low "
+        "value of the metric wins is taken into account, so that further right is better in every panel.",
+        [
+            ("category", "category"), ("model", "model"), ("mean", "mean win rate"), ("low", "low"), ("high", "high"),
+            ("columns", "columns"), ("of", "of columns"),
+        ],
+        rows,
+        draw.panels(parts, "category", 2),
+    )  # fmt: skip
+
+
+def _heat_map(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
+    rows = []
+    for one in view.board.rows:
+        for other in view.board.rows:
+            if one is other:
+                continue
+            results = [
+                _result(cell.mean, against.mean, bool(column.higher_is_better))
+                for cell, against, column in zip(one.cells, other.cells, view.board.columns, strict=True)
+                if column.contested and cell and against and cell.complete and against.complete
+                if cell.mean is not None and against.mean is not None
+            ]
+            if results:
+                rows.append([labels[one.model], labels[other.model], sum(results) / len(results), len(results)])
+    if not rows:
+        return None
+    return Plot(
+        "Head to head",
+        "How often the model of the line has the better main metric than that of the column, over the columns of the "
+        "leaderboard that both have; ties count one half. Blue: the line's model is ahead; orange: behind.",
+        [("model", "model"), ("against", "against"), ("rate", "share won"), ("columns", "columns")],
+        rows,
+        draw.heat_map([labels[row.model] for row in view.board.rows]),
+    )
+
+
+def _result(mean: float, against: float, higher: bool) -> float:
+    if mean == against:
+        return 0.5
+    return float((mean > against) == higher)
+
+
+def _spread(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
+    rows = [
+        [labels[row.model], brief(heading.title, 60), heading.metric, cell.mean, cell.low, cell.high, cell.count]
+        for row in view.board.rows
+        for cell, column, heading in zip(row.cells, view.board.columns, view.headings, strict=True)
+        if cell and cell.mean is not None and column.higher_is_better and 0 <= cell.mean <= 1
+    ]
+    if len({row[1] for row in rows}) < 3:
+        return None
+    return Plot(
+        "Scores by model",
+        "A tick is one column's main metric, of those between 0 and 1 of which more is better; the point is the median."
+        " It shows whether a model is even or good at some scenarios only.",
+        [
+            ("model", "model"), ("part", "column"), ("metric", "metric"), ("mean", "mean"), ("low", "low"),
+            ("high", "high"), ("count", "instances"),
+        ],
+        rows,
+        draw.spread([labels[row.model] for row in view.board.rows], f"main metric ({draw.UP}) →", {"domain": [0, 1]}),
+    )  # fmt: skip
+
+
+def _tradeoff(
+    view: BoardView, category: str, categories: Mapping[str, Sequence[Measure]], labels: Mapping[str, str]
+) -> Plot | None:
+    """Return a category's measure over accuracy, a point for each model and column that have both."""
+    accurate = {measure.column: measure for measure in categories.get("accuracy", ()) if measure.higher_is_better}
+    rows: list[list[Any]] = []
+    kinds: dict[str, bool | None] = {}
+    for measure in categories.get(category, ()):
+        accuracy = accurate.get(measure.column)
+        if accuracy is None:
+            continue
+        kinds[measure.metric] = measure.higher_is_better
+        for model, cell in measure.cells.items():
+            known = accuracy.cells.get(model)
+            if model in labels and cell.mean is not None and known is not None and known.mean is not None:
+                scenario = brief(view.headings[measure.column].title, 60)
+                rows.append([labels[model], scenario, accuracy.metric, known.mean, measure.metric, cell.mean])
+    if not rows:
+        return None
+    worst = category in {"robustness", "fairness"}
+    metric = next(iter(kinds)) if len(kinds) == 1 else category
+    better = next(iter(kinds.values())) if len(set(kinds.values())) == 1 else None
+    title = f"{'main metric, worst of all copies' if worst else metric}{draw.direction(better)}"
+    logarithmic = category == "efficiency" and all(row[5] > 0 for row in rows)
+    y = draw.quantitative("value", title, scale={"type": "log"} if logarithmic else {})
+    x = draw.quantitative("accuracy", f"main metric{draw.direction(True)}")
+    order = [labels[row.model] for row in view.board.rows]
+    return Plot(
+        f"Accuracy against {category}",
+        "A point is one model on one column of the leaderboard"
+        + ("; below the diagonal, what perturbations cost." if worst else ".")
+        + " A click on a model in the legend dims the others.",
+        [
+            ("model", "model"), ("scenario", "column"), ("accuracy_metric", "main metric"), ("accuracy", "accuracy"),
+            ("metric", f"{category} metric"), ("value", category),
+        ],
+        rows,
+        draw.scatter(order, x, y, diagonal=worst and all(0 <= v <= 1 for row in rows for v in (row[3], row[5]))),
+    )  # fmt: skip
+
+
+def _scores(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | None:
+    """Return the models' main metric in one column with its interval, and that of the sub-runs where it is a mean."""
+    about, heading = view.board.columns[column], view.headings[column]
+    cells = [(row.model, cell) for row in view.board.rows if (cell := row.cells[column]) and cell.mean is not None]
+    if not cells:
+        return None
+    sign = -1 if about.higher_is_better else 1
+    ranked = sorted(cells, key=lambda pair: (sign * (pair[1].mean or 0.0), pair[0]))
+    rows: list[list[Any]] = [
+        [labels[model], "all", cell.mean, cell.low, cell.high, cell.count] for model, cell in ranked
+    ]
+    order = [labels[model] for model, _ in ranked]
+    title = f"{heading.metric.rstrip(' ↑↓')}{draw.direction(about.higher_is_better)}"
+    spec = draw.ranking(order, title)
+    if len(about.subruns) > 1:
+        for model, _ in ranked:
+            for run in view.counting[column].get(model, {}).values():
+                if stat := main_stat(run):
+                    low, high = stat.ci95 or (None, None)
+                    part = brief(run.spec.scenario.label, 60)
+                    rows.append([labels[model], part, stat.mean, low, high, stat.count])
+        spec = _with_parts(spec)
+    return Plot(
+        f"{brief(heading.title, 60)}: scores",
+        "Models from best to worst: the main metric with its 95 % interval"
+        + (", and a tick for each of the runs that it is a mean of." if len(about.subruns) > 1 else "."),
+        [
+            ("model", "model"), ("part", "run"), ("mean", "mean"), ("low", "low"), ("high", "high"),
+            ("count", "instances"),
+        ],
+        rows,
+        spec,
+    )  # fmt: skip
+
+
+def _with_parts(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ranking whose points are the rows of ``all`` only, with ticks for the others."""
+    whole = {"filter": {"field": "part", "equal": "all"}}
+    parts = {"filter": {"not": {"field": "part", "equal": "all"}}}
+    x = spec["layer"][1]["encoding"]["x"]
+    ticks = {
+        "transform": [parts],
+        "mark": {"type": "tick", "thickness": 1, "opacity": 0.45},
+        "encoding": {"x": x, "tooltip": draw.tooltips("model", "part", "mean", "low", "high")},
+    }
+    return {**spec, "layer": [ticks, *({**layer, "transform": [whole]} for layer in spec["layer"])]}
