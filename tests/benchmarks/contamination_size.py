@@ -123,7 +123,7 @@ def main() -> None:
         for transform in ("normal_scores", "raw"):
             start = time.process_time()
             for table in tables:
-                relabelling_test(table, transform)  # type: ignore[arg-type]
+                relabelling_test(table, transform)
             seconds.append((time.process_time() - start) / len(tables))
         print(f"{r} shards, {m} shuffles: {seconds[0]:.3f} s (normal scores), {seconds[1]:.3f} s (raw)")
 

@@ -109,7 +109,7 @@ def test_its_size(kind: str, transform: Transform) -> None:
 
 
 @pytest.mark.parametrize("scores", [[1.0, 2.0], [[1.0], [2.0]], [[1.0, math.inf]]])
-def test_what_is_no_table_of_scores(scores: list[object]) -> None:
+def test_what_is_no_table_of_scores(scores: Any) -> None:
     with pytest.raises(ValueError, match="score"):
         relabelling_test(scores)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +83,6 @@ def test_what_has_no_t() -> None:
 
 
 @pytest.mark.parametrize("scores", [[1.0, 2.0], [[1.0], [2.0]], [], [[1.0, math.nan], [1.0, 2.0]]])
-def test_what_is_no_table_of_scores(scores: list[object]) -> None:
+def test_what_is_no_table_of_scores(scores: Any) -> None:
     with pytest.raises(ValueError, match=r"score"):
         sharded_t(scores)
