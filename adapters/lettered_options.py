@@ -71,14 +71,18 @@ class LetteredAdapter(FewShotAdapter):
 
     def question(self, instance: Instance, letters: tuple[str, ...]) -> Question:
         """Return the input and the options below it."""
-        policy = self.params
-        place = _letter_place(policy.reference_prefix)
-        before, after = policy.reference_prefix[:place], policy.reference_prefix[place + 1 :]
-        options = "".join(
-            f"{before}{letter}{after}{reference.text}{policy.reference_suffix}"
-            for letter, reference in zip(letters, instance.references, strict=True)
-        )
-        return Question(policy.input_prefix, instance.input, policy.input_suffix + options)
+        return lettered_question(instance, letters, self.params)
+
+
+def lettered_question(instance: Instance, letters: tuple[str, ...], policy: LetteredOptions) -> Question:
+    """Return an instance's input with the options below it, each behind its letter."""
+    place = _letter_place(policy.reference_prefix)
+    before, after = policy.reference_prefix[:place], policy.reference_prefix[place + 1 :]
+    options = "".join(
+        f"{before}{letter}{after}{reference.text}{policy.reference_suffix}"
+        for letter, reference in zip(letters, instance.references, strict=True)
+    )
+    return Question(policy.input_prefix, instance.input, policy.input_suffix + options)
 
 
 def option_letters(instance: Instance, policy: LetteredOptions) -> tuple[str, ...]:

@@ -43,14 +43,8 @@ StopSequence = Annotated[str, Field(min_length=1)]
 """A text that ends an output; an empty one would end every output at once."""
 
 
-class PromptPolicy(BaseModel):
-    r"""How instructions, examples and the question become one prompt.
-
-    ``prompt = global_prefix + instance_prefix.join([instructions, examples…, question]) + global_suffix``, the
-    instructions only where there are any, then every substitution in order. An example is ``input_prefix + input +
-    input_suffix + output_prefix + answer + output_suffix``; the question ends with ``output_prefix``, less its trailing
-    whitespace, so that the model's first token may begin with a space.
-    """
+class ExampleFormat(BaseModel):
+    """How an input and its answer become text: ``input_prefix + input + input_suffix + output_prefix + answer + …``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -66,15 +60,6 @@ class PromptPolicy(BaseModel):
     output_noun: str | None = Field(default=None, exclude=True, repr=False)
     """Shorthand: ``Answer`` sets ``output_prefix: "Answer: "``; ``null`` an empty prefix."""
 
-    global_prefix: str = ""
-    """Begins the prompt."""
-
-    global_suffix: str = ""
-    """Ends the prompt, before the model's answer, be it generated or scored."""
-
-    instructions: str = ""
-    r"""The task in words, as it stands; HELM's end in ``\n``, which with the instance prefix leaves a blank line."""
-
     input_prefix: str = "Input: "
     """Before each input."""
 
@@ -86,31 +71,6 @@ class PromptPolicy(BaseModel):
 
     output_suffix: str = "\n"
     """After each example's output."""
-
-    instance_prefix: str = "\n"
-    """Between instructions, examples and question."""
-
-    substitutions: tuple[Substitution, ...] = ()
-    """Pairs of a regular expression and its replacement, applied to the whole prompt in order."""
-
-    max_train_instances: int = Field(default=5, ge=0)
-    """How many train instances a prompt shows as examples, where they fit and there are as many."""
-
-    train_trials: int = Field(default=1, ge=1)
-    """How many times the evaluation is repeated, each with other examples; once where none are shown."""
-
-    sample_train: bool = True
-    """Whether examples are sampled, balanced by label; if not they are taken in the scenario's order."""
-
-    system_prompt: str = ""
-    """System message, for a chat model; refused for a model without a chat template, which would never see it."""
-
-    examples_as_turns: bool = False
-    """Whether a chat model sees each example as a user and an assistant turn, not all in one user turn.
-
-    Then the instructions follow ``system_prompt``, or head the first user turn where there is none. Refused for a model
-    without a chat template.
-    """
 
     @model_validator(mode="before")
     @classmethod
@@ -136,3 +96,47 @@ class PromptPolicy(BaseModel):
     def answer_gap(self) -> str:
         """The trailing whitespace of the output prefix, with which a scored answer begins."""
         return self.output_prefix[len(self.question_end) :]
+
+
+class PromptPolicy(ExampleFormat):
+    r"""How instructions, examples and the question become one prompt.
+
+    ``prompt = global_prefix + instance_prefix.join([instructions, examples…, question]) + global_suffix``, the
+    instructions only where there are any, then every substitution in order. An example is ``input_prefix + input +
+    input_suffix + output_prefix + answer + output_suffix``; the question ends with ``output_prefix``, less its trailing
+    whitespace, so that the model's first token may begin with a space.
+    """
+
+    global_prefix: str = ""
+    """Begins the prompt."""
+
+    global_suffix: str = ""
+    """Ends the prompt, before the model's answer, be it generated or scored."""
+
+    instructions: str = ""
+    r"""The task in words, as it stands; HELM's end in ``\n``, which with the instance prefix leaves a blank line."""
+
+    instance_prefix: str = "\n"
+    """Between instructions, examples and question."""
+
+    substitutions: tuple[Substitution, ...] = ()
+    """Pairs of a regular expression and its replacement, applied to the whole prompt in order."""
+
+    max_train_instances: int = Field(default=5, ge=0)
+    """How many train instances a prompt shows as examples, where they fit and there are as many."""
+
+    train_trials: int = Field(default=1, ge=1)
+    """How many times the evaluation is repeated, each with other examples; once where none are shown."""
+
+    sample_train: bool = True
+    """Whether examples are sampled, balanced by label; if not they are taken in the scenario's order."""
+
+    system_prompt: str = ""
+    """System message, for a chat model; refused for a model without a chat template, which would never see it."""
+
+    examples_as_turns: bool = False
+    """Whether a chat model sees each example as a user and an assistant turn, not all in one user turn.
+
+    Then the instructions follow ``system_prompt``, or head the first user turn where there is none. Refused for a model
+    without a chat template.
+    """

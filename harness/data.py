@@ -189,7 +189,9 @@ class _Files(Data):
         pure, folder = PurePosixPath(relative), self._folder_of(relative)
         if folder is None:
             return None
-        if pure.is_absolute() or ".." in pure.parts or "\0" in relative:
+        if self.source.anywhere and pure.is_absolute():
+            folder, relative = Path(pure.parent), pure.name
+        elif pure.is_absolute() or ".." in pure.parts or "\0" in relative:
             raise DataError(f"{self.name}: {relative!r} is no path inside of the data folder.")
         from harness.archives import DAMAGE, find_file
 
@@ -208,12 +210,16 @@ class _Files(Data):
         from harness.archives import containing_file
 
         file = containing_file(path)
-        if self.folder is not None and file.is_relative_to(self.folder):
+        if self.source.anywhere and not any(file.is_relative_to(home) for home in (self.folder, self.home) if home):
+            self.used[file.as_posix()] = file
+        elif self.folder is not None and file.is_relative_to(self.folder):
             self.used[file.relative_to(self.folder).as_posix()] = file
         else:
             self.used[f"./{file.relative_to(self.home or path.anchor).as_posix()}"] = file
 
     def _folder_of(self, relative: str) -> Path | None:
+        if self.source.anywhere and PurePosixPath(relative).is_absolute():
+            return Path("/")
         return self.home if relative.startswith("./") else self.folder
 
 
@@ -288,6 +294,8 @@ def _looked_for(wanted: Sequence[Parts], folder: Path | None, home: Path | None)
     names = " or ".join(" with ".join(parts) for parts in wanted) or "no file"
     if home is not None and all(name.startswith("./") for parts in wanted for name in parts):
         return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)}) beside the scenario's file, in {home}."
+    if all(PurePosixPath(name).is_absolute() for parts in wanted for name in parts):
+        return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)})."
     if folder is None:
         return f"No data folder is set (--data-dir or HARNESS_DATA_DIR); it would have {names}."
     there = "" if folder.is_dir() else ", which does not exist"

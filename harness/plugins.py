@@ -79,6 +79,7 @@ class Source:
         licence: The data's licence, as its authors state it.
         columns: Names of the columns of CSV and TSV files without a header.
         encoding: The files' encoding.
+        anywhere: Whether a file may also be an absolute path, for scenarios whose files the user names.
     """
 
     files: Mapping[str, FileSpec | Sequence[FileSpec]] = field(default_factory=dict)
@@ -88,6 +89,7 @@ class Source:
     licence: str = ""
     columns: tuple[str, ...] = ()
     encoding: str = "utf-8"
+    anywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

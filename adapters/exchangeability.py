@@ -1,0 +1,86 @@
+"""The exchangeability test's adapter: does a model prefer a data set's published order to shuffled ones?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+
+from pydantic import Field
+
+from adapters.next_boundaries import NextExampleSettings, describe
+from adapters.next_example import Evidence, likelihoods, next_examples
+from adapters.published_order import OrderSettings, read_order
+from adapters.shard_orders import ask_shards, shards_of, with_description
+from adapters.simple_permutation import WHOLE, SimpleSettings, SimpleTest, ask_whole
+from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
+
+
+@adapter("exchangeability", source="Oren et al. 2023 (arXiv:2310.17623); the exact tests: docs/contamination.md")
+class Exchangeability(Adapter):
+    """The data set's own examples in published order and in shuffled ones, by shards that fit the model's context.
+
+    One stand-in instance for each shard, whose requests are its orders, the published one first; then those of the
+    next-example test. Each example is tokenized once, by itself, so that all orders of a shard have the same tokens.
+    The metric ``contamination`` reads the answers.
+    """
+
+    asks = frozenset({"score"})
+    in_order = True
+
+    class Params(OrderSettings):
+        """Settings of the exchangeability test."""
+
+        shards: int | None = Field(default=None, ge=1)
+        """How many shards; null: a tenth of the examples, between 8 and 200, more where they would not fit."""
+
+        shuffles: int = Field(default=10, ge=1)
+        """How many shuffled orders of each shard."""
+
+        next_example: NextExampleSettings | None = NextExampleSettings()
+        """Settings of the next-example test; null leaves it out."""
+
+        simple: SimpleSettings | None = None
+        """Settings of the simple permutation test of the whole data set, which is left out without them."""
+
+    def __init__(self, params: Params) -> None:
+        self.params: Exchangeability.Params = params
+        self._forget()
+
+    def _forget(self) -> None:
+        self._evidence = Evidence(self.params.next_example or NextExampleSettings())
+        self._simple = SimpleTest(self.params.simple or SimpleSettings())
+
+    def adapt(
+        self,
+        instances: Iterable[Instance],
+        train: Sequence[Instance],
+        tokenization: Tokenization,
+        *,
+        trial: int,
+        seed: int,
+    ) -> Iterator[Adapted]:
+        params = self.params
+        order = read_order(instances, params, tokenization, seed)
+        bounds = shards_of(order, params.shards)
+        sizes = [stop - start for start, stop in bounds]
+        description = {
+            **order.description,
+            "shards": {"r": len(bounds), "k_min": min(sizes), "k_max": max(sizes), "shuffles": params.shuffles},
+            "next_example": params.next_example and describe(order, params.next_example),
+        }
+        self._forget()
+        asked: list[Iterator[Adapted]] = [ask_shards(order, bounds, params.shuffles, seed, trial)]
+        if params.next_example is not None:
+            asked.append(next_examples(order, params.next_example, self._evidence, seed, trial))
+        if params.simple is not None:
+            asked.append(ask_whole(order, params.simple, self._simple, seed, trial))
+        for number, adapted in enumerate(chain.from_iterable(asked)):
+            yield adapted if number else with_description(adapted, description)
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Predict nothing; the log-likelihoods, which the metric reads, must be there."""
+        scores = likelihoods(adapted, responses)
+        self._evidence.add(adapted, scores)
+        if adapted.instance.meta["asked"] == WHOLE:
+            self._simple.add(scores)
+        return Prediction(text="")

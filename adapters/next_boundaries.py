@@ -1,0 +1,225 @@
+"""The next-example test's questions: after each prefix of a data set, the beginnings of candidates for what follows.
+
+Under the null hypothesis, given the past and the set of examples that are left, every one of these is equally likely to
+come next. Candidates are a part of what is left, chosen by a partition that looks at the texts alone and not at their
+order, so that this stays true given the candidates; the same holds for the contexts that are taken as neutral.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.published_order import PublishedOrder
+from harness import (
+    Adapted,
+    Boundary,
+    BoundaryBets,
+    HarnessError,
+    Instance,
+    Origin,
+    SequenceRequest,
+    derive_rng,
+    shard_bounds,
+)
+
+STRETCH = "next_example"
+"""What ``meta.asked`` says of the stand-in for a stretch of examples whose boundaries are tested."""
+
+HEAD = 32
+SHORT = 64
+ROOM = 8
+"""A head is 32 tokens, but the whole example where examples are short, fewer than 64 tokens on average, and the context
+holds eight of them."""
+
+
+class NextExampleSettings(BaseModel):
+    """How the candidates for the next example are drawn and scored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    stretch: int = Field(default=25, ge=2)
+    """About how many neighbouring examples candidates are drawn from."""
+
+    candidates: int | None = Field(default=8, ge=2)
+    """How many candidates compete at a boundary, the true next one among them, or a few more, or fewer where fewer are
+    left; null: all that are left."""
+
+    head: int | None = Field(default=None, ge=1)
+    """How many tokens of a candidate are scored; null: 32, or all of them where examples are short."""
+
+    neutral: int = Field(default=4, ge=1)
+    """How many examples, drawn without looking at the order, are contexts that tell what a candidate scores anyway."""
+
+    draws: int = Field(default=3, ge=1)
+    """How often candidates are drawn; evidence is averaged over the draws, and the first gives the p-value."""
+
+    stop: bool = False
+    """Whether the test ends as soon as the evidence suffices, at 1/alpha; the p-value is then 1/evidence."""
+
+    alpha: float = Field(default=0.001, gt=0, lt=1)
+    """The level at which it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where contexts begin, and how much of a candidate is scored."""
+
+    head: int
+    starts: tuple[int, ...]
+
+
+def ask_boundaries(
+    order: PublishedOrder, settings: NextExampleSettings, seed: int, trial: int
+) -> Iterator[tuple[Adapted, BoundaryBets]]:
+    """Yield a stand-in instance for each stretch of examples, with what its answers are.
+
+    Its requests are the heads of the stretch's examples after the neutral contexts, then at each boundary the heads of
+    its candidates.
+
+    Raises:
+        HarnessError: The context leaves no room for an example before a head.
+    """
+    plan = _plan(order, settings)
+    n = len(order.contents)
+    different = sorted(set(order.contents))
+    rng = derive_rng(seed, "next-example/neutral")
+    texts = rng.sample(different, min(settings.neutral + 1, len(different)))
+    by_text: dict[str, int] = {}
+    for place, text in enumerate(order.contents):
+        by_text.setdefault(text, place)
+    neutral = [by_text[text] for text in texts]
+    for number, (start, stop) in enumerate(shard_bounds(n, max(1, n // settings.stretch))):
+        yield _ask_stretch(order, settings, plan, neutral, (number, start, stop), seed, trial)
+
+
+def describe(order: PublishedOrder, settings: NextExampleSettings) -> dict[str, object]:
+    """Return what the result says of the test's settings, those that follow a rule as it set them."""
+    return {**settings.model_dump(), "head": _plan(order, settings).head}
+
+
+def _ask_stretch(
+    order: PublishedOrder,
+    settings: NextExampleSettings,
+    plan: _Plan,
+    neutral: Sequence[int],
+    stretch: tuple[int, int, int],
+    seed: int,
+    trial: int,
+) -> tuple[Adapted, BoundaryBets]:
+    number, start, stop = stretch
+    name = f"next-example-{number + 1:03d}"
+    origin = Origin(name, None, trial, role=STRETCH)
+    first = plan.starts[start]
+    segments, place_of, prefix_of = _segments(order, first, stop, neutral)
+    identity: dict[str, int] = {}
+    for place in range(start, stop):
+        identity.setdefault(order.contents[place], len(identity))
+    requests: list[SequenceRequest] = []
+    learnt: list[int] = []
+    for text, example in identity.items():
+        # One context more than asked for is at hand for the examples that are themselves among the contexts.
+        contexts = [place for place in neutral if order.contents[place] != text][: settings.neutral]
+        head = next(place for place in range(start, stop) if order.contents[place] == text)
+        for context in contexts:
+            requests.append(SequenceRequest(segments, (place_of[context], place_of[head]), 1, plan.head, origin))
+            learnt.append(example)
+    boundaries = []
+    for position in range(max(start, 1), stop):
+        drawn = _draws(order, settings, position, stop, seed)
+        if not drawn:
+            continue
+        asked = list(dict.fromkeys([position, *(place for draw in drawn for place in draw)]))
+        before = [
+            segment
+            for place in range(plan.starts[position], position)
+            for segment in (prefix_of.get(place), place_of[place])
+            if segment is not None
+        ]
+        before += [] if position not in prefix_of else [prefix_of[position]]
+        requests += [SequenceRequest(segments, (*before, place_of[place]), 1, plan.head, origin) for place in asked]
+        boundaries.append(
+            Boundary(
+                position,
+                tuple(identity[order.contents[place]] for place in asked),
+                tuple(tuple(asked.index(place) for place in draw) for draw in drawn),
+            )
+        )
+    bets = BoundaryBets(len(identity), tuple(learnt), tuple(boundaries))
+    meta = {"asked": STRETCH, "number": number, "start": start, "stop": stop, "bets": bets.encoded()}
+    stand_in = Instance(name, "", split=order.split, meta=meta)
+    return Adapted(stand_in, tuple(requests), trial=trial, awaited=settings.stop), bets
+
+
+def _draws(
+    order: PublishedOrder, settings: NextExampleSettings, position: int, stop: int, seed: int
+) -> list[list[int]]:
+    """Return for each draw the positions that compete, the true next one first; none where nothing competes.
+
+    What is left is put into an order of its texts, shuffled, and cut into parts of about as many as compete; the part
+    that holds the true next example competes.
+    """
+    group = order.group[position]
+    left = [place for place in range(position, stop) if order.group[place] == group]
+    if len(left) < 2:
+        return []
+    left.sort(key=lambda place: order.contents[place])
+    parts = 1 if settings.candidates is None else max(1, len(left) // settings.candidates)
+    drawn = []
+    for draw in range(1 if parts == 1 else settings.draws):
+        rng = derive_rng(seed, f"next-example/draw={draw}/{position}")
+        shuffled = rng.sample(left, len(left))
+        (begin, end) = next(
+            (begin, end) for begin, end in shard_bounds(len(left), parts) if position in shuffled[begin:end]
+        )
+        drawn.append([position, *(place for place in shuffled[begin:end] if place != position)])
+    return drawn if parts > 1 else drawn * settings.draws
+
+
+def _segments(
+    order: PublishedOrder, first: int, stop: int, neutral: Sequence[int]
+) -> tuple[tuple[str, ...], dict[int, int], dict[int, int]]:
+    """Return the segments of a stretch and what it needs around it, and where contents and prefixes stand in them."""
+    places = list(dict.fromkeys([*range(first, stop), *neutral]))
+    place_of = {place: index for index, place in enumerate(places)}
+    segments = [order.contents[place] for place in places]
+    prefix_of: dict[int, int] = {}
+    for place in range(first, stop):
+        if order.prefixes[place]:
+            prefix_of[place] = len(segments)
+            segments.append(order.prefixes[place])
+    return tuple(segments), place_of, prefix_of
+
+
+def _plan(order: PublishedOrder, settings: NextExampleSettings) -> _Plan:
+    """Return how long heads are, and for each boundary the first example of its context.
+
+    A context grows example by example until it is full, and then goes on with the examples of its last half, so that
+    most boundaries share their context's beginning with the one before.
+    """
+    lengths = order.lengths
+    head = settings.head or _head(order)
+    room = order.context - head - max(order.prefix_tokens, default=0)
+    if room < 1:
+        raise HarnessError(
+            f"head is {head} tokens, which leaves no room for an example before it in a context of {order.context}."
+        )
+    ends = [0, *accumulate(lengths)]
+    starts = [0]
+    start = 0
+    for place in range(len(lengths)):
+        if ends[place + 1] - ends[start] > room:
+            while start < place and (ends[place] - ends[start] > room // 2 or ends[place + 1] - ends[start] > room):
+                start += 1
+        starts.append(start)
+    return _Plan(head, tuple(starts))
+
+
+def _head(order: PublishedOrder) -> int:
+    mean = sum(order.tokens) / len(order.tokens)
+    if mean < SHORT and order.context >= ROOM * mean:
+        return min(max(order.tokens), order.context // 4)
+    return HEAD

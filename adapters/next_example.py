@@ -1,0 +1,115 @@
+"""The next-example test's adapter: asks a model which example comes next in a data set's published order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from adapters.next_boundaries import STRETCH, NextExampleSettings, ask_boundaries, describe
+from adapters.published_order import OrderSettings, PublishedOrder, read_order
+from adapters.shard_orders import with_description
+from harness import (
+    Adapted,
+    Adapter,
+    BoundaryBets,
+    EProcess,
+    Instance,
+    ModelError,
+    Prediction,
+    Response,
+    Tokenization,
+    adapter,
+    mean_e,
+)
+
+
+@adapter(
+    "next_example", source="This harness, docs/contamination.md; e-processes: Ramdas et al. 2022 (arXiv:2102.00218)"
+)
+class NextExample(Adapter):
+    """After each prefix of the data set, the beginnings of examples that may come next, scored by log-likelihood.
+
+    One stand-in instance for each stretch of examples; the metric ``contamination`` reads ranks and evidence from it.
+    """
+
+    asks = frozenset({"score"})
+    in_order = True
+
+    class Params(OrderSettings, NextExampleSettings):
+        """Settings of the next-example test."""
+
+    def __init__(self, params: Params) -> None:
+        self.params: NextExample.Params = params
+        self._evidence = Evidence(params)
+
+    def adapt(
+        self,
+        instances: Iterable[Instance],
+        train: Sequence[Instance],
+        tokenization: Tokenization,
+        *,
+        trial: int,
+        seed: int,
+    ) -> Iterator[Adapted]:
+        order = read_order(instances, self.params, tokenization, seed)
+        self._evidence = Evidence(self.params)
+        described = False
+        for adapted in next_examples(order, self.params, self._evidence, seed, trial):
+            settings = {"next_example": describe(order, self.params)}
+            yield adapted if described else with_description(adapted, {**order.description, **settings})
+            described = True
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Predict nothing; the log-likelihoods, which the metric reads, must be there."""
+        self._evidence.add(adapted, likelihoods(adapted, responses))
+        return Prediction(text="")
+
+
+class Evidence:
+    """The evidence so far, for a test that ends when it suffices.
+
+    Args:
+        settings: The test's.
+    """
+
+    def __init__(self, settings: NextExampleSettings) -> None:
+        self._stops = settings.stop
+        self._threshold = -math.log10(settings.alpha)
+        self._processes = [EProcess() for _ in range(settings.draws)]
+        self.suffices = False
+
+    def add(self, adapted: Adapted, scores: Sequence[float]) -> None:
+        """Bet on the boundaries of one stretch, as their answers come."""
+        if not self._stops or adapted.instance.meta["asked"] != STRETCH:
+            return
+        for _, draws in BoundaryBets.decoded(adapted.instance.meta["bets"]).bets(scores):
+            evidence = mean_e([process.add(draw) for process, draw in zip(self._processes, draws, strict=True)])
+            self.suffices = self.suffices or evidence >= self._threshold
+
+
+def next_examples(
+    order: PublishedOrder, settings: NextExampleSettings, evidence: Evidence, seed: int, trial: int
+) -> Iterator[Adapted]:
+    """Yield the stretches' stand-ins until the evidence suffices, where the settings say that the test then ends."""
+    for adapted, _ in ask_boundaries(order, settings, seed, trial):
+        yield adapted
+        if evidence.suffices:
+            return
+
+
+def likelihoods(adapted: Adapted, responses: Sequence[Response]) -> list[float]:
+    """Return each request's log-likelihood in nats, the sum over its scored segments.
+
+    Raises:
+        ModelError: The model gave none, or one that is no number.
+    """
+    found = []
+    for number, response in enumerate(responses):
+        total = math.fsum(response.logprobs or (math.nan,))
+        if not math.isfinite(total):
+            raise ModelError(
+                f"the model gave no finite log-probabilities for request {number} of {adapted.instance.id!r}, and a "
+                "test of the order needs all of them."
+            )
+        found.append(total)
+    return found

@@ -1,0 +1,305 @@
+"""A data set in its published order, read for a test of that order: its examples' texts, and what may be permuted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from adapters.example_rendering import Rendering, rendered
+from adapters.order_diagnostics import diagnosed
+from adapters.prompt_policy import ExampleFormat
+from harness import (
+    HarnessError,
+    Instance,
+    Repaired,
+    Split,
+    Tokenization,
+    blocks,
+    collapse_near_duplicates,
+    permute_under_ids,
+    strip_ids,
+)
+
+FEWEST = 4
+"""Examples below which no order can be told from chance at any level in use: 4! = 24."""
+
+
+def _slice(rows: str | None) -> str | None:
+    if rows is not None:
+        rows_of(rows)
+    return rows
+
+
+def rows_of(rows: str) -> tuple[int, int]:
+    """Return the half-open range that ``"100:200"`` stands for.
+
+    Raises:
+        ValueError: It is none.
+    """
+    start, colon, stop = rows.partition(":")
+    if not colon or not start.strip().isdecimal() or not stop.strip().isdecimal() or int(start) >= int(stop):
+        raise ValueError(f"{rows!r} is no range of rows; 0:100 is, the first hundred")
+    return int(start), int(stop)
+
+
+class Blocks(BaseModel):
+    """Permute examples only among those with the same value of a key of ``meta``, or the same answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    blocks: str
+    """The key of ``meta``; ``answer`` for the correct reference."""
+
+
+Repair = Literal["strip_ids", "collapse_near_duplicates", "permute_under_ids"] | Blocks
+
+
+class OrderSettings(ExampleFormat):
+    """Which examples are tested in which form."""
+
+    render: Rendering = "published"
+    """``published``: verbatim; ``prompt``: input and correct reference, ``lettered_prompt``: the options by letter,
+    both with the affixes of the scenario's own adapter."""
+
+    separator: str | None = None
+    """What ends each example; null: a line's end, where the text does not end in one."""
+
+    rows: Annotated[str | None, AfterValidator(_slice)] = None
+    """``0:100``: the first hundred in published order only; a held-out chunk serves as control."""
+
+    max_examples: int = Field(default=5000, ge=FEWEST)
+    """Most examples, the first ones."""
+
+    context: int | None = Field(default=None, ge=8)
+    """Most tokens that are read together; null: the model's window."""
+
+    repairs: tuple[Repair, ...] = ()
+    """What is done about an order that is not exchangeable, always in this order: ``strip_ids`` removes leading
+    numbers, ``collapse_near_duplicates`` keeps one of each group, ``permute_under_ids`` leaves leading numbers in place
+    and permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``."""
+
+    role: Literal["target", "control"] = "target"
+    """What the test is for: reports show controls beside targets, and no correction counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedOrder:
+    """A data set as the tests see it.
+
+    Attributes:
+        contents: What is permuted, in published order, each with its end.
+        prefixes: What stays in place before each position; empty strings where nothing does.
+        tokens: Tokens of each position's content.
+        prefix_tokens: Tokens of each position's prefix.
+        arrangement: Which positions may be permuted among themselves.
+        group: The group of each position.
+        context: Most tokens that are read together.
+        split: The split that the examples belong to.
+        description: What the result says of the data, as JSON values.
+    """
+
+    contents: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    tokens: tuple[int, ...]
+    prefix_tokens: tuple[int, ...]
+    arrangement: Repaired
+    group: tuple[int, ...]
+    context: int
+    split: Split
+    description: Mapping[str, Any]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each position, its prefix included, in published order."""
+        return [own + prefix for own, prefix in zip(self.tokens, self.prefix_tokens, strict=True)]
+
+
+def read_order(
+    instances: Iterable[Instance], settings: OrderSettings, tokenization: Tokenization, seed: int
+) -> PublishedOrder:
+    """Read a data set for a test of its order, and diagnose the text before any model is asked.
+
+    Raises:
+        HarnessError: There is no order to test, or the model does not say how long texts are to it.
+    """
+    chosen, available = _chosen(instances, settings)
+    originals = [rendered(instance, settings.render, settings) for instance in chosen]
+    labels = _labels(chosen)
+    if len(originals) < FEWEST:
+        raise HarnessError(
+            f"there are {len(originals)} examples; the order of fewer than {FEWEST} cannot be told from chance."
+        )
+    if len(set(originals)) == 1:
+        raise HarnessError("all examples are equal, so that they have no order.")
+    before = diagnosed(originals, labels, [range(len(originals))], seed)
+    arrangement, done = _repaired(originals, chosen, settings.repairs)
+    left = len(set(arrangement.texts))
+    if left < FEWEST:
+        raise HarnessError(f"the repairs leave {left} different examples, whose order cannot be told from chance.")
+    after = before
+    if done:
+        kept_labels = None if labels is None else [labels[place] for place in arrangement.kept]
+        after = diagnosed(arrangement.texts, kept_labels, arrangement.groups, seed)
+    ending = settings.separator
+    contents = tuple(_ended(text, ending) for text in arrangement.texts)
+    tokens = _counted(contents, tokenization)
+    context = _context(settings, tokenization)
+    too_long = sum(count >= context for count in tokens)
+    description = {
+        "n_examples": available,
+        "n_used": len(contents),
+        "rows": settings.rows,
+        "role": settings.role,
+        "render": settings.render,
+        "separator": ending,
+        "n_tokens": sum(tokens),
+        "context": context,
+        "seed": seed,
+        "tokenization": "each example by itself, without special tokens; one beginning-of-text token a sequence",
+        "data_hash": _digest(sorted(originals)),
+        "order_hash": _digest(originals),
+        "diagnostics": before,
+        "repairs": done,
+        "repaired_diagnostics": after if done else None,
+        "exchangeable": all(test["p_holm"] > ALPHA for test in after.values()),
+        "examples_longer_than_context": too_long,
+    }
+    group = [0] * len(contents)
+    for number, members in enumerate(arrangement.groups):
+        for place in members:
+            group[place] = number
+    return PublishedOrder(
+        contents,
+        tuple(arrangement.prefixes),
+        tokens,
+        _counted(arrangement.prefixes, tokenization),
+        arrangement,
+        tuple(group),
+        context,
+        chosen[0].split,
+        description,
+    )
+
+
+ALPHA = 0.05
+"""Level of the battery of diagnostics, after Holm."""
+
+
+def _chosen(instances: Iterable[Instance], settings: OrderSettings) -> tuple[list[Instance], int]:
+    """Return the examples that are tested, and how many there are."""
+    every = []
+    for instance in instances:
+        if instance.perturbation is not None:
+            raise HarnessError(
+                "a test of the published order takes examples as they were published; leave out the perturbations."
+            )
+        every.append(instance)
+    if settings.rows is None:
+        return every[: settings.max_examples], len(every)
+    start, stop = rows_of(settings.rows)
+    if stop > len(every):
+        raise HarnessError(f"rows {settings.rows} are asked for, and there are {len(every)} examples.")
+    return list(islice(every, start, min(stop, start + settings.max_examples))), len(every)
+
+
+def _labels(instances: Sequence[Instance]) -> list[str] | None:
+    """Return what the examples' labels are, where they are labelled: the answer, or its place among the options."""
+    correct = [
+        next(
+            ((index, reference.text) for index, reference in enumerate(instance.references) if reference.correct), None
+        )
+        for instance in instances
+    ]
+    known = [found for found in correct if found is not None]
+    if len(known) < len(instances):
+        return None
+    texts = [text for _, text in known]
+    if len(set(texts)) <= max(2, len(texts) // 10):
+        return texts
+    places = [str(index) for index, _ in known]
+    return places if len(set(places)) > 1 else None
+
+
+def _repaired(
+    texts: Sequence[str], instances: Sequence[Instance], repairs: Sequence[Repair]
+) -> tuple[Repaired, list[str]]:
+    """Return the texts after all repairs, with what each did."""
+    names = [repair for repair in repairs if isinstance(repair, str)]
+    by = [repair for repair in repairs if isinstance(repair, Blocks)]
+    if len(by) > 1 or len(set(names)) < len(names):
+        raise HarnessError("a repair stands twice; remove one of them.")
+    if {"strip_ids", "permute_under_ids"} <= set(names):
+        raise HarnessError(
+            "repairs are strip_ids or permute_under_ids, not both: what is stripped is not there to stay."
+        )
+    everything = tuple(range(len(texts)))
+    state = Repaired(tuple(texts), everything, ("",) * len(texts), (everything,), "")
+    done = []
+    for name, repair in (
+        ("strip_ids", strip_ids),
+        ("collapse_near_duplicates", collapse_near_duplicates),
+        ("permute_under_ids", permute_under_ids),
+    ):
+        if name in names:
+            made = repair(state.texts)
+            kept = tuple(state.kept[place] for place in made.kept)
+            state = Repaired(made.texts, kept, made.prefixes, made.groups, made.done)
+            done.append(made.done)
+    if by:
+        values = [_block(instances[place], by[0].blocks) for place in state.kept]
+        made = blocks(state.texts, values)
+        state = Repaired(state.texts, state.kept, state.prefixes, made.groups, made.done)
+        done.append(made.done)
+    return state, done
+
+
+def _block(instance: Instance, key: str) -> str:
+    if key == "answer":
+        found = next((reference.text for reference in instance.references if reference.correct), None)
+    else:
+        found = instance.meta.get(key)
+    if found is None:
+        keys = ", ".join(map(repr, instance.meta)) or "none"
+        raise HarnessError(f"repairs: instance {instance.id!r} has no {key!r} to make blocks of. Keys of meta: {keys}.")
+    return str(found)
+
+
+def _ended(text: str, separator: str | None) -> str:
+    if separator is not None:
+        return text + separator
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _counted(texts: Sequence[str], tokenization: Tokenization) -> tuple[int, ...]:
+    counts = tokenization.count_segments(texts)
+    if counts is None:
+        raise HarnessError(
+            "the model does not say how many tokens a text has, without which examples cannot be cut into shards that "
+            "fit its context. Its backend needs a tokenizer."
+        )
+    return tuple(counts)
+
+
+def _context(settings: OrderSettings, tokenization: Tokenization) -> int:
+    window = tokenization.window
+    if settings.context is None:
+        if window is None:
+            raise HarnessError("the model does not say how many tokens its window holds; set context.")
+        return window
+    if window is not None and settings.context > window:
+        raise HarnessError(f"context is {settings.context}, and the model's window holds {window} tokens.")
+    return settings.context
+
+
+def _digest(texts: Sequence[str]) -> str:
+    hashed = hashlib.sha256()
+    for text in texts:
+        content = text.encode("utf-8", "surrogatepass")
+        hashed.update(len(content).to_bytes(8, "big"))
+        hashed.update(content)
+    return hashed.hexdigest()

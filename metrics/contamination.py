@@ -1,0 +1,241 @@
+"""Does a model depend on a data set's published order? p-values, evidence and a verdict, from its log-likelihoods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from harness import (
+    BesagClifford,
+    BoundaryBets,
+    EProcess,
+    Estimate,
+    Example,
+    MetricError,
+    RankTest,
+    RunMetric,
+    derive_seed,
+    headline,
+    mean_e,
+    metric,
+    relabelling_test,
+    sharded_t,
+    verdict,
+)
+
+
+@metric("contamination", category="contamination", higher_is_better=None, source="Oren et al. 2023 (arXiv:2310.17623)")
+class Contamination(RunMetric):
+    """−log10 of the headline p-value: how surely the model depends on the order in which the data set was published.
+
+    Two exact tests, combined by Bonferroni: the re-labelling test on the shards' log-likelihoods (normal scores), and
+    the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
+    not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
+    t-test among them, and ``contamination_evidence`` is log10 of the e-value. That nothing is detected proves nothing.
+    How the tests work, and what they assume, is in docs/contamination.md.
+
+    Args:
+        alpha: The level of the verdict.
+    """
+
+    def __init__(self, *, alpha: float = 0.01) -> None:
+        if not 0 < alpha < 1:
+            raise MetricError(f"contamination: alpha is {alpha}; it is a probability between 0 and 1.")
+        self._alpha = alpha
+        self._data: Mapping[str, Any] | None = None
+        self._shards: dict[int, list[float]] = {}
+        self._stretches: dict[int, tuple[BoundaryBets, list[float]]] = {}
+        self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
+        self._cost = _Cost()
+        self._missing = 0
+
+    def add(self, example: Example) -> None:
+        """Take the answers of one stand-in instance of the adapters ``exchangeability`` and ``next_example``.
+
+        Raises:
+            MetricError: It is none of theirs.
+        """
+        meta = example.instance.meta
+        asked = meta.get("asked")
+        if asked not in ("shard", "next_example", "whole"):
+            raise MetricError("reads the answers of the adapters exchangeability and next_example only.")
+        scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
+        if not all(map(math.isfinite, scores)):
+            raise MetricError("the model gave no finite log-probabilities.")
+        self._data = meta.get("data", self._data)
+        self._cost.add(example)
+        if asked == "shard":
+            self._shards[meta["number"]] = scores
+        elif asked == "next_example":
+            self._stretches[meta["number"]] = (BoundaryBets.decoded(meta["bets"]), scores)
+        else:
+            self._whole[meta["number"]] = (meta, scores)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        found = self._result()
+        if found is None:
+            return {}
+        used = found["n_used"]
+        named = {
+            "contamination": found["headline_log10_p"],
+            "contamination_relabelling": found.get("log10_p_exact"),
+            "contamination_relabelling_raw": found.get("log10_p_exact_raw"),
+            "contamination_certified": found.get("log10_p_certified"),
+            "contamination_sharded_t": found.get("log10_p_t"),
+            "contamination_next_example": (found.get("next_example") or {}).get("log10_p"),
+        }
+        simple = found.get("p_permutation")
+        if simple is not None:
+            named["contamination_permutation"] = math.log10(simple)
+        estimates = {name: Estimate(max(0.0, -value), used) for name, value in named.items() if value is not None}
+        if found.get("next_example"):
+            estimates["contamination_evidence"] = Estimate(found["next_example"]["log10_E"], used)
+        return estimates
+
+    def details(self) -> Mapping[str, Any]:
+        return self._result() or {}
+
+    def _result(self) -> dict[str, Any] | None:
+        """Return everything that was found, as JSON values; None where the description of the data is missing."""
+        if self._data is None:
+            return None
+        data = dict(self._data)
+        settings = data.pop("next_example", None)
+        layout = data.pop("shards", None)
+        # How many tests the headline is over was settled before any model was asked.
+        planned = (layout is not None) + (settings is not None)
+        seed = derive_seed(data["seed"], "contamination/ties")
+        result: dict[str, Any] = {**data, "alpha": self._alpha}
+        headlines: list[float] = []
+        if layout is not None and sorted(self._shards) == list(range(layout["r"])):
+            found = _sharded([self._shards[number] for number in sorted(self._shards)])
+            result |= {**layout, "stride": data["context"] // 2, **found}
+            headlines.append(found["log10_p_exact"])
+        if self._stretches and settings is not None:
+            following = _next_example([self._stretches[number] for number in sorted(self._stretches)], settings, seed)
+            result["next_example"] = following
+            headlines.append(following["log10_p"])
+        if self._whole:
+            result |= _simple([self._whole[number] for number in sorted(self._whole)])
+        if len(headlines) < planned:
+            return None
+        log10_p = headline(headlines)
+        result |= {
+            "headline_log10_p": log10_p,
+            "headline_tests": len(headlines),
+            "verdict": str(verdict(log10_p, self._alpha, data["exchangeable"])),
+            "cost": self._cost.described(data["n_tokens"]),
+        }
+        return result
+
+
+def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Return the tests of a table of log-likelihoods, the published order's in column 0."""
+    exact, raw = relabelling_test(table), relabelling_test(table, "raw")
+    found: dict[str, Any] = {
+        "shard_scores": [{"canonical": row[0], "shuffled": list(row[1:])} for row in table],
+        "log10_p_exact": exact.log10_p,
+        "log10_p_exact_raw": raw.log10_p,
+        "log10_p_certified": exact.log10_certified,
+        "log10_p_floor": exact.log10_floor,
+        "z_exact": exact.z,
+        "t": None,
+        "log10_p_t": None,
+        "log10_p_t_ddof1": None,
+    }
+    try:
+        published, repaired = sharded_t(table), sharded_t(table, ddof=1)
+    except MetricError as error:
+        return {**found, "t_undefined": str(error)}
+    return {
+        **found,
+        "t": published.t,
+        "df": published.df,
+        "log10_p_t": published.log10_p,
+        "log10_p_t_ddof1": repaired.log10_p,
+        "difference": {"mean": published.mean, "sd": published.sd, "skew": published.skew},
+    }
+
+
+def _next_example(
+    stretches: Sequence[tuple[BoundaryBets, list[float]]], settings: Mapping[str, Any], seed: int
+) -> dict[str, Any]:
+    """Return ranks and evidence over all boundaries, in the data set's order."""
+    ranks = RankTest()
+    rng = Random(seed)  # noqa: S311 - reproducible tie-breaks, not secrets
+    threshold = -math.log10(settings["alpha"])
+    processes = [EProcess() for _ in range(settings["draws"])]
+    evidence, most, stopped_at, per_boundary = 0.0, 0.0, None, []
+    for position, draws in _bets(stretches):
+        rank = ranks.add(draws[0], rng)
+        per_boundary.append([position, rank, len(draws[0])])
+        evidence = mean_e([process.add(draw) for process, draw in zip(processes, draws, strict=True)])
+        most = max(most, evidence)
+        if stopped_at is None and evidence >= threshold:
+            stopped_at = len(per_boundary)
+    if not per_boundary:
+        return {**settings, "n_boundaries": 0, "log10_p": 0.0, "log10_E": 0.0, "max_log10_E": 0.0}
+    found = ranks.result()
+    return {
+        **settings,
+        "n_boundaries": found.n,
+        "mean_rank": found.mean_rank,
+        "top1_rate": found.top1_rate,
+        "log10_p_rank": None if settings["stop"] else found.log10_p,
+        "log10_p": min(0.0, -most) if settings["stop"] else found.log10_p,
+        "log10_E": evidence,
+        "max_log10_E": most,
+        "stopped_at": stopped_at,
+        "per_boundary_rank": per_boundary,
+    }
+
+
+def _bets(stretches: Sequence[tuple[BoundaryBets, list[float]]]) -> Iterator[tuple[int, list[list[float]]]]:
+    for bets, scores in stretches:
+        yield from bets.bets(scores)
+
+
+def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str, Any]:
+    """Return the simple permutation test of the orders that were asked, as far as it went."""
+    state = BesagClifford(parts[0][0]["h"], parts[0][0]["most"])
+    canonical, *shuffled = [score for _, scores in parts for score in scores]
+    for score in shuffled:
+        if not state.done:
+            state.add(score >= canonical)
+    return {
+        "p_permutation": state.p,
+        "permutations": state.drawn,
+        "permutation_stopped_at": state.drawn if state.drawn < state.most else None,
+    }
+
+
+@dataclass(slots=True)
+class _Cost:
+    """What the answers took, as the model counts."""
+
+    requests: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    unknown: int = field(default=0)
+
+    def add(self, example: Example) -> None:
+        for response in example.responses:
+            self.requests += 1
+            if response.prompt_tokens is None or response.completion_tokens is None:
+                self.unknown += 1
+            else:
+                self.tokens += response.prompt_tokens + response.completion_tokens
+            self.seconds += response.seconds
+
+    def described(self, tokens: int) -> dict[str, Any]:
+        """Return it as JSON values; a pass is one reading of the whole data set."""
+        known = not self.unknown and tokens > 0
+        return {
+            "requests": self.requests,
+            "tokens": self.tokens if known else None,
+            "passes": self.tokens / tokens if known else None,
+            "seconds": self.seconds,
+        }
