@@ -30,6 +30,8 @@ class _Index:
     """Columns with an entry for each example, in the file's order."""
 
     keys: list[str] = field(default_factory=list)  # of each instance in a trial
+    owners: list[int] = field(default_factory=list)  # of each key, equal for the trials of an instance
+    asked: list[int] = field(default_factory=list)  # of each key, equal where input and references are
     perturbations: list[str | None] = field(default_factory=list)
     instance: list[int] = field(default_factory=list)  # position in keys
     perturbation: list[int] = field(default_factory=list)  # position in perturbations
@@ -38,13 +40,19 @@ class _Index:
     failed: list[int] = field(default_factory=list)  # positions of examples without scores
     starts: list[int] = field(default_factory=list)  # first example of each piece
     _known: dict[str, int] = field(default_factory=dict)
+    _instances: dict[str, int] = field(default_factory=dict)
 
     def add(self, value: Mapping[str, Any], metric: str) -> None:
         key = instance_key(value["id"], value.get("trial", 0))
         if key not in self._known:
             self._known[key] = len(self.keys)
             self.keys.append(key)
+            self.owners.append(self._instances.setdefault(value["id"], len(self._instances)))
+            self.asked.append(0)
         perturbation = value.get("perturbation")
+        if perturbation is None:
+            texts = [value["input"], [[one["text"], one.get("correct", False)] for one in value.get("references", ())]]
+            self.asked[self._known[key]] = zlib.crc32(json.dumps(texts).encode())
         if perturbation not in self.perturbations:
             self.perturbations.append(perturbation)
         score = value.get("scores", {}).get(metric)
@@ -59,6 +67,8 @@ class _Index:
         return {
             "count": len(self.instance),
             "keys": self.keys,
+            "owners": None if len(self._instances) == len(self.keys) else self.owners,
+            "asked": self.asked,
             "perturbations": self.perturbations,
             "instance": self.instance,
             "perturbation": self.perturbation,

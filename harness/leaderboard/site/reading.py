@@ -22,7 +22,7 @@ from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
 from harness.results import EXAMPLES_FILE, RUN_FILE, RunRecord, has_examples, read_run, run_directories
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever the files of a run's page do."""
 
 MANY = 200
