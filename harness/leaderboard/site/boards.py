@@ -17,6 +17,9 @@ from harness.leaderboard.visible import sentence
 from harness.leaderboard.win_rate import WinRate
 from harness.plugins import CATEGORIES
 
+CONTAMINATION = "contamination"
+"""The category whose columns are no results of models but tests of them."""
+
 MAIN = "main"
 """The view that stands before the categories: every column's main metric, as on the terminal."""
 
@@ -78,6 +81,11 @@ def _board(
     notes = wording.footnotes(view.board)
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
     measured = [{measure.category for measure in several} for several in view.measures]
+    tests = [several[0].category == CONTAMINATION if several else False for several in view.measures]
+    tested = {group.scenario for group, is_test in zip(view.groups, tests, strict=True) if is_test}
+    for found, group in zip(measured, view.groups, strict=True):
+        if group.scenario in tested:
+            found.add(CONTAMINATION)
     names = [*CATEGORIES, *sorted({name for found in measured for name in found} - set(CATEGORIES))]
     rates = {name: win_rates(view.groups, measures) for name, measures in categories.items()}
     return {
@@ -93,6 +101,7 @@ def _board(
         "columns": [
             {
                 **column_title(snapshot, view, column),
+                "test": tests[column],
                 "measured": [names.index(name) for name in sorted(found, key=names.index)],
             }
             for column, found in enumerate(measured)

@@ -138,7 +138,7 @@
     const columns = [{ name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => harness.to(`model/${board.models[i].address}`, board.models[i].name, 60) }];
     const heads = [["", 1]];
     for (const name of groups) {
-      const measures = loaded[name].filter((measure) => state.columns.has(measure.column));
+      const measures = loaded[name].filter((measure) => state.columns.has(measure.column) && (name !== "main" || !board.columns[measure.column].test));
       if (!measures.length) continue;
       heads.push([title(name), measures.length]);
       for (const measure of measures) {

@@ -11,7 +11,7 @@
       const board = await harness.get(`boards/${site.boards[0][0]}`);
       const facets = ["task", "what", "who", "when", "language"];
       const wanted = query.tag ? [query.tag.split(":")[0], query.tag.split(":").slice(1).join(":")] : null;
-      const rows = board.columns.filter((column) => !wanted || column.taxonomy[wanted[0]] === wanted[1]);
+      const rows = board.columns.filter((column) => !column.test).filter((column) => !wanted || column.taxonomy[wanted[0]] === wanted[1]);
       harness.add(main, make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of ${count(board.columns.length)} columns.`));
       harness.add(main, make("div.bar", null, facets.map((facet) => {
         const values = [...new Set(board.columns.map((column) => column.taxonomy[facet]).filter(Boolean))].sort();

@@ -1,0 +1,287 @@
+"""The site in a real browser, from disk and from a server: pages, sorting, filters, prompts, contaminated cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.leaderboard.aggregate import build_board
+from harness.leaderboard.site.addresses import model_address, scenario_address
+from harness.results import find_runs, read_run
+from harness.specs import Component
+from tests.harness.leaderboard.site.conftest import Visit
+
+pytestmark = pytest.mark.slow
+
+ALPHA, BETA = (model_address(Component(name=f"hf:org/{name}")) for name in ("alpha", "beta"))
+BOOLQ, MMLU = scenario_address("boolq"), scenario_address("mmlu")
+
+
+def run_of(results: Path, model: str, scenario: str) -> str:
+    from harness.leaderboard.site.addresses import address_of
+
+    (found,) = [
+        run
+        for run in find_runs(results)
+        if run.spec.model.name == f"hf:org/{model}" and run.spec.scenario.name == scenario and run.suite == "first"
+    ]
+    return address_of(found)
+
+
+def routes(results: Path) -> dict[str, str]:
+    """Return a route to every page, with what its first heading says."""
+    run = run_of(results, "alpha", "boolq")
+    return {
+        "": "Leaderboard",
+        "board?view=all": "Leaderboard",
+        "board?view=robustness": "Leaderboard",
+        "models": "Models",
+        f"model/{ALPHA}": "hf:org/alpha",
+        f"scenario/{BOOLQ}": "BoolQ",
+        f"scenario/{MMLU}?view=accuracy": "MMLU",
+        "coverage": "Coverage",
+        f"run/{run}": "boolq",
+        f"run/{run}?view=stats": "boolq",
+        f"run/{run}?view=spec": "boolq",
+        f"run/{run}?view=provenance": "boolq",
+        "contamination": "Contamination",
+        f"contamination/{contaminated(results)}": "boolq",
+    }
+
+
+def contaminated(results: Path) -> str:
+    from harness.leaderboard.site.addresses import address_of
+
+    runs = [run for run in find_runs(results) if run.suite == "order" and run.spec.model.name == "hf:org/alpha"]
+    return address_of(runs[0])
+
+
+def test_every_page_is_drawn_from_disk(visit: Visit, results: Path) -> None:
+    for route, heading in routes(results).items():
+        page = visit.go(route)
+        assert page.locator("h1").first.inner_text() == heading, route
+        assert page.locator("main table, main article, main pre").count() > 0, route
+
+
+def test_every_link_of_every_page_leads_somewhere(visit: Visit, results: Path) -> None:
+    known, waiting = {""}, [""]
+    while waiting:
+        page = visit.go(waiting.pop())
+        assert page.locator("h1").first.inner_text() != "This cannot be shown"
+        for link in page.eval_on_selector_all("a[href^='#/']", "links => links.map(a => a.getAttribute('href'))"):
+            route = link.removeprefix("#/")
+            kind = route.split("?")[0]
+            if kind not in {found.split("?")[0] for found in known}:
+                known.add(route)
+                waiting.append(route)
+    assert {route.split("/")[0].split("?")[0] for route in known} >= {
+        "board", "models", "model", "scenario", "coverage", "run", "contamination"
+    }  # fmt: skip
+
+
+def test_a_server_may_have_the_site_under_any_path(browser: Any, served: str, results: Path) -> None:
+    opened = Visit(browser, served)
+    for route, heading in routes(results).items():
+        assert opened.go(route).locator("h1").first.inner_text() == heading
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_the_numbers_are_those_of_the_leaderboard(visit: Visit, results: Path) -> None:
+    board = build_board(find_runs(results))
+    page = visit.go("")
+    rows = page.locator("#overview tbody tr")
+    for position, row in enumerate(board.rows):
+        shown = rows.nth(position).inner_text()
+        assert row.model in shown
+        assert row.win_rate is None or f"{row.win_rate.value:.3f}" in shown
+    cells = visit.texts("#scenarios tbody tr:first-child td")
+    assert any(cell.startswith("0.800") for cell in cells)
+    assert "the model fell over" in page.inner_text("main")
+    assert "✗1" in page.inner_text("#scenarios")
+    assert "sample data †" in page.inner_text("#scenarios thead")
+
+
+def test_win_rates_of_what_is_shown_are_those_of_a_leaderboard_of_it(visit: Visit, results: Path) -> None:
+    """The page's arithmetic against the builder's, on the runs that remain."""
+    runs = [run for run in find_runs(results) if run.spec.model.name != "hf:org/gamma"]
+    expected = {row.model: row.win_rate for row in build_board(runs).rows}
+    page = visit.go(f"board?models={ALPHA},{BETA}")
+    for name, rate in expected.items():
+        row = page.locator("#overview tbody tr", has_text=name)
+        value = row.locator("td").nth(1).inner_text()
+        assert rate is not None
+        assert value.startswith(f"{rate.value:.3f}")
+        assert rate.low is not None
+        assert abs(float(value.split("[")[1].split(",")[0]) - rate.low) < 0.1
+
+
+def test_headings_sort_and_the_address_keeps_the_order(visit: Visit) -> None:
+    page = visit.go("")
+    page.click("#overview-calibration")
+    assert visit.texts("#overview tbody th") == ["hf:org/alpha", "hf:org/beta", "hf:org/gamma"]
+    page.click("#overview-calibration")
+    assert visit.texts("#overview tbody th") == ["hf:org/gamma", "hf:org/beta", "hf:org/alpha"]
+    assert page.locator("#overview th[aria-sort=ascending]").inner_text().startswith("Calibration")
+    assert "sort=calibration" in page.url
+    page.reload()
+    visit.drawn()
+    assert visit.texts("#overview tbody th") == ["hf:org/gamma", "hf:org/beta", "hf:org/alpha"]
+
+
+def test_the_keyboard_sorts_too(visit: Visit) -> None:
+    page = visit.go("")
+    page.focus("#overview-model")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert visit.texts("#overview tbody th") == ["hf:org/gamma", "hf:org/beta", "hf:org/alpha"]
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "overview-rank"
+
+
+def test_scenarios_and_suites_and_kinds_filter(visit: Visit) -> None:
+    page = visit.go("")
+    page.fill("#scenario-filter", "mmlu")
+    visit.until("document.querySelectorAll('#scenarios thead th').length === 2")
+    assert page.evaluate("document.activeElement.id") == "scenario-filter"
+    assert "q=mmlu" in page.url
+    visit.go("board?tag=task:sentiment%20analysis")
+    assert [text.split("\n")[0] for text in visit.texts("#scenarios thead .title")] == ["Model", "imdb"]
+    visit.go("")
+    page.select_option("#suite", label="second")
+    visit.until("!document.querySelector('#scenarios').innerText.includes('boolq')")
+    assert "imdb" in page.inner_text("#scenarios")
+    page.go_back()
+    visit.until("document.querySelector('#scenarios').innerText.includes('boolq')")
+    visit.go("board?data=sample")
+    assert [text.split("\n")[0] for text in visit.texts("#scenarios thead .title")] == ["Model", "sample_reading"]
+
+
+def test_what_a_model_has_seen_is_struck_through_and_can_be_left_out(visit: Visit) -> None:
+    page = visit.go("board?q=boolq")
+    struck = page.locator("#scenarios s")
+    assert struck.count() == 1
+    assert struck.inner_text() == "0.800"
+    assert page.locator("#scenarios tr", has=page.locator("s")).locator("th").inner_text() == "hf:org/alpha"
+    mark = page.locator("#scenarios a.tip")
+    mark.focus()
+    assert "3.2 × 10⁻¹³" in mark.evaluate("e => getComputedStyle(e, '::after').content")
+    before = page.locator("#overview tbody tr", has_text="alpha").locator("td").nth(1).inner_text()
+    assert before.startswith("1.000")
+    page.check("#clean")
+    visit.until("location.hash.includes('clean=1')")
+    visit.drawn()
+    after = page.locator("#overview tbody tr", has_text="alpha").locator("td").nth(1).inner_text()
+    assert after == "—"
+    page.locator("#scenarios a.tip").click()
+    visit.until("document.querySelector('h1').innerText === 'boolq'")
+    assert "dependence on the published order detected" in page.inner_text("main")
+    assert "2 of 4 boundaries" in page.inner_text("main")
+    assert "0 of 2" in page.inner_text("#shards")
+
+
+def test_the_contamination_table_corrects_over_a_models_sets(visit: Visit) -> None:
+    page = visit.go("contamination")
+    assert "3.2 × 10⁻¹³" in page.inner_text("#contamination tbody tr:first-child")
+    assert "not detected" in page.inner_text("#contamination tbody tr:nth-child(2)")
+
+
+def test_a_cell_leads_to_the_prompt(visit: Visit) -> None:
+    page = visit.go("board?q=boolq")
+    page.locator("#scenarios tbody tr", has_text="beta").locator("td a").first.click()
+    page.wait_for_selector("article.example")
+    first = page.locator("article.example").first
+    first.locator("summary", has_text="Exact prompts").click()
+    assert (
+        "Question number 0 about the moon?\nAnswer:"
+        in first.locator("pre[aria-label='the context']").first.inner_text()
+    )
+    table = first.locator("table").first.inner_text()
+    assert "yes it is" in table
+    assert "-2.000" in table
+
+
+def test_examples_filter_by_what_is_wrong_and_by_words(visit: Visit, results: Path) -> None:
+    run = run_of(results, "alpha", "boolq")
+    page = visit.go(f"run/{run}")
+    assert "1–10 of 80 examples" in page.inner_text("main")
+    page.select_option("#only", "wrong")
+    visit.until("location.hash.includes('only=wrong')")
+    visit.drawn()
+    page.select_option("#copies", "original")
+    visit.until("document.querySelector('main').innerText.includes('1–8 of 8 examples')")
+    assert set(visit.texts("article.example > header .mark")) == {"wrong"}
+    visit.go(f"run/{run}")
+    page.fill("#example-filter", "number 37 about")
+    visit.until("document.querySelectorAll('article.example').length === 2")
+    assert "test-37" in page.inner_text("article.example")
+    visit.go(f"run/{run}?page=8")
+    assert "71–80 of 80" in page.inner_text("main")
+    page.click("text=Previous")
+    visit.until("document.querySelector('main').innerText.includes('61–70 of 80')")
+
+
+def test_examples_stand_beside_another_models(visit: Visit, results: Path) -> None:
+    alpha, beta = run_of(results, "alpha", "boolq"), run_of(results, "beta", "boolq")
+    page = visit.go(f"run/{alpha}?with={beta}&only=differs&copies=original")
+    # Alpha is right on the first eight of ten, beta on the first six.
+    assert "1–8 of 8 examples" in page.inner_text("main")
+    assert visit.texts("article.example h4 .mark")[:2] == ["right", "wrong"]
+
+
+def test_a_perturbed_copy_stands_beside_its_original_with_the_change_marked(visit: Visit, results: Path) -> None:
+    page = visit.go(f"run/{run_of(results, 'alpha', 'boolq')}?at=0")
+    copy = page.locator("article.example").nth(1)
+    assert copy.locator("del").all_inner_texts() == ["moon?"]
+    assert copy.locator("ins").all_inner_texts() == ["m00n?"]
+
+
+def test_what_is_not_there_says_so(visit: Visit) -> None:
+    for route in ("nonsense", "model/nobody", "run/../../../etc/passwd", "scenario/%2e%2e%2fsite", "board?suite=x"):
+        page = visit.go(route)
+        assert page.locator("h1").inner_text() in {"This cannot be shown", "Leaderboard"}
+    visit.wrong = [wrong for wrong in visit.wrong if "ERR_FILE_NOT_FOUND" not in wrong]
+
+
+@pytest.mark.parametrize("width", [340, 800])
+def test_a_narrow_window_scrolls_in_its_tables_alone(browser: Any, site: Path, results: Path, width: int) -> None:
+    opened = Visit(browser, site.as_uri(), viewport={"width": width, "height": 700})
+    for route in routes(results):
+        page = opened.go(route)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, route
+    opened.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, site: Path, results: Path, scheme: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    opened = Visit(browser, site.as_uri(), color_scheme=scheme, bypass_csp=True)
+    rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] if scheme == "light" else ["color-contrast"]
+    options = {"runOnly": {"type": "tag" if scheme == "light" else "rule", "values": rules}}
+    found = []
+    for route in routes(results):
+        page = opened.go(route)
+        for violation in axe.run(page, options=options).response["violations"]:
+            if violation["impact"] in {"serious", "critical"}:
+                nodes = [node["html"][:200] for node in violation["nodes"][:3]]
+                found.append(f"{route}: {violation['id']}: {nodes}")
+    opened.context.close()
+    assert found == []
+
+
+def test_the_theme_is_kept(visit: Visit) -> None:
+    page = visit.go("")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page.select_option("#theme", "dark")
+    dark = page.evaluate(colour)
+    page.reload()
+    visit.drawn()
+    assert page.evaluate(colour) == dark
+    page.select_option("#theme", "light")
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+
+
+def test_the_records_are_as_they_were(results: Path) -> None:
+    assert all(read_run(run.directory).name == run.name for run in find_runs(results))
