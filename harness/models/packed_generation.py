@@ -262,7 +262,7 @@ class _Texts:
         for index in done:
             del self.rows[index]
         self._visible = self._visible[stay]
-        used = self._visible.any(0)
+        used: NDArray[np.bool_] = np.any(self._visible, axis=0)
         used[self._path] = True
         if used.sum() < (1 - WASTE) * len(used):
             with torch.inference_mode():

@@ -253,6 +253,7 @@ def main() -> int:
     parser.add_argument("--prompts", type=int, default=32, help="GSM8K prompts")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--batch-size", type=int, default=4, help="lm-eval's for the command, unless mmlu is a part")
     parser.add_argument("--model", type=Path, default=Path(tempfile.gettempdir()) / "speed-model")
     parser.add_argument("--environment", type=Path, default=Path(tempfile.gettempdir()) / "lm-eval-environment")
     parser.add_argument("--alone", action="store_true", help="time this harness alone")
@@ -286,7 +287,7 @@ def main() -> int:
             if largest > 1e-3:
                 return 1
     if "command" in options.parts:
-        batch = rival.get("mmlu batch", BATCH_SIZES["mmlu"][0])
+        batch = rival.get("mmlu batch", options.batch_size)
         commands(python, options.model, options.data_dir, documents, batch, options.threads)
     return 0
 
