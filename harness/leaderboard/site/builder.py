@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.site import boards, contamination_page, model_pages, plots, scenario_pages
+from harness.leaderboard.site import boards, comparisons, contamination_page, model_pages, plots, scenario_pages
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.reading import read_runs
 from harness.leaderboard.site.snapshot import Snapshot
@@ -25,6 +25,7 @@ PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = (
     scenario_pages.write,
     contamination_page.write,
     plots.write,
+    comparisons.write,
 )
 """What writes the data, in this order."""
 
@@ -33,6 +34,7 @@ NAVIGATION = (
     ("models", "Models"),
     ("coverage", "Coverage"),
     ("plots", "Plots"),
+    ("compare", "Compare"),
     ("contamination", "Contamination"),
 )
 """Pages that every page's head links to: the page's name and the words of the link."""

@@ -154,8 +154,8 @@ def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -
         },
     }
     if not diagonal:
-        return {"width": 520, "height": 380, **points}
-    return {"width": 440, "height": 440, "layer": [_diagonal(x, y), points]}
+        return {"width": 380, "height": 340, **points}
+    return {"width": 370, "height": 370, "layer": [_diagonal(x, y), points]}
 
 
 def reliability(order: Sequence[str], lines: bool) -> Json:
@@ -184,7 +184,7 @@ def reliability(order: Sequence[str], lines: bool) -> Json:
         layers.insert(
             1, {"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": {"x": x, "y": y, **by_model(order)}}
         )
-    return {"width": 440, "height": 440, "layer": layers}
+    return {"width": 370, "height": 370, "layer": layers}
 
 
 def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
@@ -192,7 +192,7 @@ def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
     x = quantitative("mean", title, scale=scale or {})
     told, median = tooltips("model", "part", "mean", "low", "high"), {**x, "aggregate": "median"}
     return {
-        "width": 520,
+        "width": 400,
         "height": {"step": ROW_STEP},
         "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
         "layer": [
@@ -245,7 +245,7 @@ def doses(order: Sequence[str], threshold: float) -> Json:
         "mark": {"type": "point", "filled": True, "size": 60},
         "encoding": {"x": x, "y": y, **by_model(order), "tooltip": tooltips("model", "data", "copies", "log10_p")},
     }
-    return {"width": 520, "height": 360, "layer": [rule, points]}
+    return {"width": 400, "height": 360, "layer": [rule, points]}
 
 
 def shuffles(shards: int) -> Json:
@@ -263,7 +263,7 @@ def shuffles(shards: int) -> Json:
     tick = {"type": "tick", "thickness": 1, "opacity": 0.7}
     point = {"type": "point", "filled": True, "size": 45, "opacity": 1}
     return {
-        "width": 520,
+        "width": 400,
         "height": {"step": 15 if shards <= 40 else 5},
         "layer": [
             {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 0}}},

@@ -80,7 +80,7 @@ def _panels(view: BoardView, categories: Mapping[str, Sequence[Measure]], labels
             ("columns", "columns"), ("of", "of columns"),
         ],
         rows,
-        draw.panels(parts, "category", 2),
+        draw.panels(parts, "category", 3),
     )  # fmt: skip
 
 

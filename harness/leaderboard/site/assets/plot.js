@@ -110,6 +110,7 @@
         tools.setAttribute("aria-label", `Files of ${plot.title}`);
         figure.prepend(make("figcaption", null, title ? make(level, null, harness.text(plot.title, 120)) : null, make("p.quiet", null, plain(plot.description, 1000))));
         figure.append(numbers(plot));
+        if (plot.spec.concat) figure.classList.add("wide");
         view = await draw(plot, holder);
         drawn.add(again);
         figure.dataset.drawn = "yes";
