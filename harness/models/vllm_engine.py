@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import queue
 import threading
@@ -163,6 +164,7 @@ class StepEngine(Engine):
 
     def close(self) -> None:
         self._engine.engine_core.shutdown()
+        multiprocessing.active_children()  # it is this call that lets those that have ended go
         if not hasattr(self._engine.engine_core, "resources"):  # it ran in this process
             from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
@@ -216,6 +218,7 @@ class ReplicatedEngine(Engine):
     def close(self) -> None:
         self._call(_finish(self._engine))
         self._stop_loop()
+        multiprocessing.active_children()
 
     async def _answer(self, number: int, job: Job) -> None:
         from vllm import TokensPrompt
