@@ -59,7 +59,8 @@ def tail(tables: Sequence[Floats]) -> Tail:
 
     Rows are enumerated where half of them offer at most 2^19 sums. Else the numbers are rounded to a lattice of at
     least 512 steps a standard deviation of the sum, which makes of them a statistic with a null distribution that a
-    convolution gives exactly.
+    convolution gives exactly. Where thousands of rows are all different, that would take seconds; the saddlepoint
+    approximation, at most the Chernoff bound, stands in for it, and grows more accurate with every row.
 
     Args:
         tables: Rows, shapes (rows, choices), finite.

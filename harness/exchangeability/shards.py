@@ -41,7 +41,7 @@ def shard_count(token_counts: Sequence[int], context: int, shards: int | None = 
         return shards
     ends = [0, *accumulate(token_counts)]
     count = min(max(-(-n // _EXAMPLES_A_SHARD), _FEWEST), _MOST, most)
-    while count < n // _FEWEST_A_SHARD and max(ends[stop] - ends[start] for start, stop in shard_bounds(n, count)) + 1 > context:
+    while count < n // _FEWEST_A_SHARD and _longest(ends, count) + 1 > context:
         count += 1
     return count
 
@@ -56,6 +56,11 @@ def shard_bounds(n: int, r: int) -> list[tuple[int, int]]:
         raise ValueError(f"{n} examples make no {r} shards")
     size, longer = divmod(n, r)
     return list(pairwise(index * size + min(index, longer) for index in range(r + 1)))
+
+
+def _longest(ends: Sequence[int], r: int) -> int:
+    """Return the tokens of the longest of r shards, from the tokens before each example and at the end."""
+    return max(ends[stop] - ends[start] for start, stop in shard_bounds(len(ends) - 1, r))
 
 
 def _are(n: int) -> str:
