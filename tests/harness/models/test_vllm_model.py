@@ -287,11 +287,12 @@ if __name__ == "__main__":
     requests = [ScoreRequest("the answer", f" {letter}") for letter in "AB"] + [GenerateRequest("the", max_tokens=4)]
     answers = dict(model.answer(requests))
     assert all(answers[index].error is None for index in range(3)), answers
-    children = psutil.Process().children(recursive=True)
+    # Python's own tracker of shared memory lives as long as the interpreter does.
+    every = psutil.Process().children(recursive=True)
+    children = [child for child in every if "resource_tracker" not in " ".join(child.cmdline())]
     assert children
     model.close()
-    psutil.wait_procs(children, timeout=20)
-    left = [child.name() for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    left = [child.name() for child in children if child.is_running()]
     print([sum(answers[index].logprobs) for index in (0, 1)], left)
 """
 
@@ -309,7 +310,7 @@ def test_close_leaves_no_process(
         [sys.executable, str(script), str(checkpoints["llama"]), str(copies)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=200,
         env=environment,
         check=False,
     )

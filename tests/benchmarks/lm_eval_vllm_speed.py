@@ -1,0 +1,165 @@
+"""Speed of the vllm backend on a CPU: against lm-evaluation-harness' on MMLU, and against vLLM itself on generation.
+
+Needs an environment with this harness and vLLM (``make all-extras``). Makes the 42 M Llama with random weights of
+lm_eval_speed.py, installs lm-eval without its dependants beside it, and puts the same 5-shot questions to both, each in
+an engine of its own with the same settings; then the same prompts to this harness and to ``vllm.LLM``, in turns. Prints
+seconds of the clock, and ratios. Scores must agree within 1e-3.
+
+    python tests/benchmarks/lm_eval_vllm_speed.py --data-dir DATA [--questions 60] [--prompts 24] [--folder FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+LM_EVAL = "lm-eval==0.4.13"
+CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
+ROUNDS = 3
+MAX_TOKENS = 64
+WINDOW = 2048
+CACHE = "4"
+"""Gigabytes of the key-value cache, on all sides."""
+
+
+def score_ours(asked: dict[str, Any]) -> dict[str, Any]:
+    """Score the choices with this harness."""
+    from harness import ScoreRequest
+    from harness.models.vllm_model import VllmModel
+
+    model = VllmModel(asked["model"], dtype="float32", enforce_eager=True)
+    list(model.answer([ScoreRequest("a text to warm up", f" {letter}") for letter in "AB"]))
+    started = time.perf_counter()
+    answers = dict(model.answer([ScoreRequest(*pair) for pair in asked["pairs"]]))
+    seconds = time.perf_counter() - started
+    model.close()
+    return {"seconds": seconds, "scores": [sum(answers[index].logprobs or ()) for index in range(len(answers))]}
+
+
+def score_theirs(asked: dict[str, Any]) -> dict[str, Any]:
+    """Score the choices with lm-eval's vLLM backend."""
+    sys.path.append(asked["lm_eval"])
+    from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
+    from lm_eval.models.vllm_causallms import VLLM  # type: ignore[import-not-found]
+
+    model = VLLM(pretrained=asked["model"], dtype="float32", enforce_eager=True, max_model_len=WINDOW, device="cpu")
+
+    def score(pairs: list[Any]) -> list[Any]:
+        instances = [
+            Instance(request_type="loglikelihood", doc={}, arguments=(*p,), idx=i) for i, p in enumerate(pairs)
+        ]
+        found: list[Any] = model.loglikelihood(instances, disable_tqdm=True)
+        return found
+
+    score([("a text to warm up", f" {letter}") for letter in "AB"])
+    started = time.perf_counter()
+    answers = score(asked["pairs"])
+    return {"seconds": time.perf_counter() - started, "scores": [total for total, _ in answers]}
+
+
+def write_ours(asked: dict[str, Any]) -> dict[str, Any]:
+    """Write completions with this harness, round after round."""
+    from harness import GenerateRequest
+    from harness.models.vllm_model import VllmModel
+
+    model = VllmModel(asked["model"], dtype="float32", enforce_eager=True)
+    list(model.answer([GenerateRequest("a text to warm up", 2)]))
+    seconds, texts = [], []
+    for prompts in asked["rounds"]:
+        started = time.perf_counter()
+        answers = dict(model.answer([GenerateRequest(prompt, MAX_TOKENS, stop=("\n\n",)) for prompt in prompts]))
+        seconds.append(time.perf_counter() - started)
+        texts += [answers[index].completions[0].text for index in range(len(prompts))]
+    model.close()
+    return {"seconds": seconds, "texts": texts}
+
+
+def write_raw(asked: dict[str, Any]) -> dict[str, Any]:
+    """Write completions with vLLM itself, round after round."""
+    from vllm import LLM, SamplingParams
+
+    model = LLM(asked["model"], dtype="float32", enforce_eager=True, max_model_len=WINDOW, block_size=32)
+    params = SamplingParams(max_tokens=MAX_TOKENS, temperature=0.0, stop=["\n\n"])
+    model.generate(["a text to warm up"], params, use_tqdm=False)
+    seconds, texts = [], []
+    for prompts in asked["rounds"]:
+        started = time.perf_counter()
+        outputs = model.generate(prompts, params, use_tqdm=False)
+        seconds.append(time.perf_counter() - started)
+        texts += [output.outputs[0].text for output in outputs]
+    return {"seconds": seconds, "texts": texts}
+
+
+SIDES = {side.__name__: side for side in (score_ours, score_theirs, write_ours, write_raw)}
+
+
+def run_side(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run one side in an interpreter of its own."""
+    question, answer = folder / "asked.json", folder / "answered.json"
+    question.write_text(json.dumps(asked))
+    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": CACHE, "VLLM_LOGGING_LEVEL": "ERROR", "TQDM_DISABLE": "1"}
+    command = [sys.executable, __file__, "--side", name, str(question), str(answer)]
+    subprocess.run(command, check=True, env={**environment, "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
+    found: dict[str, Any] = json.loads(answer.read_text())
+    return found
+
+
+def prepare(folder: Path, data: Path, questions: int, prompts: int) -> dict[str, Any]:
+    """Make the model, install the rival, and return what both sides are asked."""
+    from tests.benchmarks.lm_eval_speed import gsm8k_prompts, make_model, mmlu_documents
+
+    model, lm_eval = folder / "model", folder / "lm_eval"
+    if not (model / "config.json").exists():
+        make_model(model, data)
+    if not (lm_eval / "lm_eval").exists():
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(lm_eval), LM_EVAL]
+        subprocess.run([*install, "--constraint", str(CONSTRAINTS)], check=True)
+    documents = mmlu_documents(model, data, questions)
+    pairs = [[document["prompt"], choice] for document in documents for choice in document["choices"]]
+    written = gsm8k_prompts(data, prompts * ROUNDS)
+    rounds = [written[start * prompts : (start + 1) * prompts] for start in range(ROUNDS)]
+    return {"model": str(model), "lm_eval": str(lm_eval), "pairs": pairs, "rounds": rounds}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--prompts", type=int, default=24)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "lm-eval-vllm-speed")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    asked = prepare(options.folder, options.data_dir, options.questions, options.prompts)
+    ours = run_side("score_ours", asked, options.folder)
+    theirs = run_side("score_theirs", asked, options.folder)
+    apart = max(abs(one - other) for one, other in zip(ours["scores"], theirs["scores"], strict=True))
+    print(
+        f"MMLU, 5 shots, {options.questions} questions, {len(asked['pairs'])} choices: {ours['seconds']:.2f} s, "
+        f"lm-eval {theirs['seconds']:.2f} s, ratio {theirs['seconds'] / ours['seconds']:.1f}, max |Δ| {apart:.1e}",
+        flush=True,
+    )
+    mine, raw = run_side("write_ours", asked, options.folder), run_side("write_raw", asked, options.folder)
+    same = sum(one == other for one, other in zip(mine["texts"], raw["texts"], strict=True))
+    print(
+        f"generation, {ROUNDS} times {options.prompts} prompts: {sum(mine['seconds']):.2f} s, vLLM itself "
+        f"{sum(raw['seconds']):.2f} s, ratio {sum(mine['seconds']) / sum(raw['seconds']):.3f}, best round "
+        f"{min(mine['seconds']):.2f} and {min(raw['seconds']):.2f} s, {same} of {len(mine['texts'])} texts equal"
+    )
+    return 0 if apart < 1e-3 else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--side"]:
+        found = SIDES[sys.argv[2]](json.loads(Path(sys.argv[3]).read_text()))
+        Path(sys.argv[4]).write_text(json.dumps(found))
+    else:
+        sys.exit(main())
