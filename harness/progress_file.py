@@ -1,4 +1,4 @@
-"""What a running sweep leaves for others to read: ``.progress.json`` in its suite's folder, rewritten as it goes on."""
+"""What a running sweep leaves to be read: ``.progress/SUITE.json`` among the results, rewritten as it goes on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.results import RunRecord
 from harness.specs import RunSpec
 from harness.turns import SweepWatcher
 
-PROGRESS_FILE = ".progress.json"
+PROGRESS_FOLDER = ".progress"
 SECONDS_BETWEEN = 1.0
 
 
@@ -78,7 +78,7 @@ class ProgressFile:
         runs: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._watcher, self._path, self._clock = watcher, results_dir / suite / PROGRESS_FILE, clock
+        self._watcher, self._path, self._clock = watcher, results_dir / PROGRESS_FOLDER / f"{suite}.json", clock
         self._suite, self._runs, self._started = suite, runs, _now()
         self._done = self._failed = self._of_examples = 0
         self._examples, self._current = 0.0, ""
@@ -146,7 +146,7 @@ class ProgressFile:
             "host": platform.node(),
             "process": os.getpid(),
         }
-        partial = self._path.with_name(f"{PROGRESS_FILE}.{platform.node()}.{os.getpid()}")
+        partial = self._path.with_name(f".{self._suite}.{platform.node()}.{os.getpid()}")
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             partial.write_text(
@@ -158,7 +158,7 @@ class ProgressFile:
 def read_progress(results_dir: Path) -> list[SweepProgress]:
     """Return how far the sweeps of a results folder are or were, by suite; a file that is none of ours is left out."""
     found = []
-    for file in sorted(results_dir.glob(f"*/{PROGRESS_FILE}")):
+    for file in sorted(results_dir.glob(f"{PROGRESS_FOLDER}/*.json")):
         with suppress(OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError):
             found.append(_progress(json.loads(file.read_text(encoding="utf-8"))))
     return found

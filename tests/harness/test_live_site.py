@@ -92,6 +92,7 @@ def test_a_first_build_that_fails_is_the_users_to_see(tmp_path: Path, builder: B
 
 
 def test_sweeps_are_reported(site: LiveSite, tmp_path: Path) -> None:
-    (tmp_path / "suite" / ".progress.json").write_text('{"suite": "suite", "state": "running", "runs": 4, "done": 1}')
+    (tmp_path / ".progress").mkdir()
+    (tmp_path / ".progress" / "suite.json").write_text('{"suite": "suite", "state": "running", "runs": 4, "done": 1}')
     (sweep,) = site.state().sweeps
     assert (sweep["suite"], sweep["runs"], sweep["done"]) == ("suite", 4, 1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import Split
-from harness.progress_file import PROGRESS_FILE, ProgressFile, read_progress
+from harness.progress_file import PROGRESS_FOLDER, ProgressFile, read_progress
 from harness.results import RunRecord
 from harness.specs import Component, RunSpec
 
@@ -77,7 +77,7 @@ def test_a_sweep_as_it_goes(tmp_path: Path) -> None:
     (ended,) = read_progress(tmp_path)
     assert (ended.state, ended.done) == ("ended", 2)
     assert [name for name, _ in heard.calls] == ["skipped", "started", "planned", "advanced", "finished"]
-    assert [file.name for file in (tmp_path / "s").iterdir()] == [PROGRESS_FILE]
+    assert [file.name for file in (tmp_path / PROGRESS_FOLDER).iterdir()] == ["s.json"]
 
 
 def test_it_is_written_once_a_second(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_an_interrupted_sweep_has_ended(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_written_the_sweep_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "s").write_text("a file where the folder should be")
+    (tmp_path / PROGRESS_FOLDER).write_text("a file where the folder should be")
     heard = Heard()
     with ProgressFile(heard, tmp_path, "s", 1) as watcher:
         watcher.started(SPEC)
@@ -114,8 +114,7 @@ def test_where_nothing_can_be_written_the_sweep_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"state": "resting"}', '{"state": "running", "runs": "many"}'])
 def test_what_is_no_progress_is_left_out(tmp_path: Path, content: str) -> None:
-    (tmp_path / "s").mkdir()
-    (tmp_path / "s" / PROGRESS_FILE).write_text(content)
-    (tmp_path / "t").mkdir()
-    (tmp_path / "t" / PROGRESS_FILE).write_text(json.dumps({"suite": "t", "state": "ended", "unknown": 1}))
+    (tmp_path / PROGRESS_FOLDER).mkdir()
+    (tmp_path / PROGRESS_FOLDER / "s.json").write_text(content)
+    (tmp_path / PROGRESS_FOLDER / "t.json").write_text(json.dumps({"suite": "t", "state": "ended", "unknown": 1}))
     assert [found.suite for found in read_progress(tmp_path)] == ["t"]
