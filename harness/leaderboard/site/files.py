@@ -33,7 +33,8 @@ class SiteFolder:
             if root.is_dir() and any(root.iterdir()) and not (root / MARK).is_file():
                 raise StorageError(f"{root} holds files that are no site of ours; name an empty folder with --output.")
             root.mkdir(parents=True, exist_ok=True)
-            (root / MARK).touch()
+            if not (root / MARK).exists():
+                (root / MARK).touch()
 
     def put(self, key: str, value: Any) -> Path:
         """Write a value that pages read as ``harness.get(key)``."""

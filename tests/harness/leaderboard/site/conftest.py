@@ -172,6 +172,8 @@ def write_contamination(root: Path, make_run: Record) -> None:
         record = make_run(
             model, "boolq", -value, metric="contamination", method="exchangeability", suite="order", higher=None
         )
+        stats = [dataclasses.replace(one, category="contamination") for one in record.stats if one.overall]
+        record = dataclasses.replace(record, stats=stats)
         save(root, record, details={"contamination": {"test": {"original": fields}}})
 
 

@@ -120,10 +120,10 @@
       { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => harness.to(`model/${board.models[i].address}`, board.models[i].name, 60) },
       { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => places.get(i) ?? "—" },
       { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
-      ...board.categories.map((category, at) => ({
+      ...board.categories.map((category, at) => category.name === "contamination" ? null : ({
         name: category.name, label: title(category.name), note: `${category.measures} ${category.measures === 1 ? "column" : "columns"} ↑`,
         key: (i) => byCategory[at].get(i)?.[0] ?? null, cell: (i) => rateCell(byCategory[at].get(i)),
-      })),
+      })).filter(Boolean),
     ];
     if (board.seen.length) columns.push({ name: "seen", label: "Has seen", note: "data sets ↓", first: "ascending", key: (i) => seen.get(i) || 0,
       cell: (i) => seen.get(i) ? make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, make("span.mark.bad", null, String(seen.get(i))))) : make("td.quiet", null, "0") });

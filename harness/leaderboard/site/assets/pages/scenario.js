@@ -49,7 +49,7 @@
           return make(best ? "td.best" : "td", null, number(mean), " ", make("span.spread", null, spread(mean, low, high)), have < of ? `‡${have}/${of}` : "", missing ? "§" : "", make("small", null, `n=${count(n)}`));
         },
       })),
-    ], places, { id: `results${at}`, label: `Results of ${plain(column.title, 60)}`, sort: query[`sort${at}`] || `${measures[0].higher === false ? "" : "-"}${measures[0].metric}.${measures[0].worst || ""}`,
+    ], places, { id: `results${at}`, label: `Results of ${plain(column.title, 60)}`, sort: query[`sort${at}`] || (measures.length ? `${measures[0].higher === false ? "" : "-"}${measures[0].metric}.${measures[0].worst || ""}` : "model"),
       onsort: (sort) => go({ [`sort${at}`]: sort }, { replace: true }) }));
     if (column.parts.length) parts(main, column, at, query, go);
   }

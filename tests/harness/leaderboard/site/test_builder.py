@@ -1,0 +1,186 @@
+"""A built site: what is in it, and that a second build does only what is needed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import DataError
+from harness.leaderboard.aggregate import build_board
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.builder import build_site
+from harness.results import find_runs, read_examples
+from harness.specs import Component
+
+
+def data(site: Path, key: str) -> Any:
+    """Return what a page would read under a key."""
+    script = (site / "data" / f"{key}.js").read_text(encoding="utf-8")
+    found = re.fullmatch(r"harness\.put\('([^']*)','(.*)'\);\n", script, re.DOTALL)
+    assert found is not None
+    assert found[1] == key
+    return json.loads(re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), found[2]))
+
+
+@pytest.fixture
+def copied(results: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(results, tmp_path / "results"))
+
+
+def times(site: Path) -> dict[str, int]:
+    return {str(path.relative_to(site)): path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
+
+
+def test_the_board_is_that_of_the_terminal(site: Path, results: Path) -> None:
+    board, shown = build_board(find_runs(results)), data(site, "boards/all")
+    assert [(m["name"], m["rank"]) for m in shown["models"]] == [(row.model, row.rank) for row in board.rows]
+    assert [m["rate"] and m["rate"][0] for m in shown["models"]] == [
+        row.win_rate and row.win_rate.value for row in board.rows
+    ]
+    main = data(site, "boards/all/main")["measures"]
+    for position, measure in enumerate(main):
+        cells = [row.cells[position] for row in board.rows]
+        assert [cell and cell[0] for cell in measure["cells"]] == [cell and cell.mean for cell in cells]
+
+
+def test_categories_have_win_rates_of_their_own(site: Path) -> None:
+    board = data(site, "boards/all")
+    rates = {category["name"]: [rate and rate[0] for rate in category["rates"]] for category in board["categories"]}
+    names = [model["name"] for model in board["models"]]
+    assert list(rates) == [
+        "accuracy",
+        "calibration",
+        "robustness",
+        "fairness",
+        "toxicity",
+        "efficiency",
+        "contamination",
+    ]
+    by_name = dict(zip(names, rates["calibration"], strict=True))
+    assert by_name == {"hf:org/alpha": 1.0, "hf:org/beta": 0.5, "hf:org/gamma": 0.0}
+    assert dict(zip(names, rates["efficiency"], strict=True)) == {name: 1 - rate for name, rate in by_name.items()}
+
+
+def test_a_suite_has_a_board_of_its_own(site: Path) -> None:
+    keys = [key for key, title in data(site, "site")["boards"] if title == "second"]
+    board = data(site, f"boards/{keys[0]}")
+    assert [column["scenario"] for column in board["columns"]] == ["imdb", "sample_reading"]
+    assert board["seen"] == []
+
+
+def test_what_was_seen_is_marked_with_its_run(site: Path, results: Path) -> None:
+    board = data(site, "boards/all")
+    ((model, column, log10_p, run),) = board["seen"]
+    assert board["models"][model]["name"] == "hf:org/alpha"
+    assert (board["columns"][column]["scenario"], board["columns"][column]["test"]) == ("boolq", False)
+    assert log10_p == -12.5
+    assert run in {address_of(found) for found in find_runs(results, ["order"])}
+
+
+def test_a_run_shows_all_its_statistics_and_examples(site: Path, results: Path) -> None:
+    run = next(run for run in find_runs(results) if run.spec.scenario.name == "boolq" and run.suite == "first")
+    page = data(site, f"runs/{address_of(run)}/run")
+    assert len(page["stats"]) == len(run.stats)
+    index = data(site, f"runs/{address_of(run)}/index")
+    examples = [(example, scores) for example, scores, _ in read_examples(run.directory)]
+    assert index["count"] == len(examples)
+    assert index["score"] == [scores["exact_match"] for _, scores in examples]
+    assert [index["perturbations"][p] for p in index["perturbation"]] == [e.instance.perturbation for e, _ in examples]
+    lines = [line for at in range(len(index["starts"])) for line in data(site, f"runs/{address_of(run)}/{at}")]
+    assert [line["id"] for line in lines] == [example.instance.id for example, _ in examples]
+    assert [lines[start]["id"] for start in index["starts"]] == [
+        examples[start][0].instance.id for start in index["starts"]
+    ]
+
+
+def test_a_model_adds_up_what_its_runs_took(site: Path) -> None:
+    address = model_address(Component(name="hf:org/alpha"))
+    about = data(site, f"models/{address}")["about"]
+    assert about["runs"] == 6
+    assert about["queries"] == 6 * 40
+    assert about["facts"]["parameters"] == 1_000_000
+    assert (about["facts"]["creator"], about["facts"]["window"]) == ("The makers", 1024)
+    assert "money" not in about
+
+
+def test_a_scenario_says_what_it_is_and_lists_its_runs(site: Path) -> None:
+    page = data(site, f"scenarios/{scenario_address('mmlu')}")
+    assert page["about"]["title"] == "MMLU"
+    assert page["about"]["licence"]
+    (column,) = page["columns"]
+    assert [label for label, _ in column["parts"]] == ["mmlu:subject=anatomy", "mmlu:subject=virology"]
+    unknown = data(site, f"scenarios/{scenario_address('sample_reading')}")
+    assert unknown["about"]["title"]
+
+
+def test_a_second_build_changes_nothing(copied: Path, tmp_path: Path) -> None:
+    site = build_site(copied, tmp_path / "public").parent
+    before = times(site)
+    build_site(copied, site)
+    assert times(site) == before
+
+
+def test_a_changed_run_changes_its_pages_and_a_removed_one_goes(copied: Path, tmp_path: Path) -> None:
+    site = build_site(copied, tmp_path / "public").parent
+    before = times(site)
+    runs = find_runs(copied)
+    changed, removed = runs[0], runs[-1]
+    record = changed.directory / "run.json"
+    record.write_text(record.read_text().replace('"queries": 40', '"queries": 41'))
+    shutil.rmtree(removed.directory)
+    build_site(copied, site)
+    after = times(site)
+    assert not any(address_of(removed) in name for name in after)
+    own = f"data/runs/{address_of(changed)}/run.js"
+    assert after[own] != before[own]
+    others = {name for name in after if name.startswith("data/runs/") and address_of(changed) not in name}
+    assert all(after[name] == before[name] for name in others)
+
+
+def test_damaged_examples_are_said_on_the_runs_page_and_spoil_no_other(copied: Path, tmp_path: Path) -> None:
+    run = next(run for run in find_runs(copied) if run.spec.scenario.name == "boolq" and run.suite == "first")
+    (run.directory / "examples.jsonl.gz").write_bytes(b"no gzip")
+    site = build_site(copied, tmp_path / "public").parent
+    page = data(site, f"runs/{address_of(run)}/run")
+    assert page["examples"] is False
+    assert "truncated or damaged" in page["problem"]
+
+
+def test_only_the_suites_that_are_named_are_shown(copied: Path, tmp_path: Path) -> None:
+    site = build_site(copied, tmp_path / "public", ["second"]).parent
+    assert data(site, "site")["boards"] == [["all", "second"]]
+    with pytest.raises(DataError, match="There are: "):
+        build_site(copied, tmp_path / "public", ["third"])
+
+
+def test_no_results_give_a_site_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    site = build_site(tmp_path / "results", tmp_path / "results" / "site").parent
+    assert data(site, "boards/all")["models"] == []
+    build_site(tmp_path / "results", site)
+
+
+def test_the_document_admits_only_its_own_scripts_and_styles(site: Path) -> None:
+    page = (site / "index.html").read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy is not None
+    assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy[1]
+    assert "unsafe" not in policy[1]
+    assert not re.search(r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=", page)
+    for place in (*re.findall(r'(?:src|href)="(assets/[^"?]*)', page),):
+        assert (site / place).is_file()
+
+
+def test_scripts_use_nothing_that_would_make_markup_of_text() -> None:
+    assets = Path(build_site.__code__.co_filename).parent / "assets"
+    for script in (*assets.glob("*.js"), *assets.glob("pages/*.js")):
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\s*=",
+            script.read_text(),
+        )
+        assert found == [], script.name

@@ -1,0 +1,124 @@
+"""What models, data and folders may be named, and models may answer, does nothing but stand there to be read."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.leaderboard.site.addresses import address_of
+from harness.leaderboard.site.builder import build_site
+from harness.results import find_runs
+from tests.harness.leaderboard.site.conftest import Record, Visit, example, save
+
+pytestmark = pytest.mark.slow
+
+ACTING = "window.acted = 1; alert(1)"
+STRINGS = [
+    f"<script>{ACTING}</script>",
+    f'"><img src=x onerror="{ACTING}"><svg onload="{ACTING}">',
+    f"');{ACTING};//",
+    f"\\');{ACTING};//\u2028{ACTING}\n{ACTING}",
+    f"javascript:{ACTING}",
+    "</title></style></script><base href='https://evil.example/'><meta http-equiv=refresh content='0;url=https://evil.example/'>",
+    "{{ 7 * 7 }}${alert(1)}{% for x in y %}",
+    "\u202egnp.exe\u202d\u2066\u200b\u0000\u0007\u001b[2J\ufeff\u2029",
+    "../../../../etc/passwd",
+    "__proto__",
+    "a\u0336" * 200,
+    "\ud800 half a character",
+]
+HANDLERS = """[...document.querySelectorAll('*')].filter(e => [...e.attributes].some(
+    a => /^on/.test(a.name) || (a.name === 'href' && /^\\s*javascript:/i.test(a.value)))).length"""
+LONG = f"<b onmouseover='{ACTING}'>" * 80_000
+
+
+def hostile_results(root: Path, make_run: Record) -> None:
+    for position, text in enumerate(STRINGS):
+        name = f"{text}{position}" if text != "__proto__" else text
+        record = make_run(
+            {"name": f"hf:{name}", "argument": name}, {"name": name, text: text}, 0.5,
+            metric=name, settings={"x": name, text: text}, suite=f"suite{position}",
+        )  # fmt: skip
+        folder = re.sub("[/\0\ud800]", "_", text)[:100]
+        record = dataclasses.replace(record, suite=folder, name=folder)
+        told = [example(n, right=n > 0, text=text, answer=text, name=f"{text}{n}") for n in range(2)]
+        told.append(example(0, right=True, text=f"{text} moon", answer=text, name=f"{text}0", perturbation="typos"))
+        details = {name: {"test": {"original": {text: text}}}}
+        save(root, record, told, details=details, model={"creator": text, text: text, "tokenizer": text})
+        failed = make_run("hf:b", {"name": name, "part": "2"}, None, error=text, method=name, suite=f"f{position}")
+        save(root, dataclasses.replace(failed, suite="failed"))
+    long = make_run({"name": f"hf:{LONG}"}, {"name": "long", "text": LONG}, 0.5, metric=LONG[:1000])
+    long = dataclasses.replace(long, suite="long", name="long")
+    save(root, long, [example(0, right=True, text=LONG, answer=LONG, name=LONG)], model={"creator": LONG})
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory, make_run: Record) -> tuple[Path, Path]:
+    root = tmp_path_factory.mktemp("hostile")
+    hostile_results(root / "results", make_run)
+    return root / "results", build_site(root / "results", root / "public").parent
+
+
+def test_file_names_are_harmless(hostile: tuple[Path, Path]) -> None:
+    _, site = hostile
+    for path in site.rglob("*"):
+        assert re.fullmatch(r"[a-zA-Z0-9._-]{1,80}", path.name), path
+
+
+def test_nothing_acts(browser: Any, hostile: tuple[Path, Path]) -> None:
+    results, site = hostile
+    visit = Visit(browser, site.as_uri())
+    visit.page.set_default_timeout(60_000)
+    addresses = [address_of(run) for run in find_runs(results) if run.status == "ok"]
+    models = [path.stem for path in (site / "data" / "models").glob("*.js")]
+    scenarios = [path.stem for path in (site / "data" / "scenarios").glob("*.js")]
+    routes = ["", "board?view=all", "models", "coverage", "contamination", "board?q=%3Cscript%3Ealert(1)%3C/script%3E"]
+    routes += [f"model/{name}" for name in models] + [f"scenario/{name}" for name in scenarios]
+    routes += [f"run/{name}" for name in addresses] + [f"run/{name}?view=spec" for name in addresses]
+    for route in routes:
+        page = visit.go(route)
+        assert page.locator("h1").first.inner_text() != "This cannot be shown", route
+        for summary in page.locator("article.example summary").all():
+            summary.click()
+        assert page.evaluate("window.acted === undefined"), route
+        assert (
+            page.evaluate("document.querySelectorAll('main script, main img, main svg, main base, main b').length") == 0
+        )
+        assert page.evaluate("document.querySelectorAll('script').length") <= 4
+        assert page.evaluate(HANDLERS) == 0
+        assert len(page.inner_text("body")) < 400_000, route
+        said = page.inner_text("body")
+        assert not re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\u0000\u0007\u001b\ufeff\u2028\u2029]", said), route
+        assert not re.search(r"[\u202a-\u202e\u2066-\u2069]", page.title())
+    visit.context.close()
+    assert visit.wrong == []
+
+
+def test_what_is_long_is_shown_in_parts(browser: Any, hostile: tuple[Path, Path]) -> None:
+    results, site = hostile
+    (run,) = [address_of(run) for run in find_runs(results, ["long"])]
+    visit = Visit(browser, site.as_uri())
+    page = visit.go(f"run/{run}")
+    shown = page.locator("article.example pre[aria-label='the input']")
+    assert len(shown.inner_text()) == 2500
+    page.locator("article.example button", has_text="Show more").first.click()
+    assert len(shown.inner_text()) == 102_500
+    visit.context.close()
+    assert visit.wrong == []
+
+
+def test_invisible_characters_are_shown_as_what_they_are(browser: Any, hostile: tuple[Path, Path]) -> None:
+    results, site = hostile
+    found = [run for run in find_runs(results) if "gnp.exe" in run.spec.scenario.name]
+    visit = Visit(browser, site.as_uri())
+    (run,) = [address_of(run) for run in found if run.status == "ok"]
+    page = visit.go(f"run/{run}")
+    text = page.locator("article.example pre").first.inner_text()
+    assert text.startswith(r"\u202egnp.exe\u202d\u2066\u200b\x00\x07\x1b[2J\ufeff\u2029")
+    assert page.locator("article.example pre .escape").count() >= 8
+    visit.context.close()
+    assert visit.wrong == []
