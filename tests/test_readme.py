@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_the_mistakes_are_answered_as_shown(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.split("\n") == block("console", "harness validate").split("\n")[1:]
+
+
+def test_the_response_cache_is_looked_after_as_shown(tmp_path: Path) -> None:
+    harness(tmp_path, "run", "-r", "sample_generation", "-m", "fake:0")
+    lines = [line for line in block("console", "harness cache stats").splitlines() if line.startswith("$ harness cache")]
+    said = [harness(tmp_path, *shlex.split(line, comments=True)[2:]) for line in lines]
+    assert len(said) == 4
+    assert "answers of 1 models" in said[0]
+    assert "0 answers of 0 models would be removed" in said[1]
+    assert " 0 answers added" in said[3]
 
 
 def test_the_table_of_runtimes_works(tmp_path: Path) -> None:
