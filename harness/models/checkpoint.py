@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import importlib.util
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,15 +156,28 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     return tokenizer
 
 
-def load_weights(checkpoint: Checkpoint, dtype: str) -> Any:
-    """Return the checkpoint as a causal language model in evaluation mode, on the CPU.
+def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[str, str] | None = None) -> Any:
+    """Return the checkpoint as a causal language model in evaluation mode.
+
+    Args:
+        checkpoint: The checkpoint.
+        dtype: Precision of the weights.
+        device_map: How accelerate spreads it over devices; None for all of it on the CPU.
 
     Raises:
         ModelError: The weights are missing, incomplete or not those of a causal language model.
     """
+    options: dict[str, Any] = {}
+    if device_map is not None:
+        if importlib.util.find_spec("accelerate") is None:
+            raise ModelError(
+                f"hf:{checkpoint.name}: a model that is quantised, or spread by device_map, needs accelerate: "
+                "pip install 'holistic-harness[hf-large]'"
+            )
+        options["device_map"] = device_map
     load = _auto_class("AutoModelForCausalLM").from_pretrained
     _silence_progress()
-    model, info = _load(checkpoint, "weights", load, dtype=dtype, output_loading_info=True)
+    model, info = _load(checkpoint, "weights", load, dtype=dtype, output_loading_info=True, **options)
     missing = sorted(info.get("missing_keys", ()))
     if missing:
         shown = ", ".join(missing[:3])

@@ -23,6 +23,7 @@ from harness.models.checkpoint import (
 from harness.models.logit_rows import LogitRows
 from harness.models.shared_scoring import PrefixSharing
 from harness.models.tokenized import TextTokenizer
+from harness.models.worker_pool import WorkerPool
 
 BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens of a batch, by kind of device, unless the user says otherwise."""
@@ -43,6 +44,10 @@ class HuggingFaceModel(Model):
         revision: Branch, tag or commit on the Hub.
         dtype: Precision of the weights; ``auto`` is the checkpoint's own.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        devices: In how many processes the model is loaded, each on a device of its own (``cuda:0``, ``cuda:1``, …);
+            they share the requests.
+        device_map: How one model is spread over several devices, by accelerate: ``auto``, ``balanced``,
+            ``balanced_low_0``, ``sequential``.
         trust_remote_code: Whether Python code that comes with the checkpoint may run.
         max_batch_tokens: Most tokens of a batch, padding counted; None for a default that fits the device.
         chat: Whether conversations go through the tokenizer's chat template; None where it has one.
@@ -57,18 +62,35 @@ class HuggingFaceModel(Model):
         revision: str | None = None,
         dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
         device: str = "auto",
+        devices: int = 1,
+        device_map: Literal["auto", "balanced", "balanced_low_0", "sequential"] | None = None,
         trust_remote_code: bool = False,
         max_batch_tokens: int | None = None,
         chat: bool | None = None,
     ) -> None:
         if max_batch_tokens is not None and max_batch_tokens < 1:
             raise ModelError(f"hf:{identifier}: max_batch_tokens is {max_batch_tokens}; it must be at least 1.")
+        if devices < 1:
+            raise ModelError(f"hf:{identifier}: devices is {devices}; it must be at least 1.")
+        if device_map is not None and (devices > 1 or device != "auto"):
+            raise ModelError(
+                f"hf:{identifier}: device_map spreads one model over all devices; leave out device and devices, "
+                "or device_map."
+            )
+        if devices > 1 and ":" in device:
+            raise ModelError(
+                f"hf:{identifier}: devices: {devices} counts from the first of a kind; write device: "
+                f"{device.partition(':')[0]}, not {device}."
+            )
         self._found = find_checkpoint(identifier, revision, trust_remote_code)
         self._dtype = dtype
         self._device = device
         self._max_batch_tokens = max_batch_tokens
         self._wants_chat = chat
+        self._devices = devices
+        self._device_map = device_map
         self._model: CausalLM | None = None
+        self._pool: WorkerPool | None = None
 
     @property
     def window(self) -> int | None:
@@ -121,6 +143,9 @@ class HuggingFaceModel(Model):
 
     def close(self) -> None:
         self._model = None
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
         asked = []
@@ -129,7 +154,11 @@ class HuggingFaceModel(Model):
                 asked.append((index, request))
             else:
                 yield index, Response(error=f"hf:{self._found.name} has no chat template for a conversation.")
-        if asked:
+        if asked and self._devices > 1:
+            if self._pool is None or not self._pool.open:
+                self._pool = self._start()
+            yield from self._pool.answer(asked)
+        elif asked:
             if self._model is None:
                 self._model = self._load()
             yield from self._model.answer(asked)
@@ -167,15 +196,39 @@ class HuggingFaceModel(Model):
             return self._dtype
         return str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch.")
 
+    def _start(self) -> WorkerPool:
+        import torch
+
+        name = f"hf:{self._found.name}"
+        kind = _best_device() if self._device == "auto" else self._device
+        there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
+        if self._devices > there:
+            raise ModelError(f"{name}: devices is {self._devices}, and there are {there} of {kind}.")
+        devices = [f"{kind}:{number}" if kind == "cuda" else kind for number in range(self._devices)]
+        settings = {
+            "revision": self._checkpoint.revision,
+            "dtype": self._dtype,
+            "trust_remote_code": self._found.remote_code,
+            "max_batch_tokens": self._max_batch_tokens,
+            "chat": self._wants_chat,
+        }
+        return WorkerPool(
+            name, self._checkpoint.location, settings, devices, max(1, torch.get_num_threads() // self._devices)
+        )
+
     def _load(self) -> CausalLM:
         import torch
 
         name = f"hf:{self._found.name}"
         device = _best_device() if self._device == "auto" else self._device
-        weights = load_weights(self._checkpoint, self._precision)
+        # Quantised weights are made on their device, and cannot move.
+        quantised = getattr(self._config, "quantization_config", None) is not None
+        spread = self._device_map or ({"": device} if quantised else None)
+        weights = load_weights(self._checkpoint, self._precision, spread)
         try:
-            kind = torch.device(device).type
-            weights = weights.to(device)
+            if spread is None:
+                weights = weights.to(torch.device(device))
+            kind = weights.device.type
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
         vocabulary = self._config.get_text_config().vocab_size

@@ -52,7 +52,9 @@ class LogitRows:
             nonlocal picked
             if args and args[0].shape[:2] == tokens.shape:
                 picked = True
-                return (args[0][batch, position].unsqueeze(0), *args[1:])
+                # Where a model is spread over devices, the last layer's is another than the tokens'.
+                where = batch.to(args[0].device), position.to(args[0].device)
+                return (args[0][where].unsqueeze(0), *args[1:])
             return None
 
         handle = self._head.register_forward_pre_hook(pick) if self._head is not None else None
@@ -61,7 +63,8 @@ class LogitRows:
         finally:
             if handle is not None:
                 handle.remove()
-        return output.logits[0] if picked else output.logits[batch, position], output
+        device = output.logits.device
+        return output.logits[0] if picked else output.logits[batch.to(device), position.to(device)], output
 
     def _check(self, tokens: torch.Tensor) -> None:
         import torch
@@ -72,7 +75,8 @@ class LogitRows:
         batch, position = batch[every], position[every]
         try:
             rows, _ = self._rows(sample, batch, position, use_cache=False)
-            full = self.model(input_ids=sample, return_dict=True, use_cache=False).logits[batch, position]
+            full = self.model(input_ids=sample, return_dict=True, use_cache=False).logits
+            full = full[batch.to(full.device), position.to(full.device)]
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
             if "out of memory" in str(error):
                 raise

@@ -143,3 +143,37 @@ def test_digests_are_of_what_can_change_an_answer(tmp_path: Path) -> None:
     assert checkpoint.checkpoint_digest(found) == first
     (tmp_path / "tokenizer.json").write_text("x")
     assert checkpoint.checkpoint_digest(found) != first
+
+
+def test_a_model_that_is_spread_needs_accelerate(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = checkpoint.importlib.util.find_spec
+    monkeypatch.setattr(
+        checkpoint.importlib.util, "find_spec", lambda name: None if name == "accelerate" else find(name)
+    )
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device_map="auto")
+    with pytest.raises(ModelError, match=r"holistic-harness\[hf-large\]"):
+        list(model.answer([ScoreRequest("a", " b")]))
+
+
+def test_a_model_that_is_spread_answers_the_same(tiny_checkpoint: Make) -> None:
+    pytest.importorskip("accelerate")
+    folder = str(tiny_checkpoint("llama"))
+    requests = [ScoreRequest(f"question {number}", " the answer") for number in range(4)]
+    spread = dict(HuggingFaceModel(folder, device_map="auto").answer(requests))
+    whole = dict(HuggingFaceModel(folder, device="cpu").answer(requests))
+    assert all(spread[index].logprobs == pytest.approx(whole[index].logprobs, abs=1e-4) for index in whole)
+
+
+def test_quantised_weights_are_made_on_their_device(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model._config.quantization_config = {"quant_method": "a test"}
+    given: list[object] = []
+
+    def load(*arguments: object) -> None:
+        given.extend(arguments)
+        raise ModelError("far enough")
+
+    monkeypatch.setattr("harness.models.huggingface.load_weights", load)
+    with pytest.raises(ModelError, match="far enough"):
+        list(model.answer([ScoreRequest("a", " b")]))
+    assert given[2] == {"": "cpu"}

@@ -1,0 +1,75 @@
+"""A model in several processes answers each request once, and says what happened when a process dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import GenerateRequest, ModelError, Request, ScoreRequest
+from harness.models.huggingface import HuggingFaceModel
+
+pytest.importorskip("torch")
+
+Make = Callable[..., Path]
+REQUESTS: list[Request] = [ScoreRequest(f"question {number}", " answer") for number in range(40)]
+REQUESTS += [GenerateRequest(f"question {number}", max_tokens=3) for number in range(10)]
+
+
+@pytest.fixture
+def pooled(tiny_checkpoint: Make) -> Iterator[HuggingFaceModel]:
+    """A model in two processes."""
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu", devices=2)
+    yield model
+    model.close()
+
+
+@pytest.mark.slow
+def test_two_processes_answer_what_one_does_and_one_that_dies_is_named(
+    pooled: HuggingFaceModel, tiny_checkpoint: Make
+) -> None:
+    expected = dict(HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu").answer(REQUESTS))
+    for _ in range(2):
+        answers = list(pooled.answer(REQUESTS))
+        assert sorted(index for index, _ in answers) == list(range(len(REQUESTS)))
+        for index, answer in answers:
+            assert answer.logprobs == pytest.approx(expected[index].logprobs, abs=1e-4)
+            assert [c.text for c in answer.completions] == [c.text for c in expected[index].completions]
+    assert pooled._pool is not None
+    processes = [process for _, process, _ in pooled._pool._workers]
+    answers = pooled.answer(REQUESTS * 20)
+    next(answers)
+    killed = processes[1]
+    assert killed.pid is not None
+    os.kill(killed.pid, signal.SIGKILL)
+    with pytest.raises(ModelError, match="process on cpu was killed by SIGKILL"):
+        list(answers)
+    assert not pooled._pool.open
+    assert not any(process.is_alive() for process in processes)
+
+
+@pytest.mark.slow
+def test_what_a_process_cannot_load_is_the_model_s_error(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for file in tiny_checkpoint("llama").iterdir():
+        (broken / file.name).write_bytes(file.read_bytes())
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    model = HuggingFaceModel(str(broken), device="cpu", devices=2)
+    with pytest.raises(ModelError, match="weights"):
+        list(model.answer(REQUESTS))
+
+
+def test_devices_that_make_no_sense_are_refused(tiny_checkpoint: Make) -> None:
+    folder = str(tiny_checkpoint("gpt2"))
+    with pytest.raises(ModelError, match="at least 1"):
+        HuggingFaceModel(folder, devices=0)
+    with pytest.raises(ModelError, match="write device: cuda"):
+        HuggingFaceModel(folder, device="cuda:1", devices=2)
+    with pytest.raises(ModelError, match="leave out device"):
+        HuggingFaceModel(folder, device_map="auto", devices=2)
+    with pytest.raises(ModelError, match="there are 1 of mps"):
+        list(HuggingFaceModel(folder, device="mps", devices=2).answer(REQUESTS))
