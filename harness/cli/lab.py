@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    from harness.lab.checkpoints import Plan
+    from harness.results import RunRecord
+
+
+def _output(default: str) -> Callable[[Command], Command]:
+    folder = click.Path(path_type=Path, file_okay=False)
+    return click.option("--output", type=folder, default=Path(default), show_default=True, help="The study's folder.")
 
 
 @click.group("lab")
@@ -68,3 +81,196 @@ def train_command(
     click.echo(
         f"{checkpoint}: {record['parameters']:,} parameters, {record['tokens']:,} tokens, loss {record['final_loss']}"
     )
+
+
+@lab_command.command("power")
+@click.argument("test_set", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@_output("lab/power")
+@click.option("--copies", default="0,1,4,10,25,50", show_default=True, help="Numbers of copies, comma-separated.")
+@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples of a slice.")
+@click.option("--preset", "presets", multiple=True, default=("small",), show_default=True, help="Repeatable.")
+@click.option("--models", type=click.IntRange(min=1), default=1, show_default=True, help="Models a preset, by seed.")
+@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.01, show_default=True)
+@click.option("--expect", type=click.IntRange(min=1), help="Say with which probability so many copies are found.")
+@click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
+@click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
+@click.option("--device", default="auto", show_default=True)
+def power_command(
+    test_set: Path,
+    output: Path,
+    copies: str,
+    examples: int,
+    presets: tuple[str, ...],
+    models: int,
+    alpha: float,
+    expect: int | None,
+    background: Path | None,
+    characters: int | None,
+    device: str,
+) -> None:
+    """Measure how probably copies of TEST_SET are found, at this size of model.
+
+    TEST_SET, one example a line, is cut into slices; a model reads each slice so many times, and the contamination test
+    is run on all of them. What is finished is not done again.
+    """
+    import json
+    from dataclasses import asdict
+
+    from harness.lab.checkpoints import Plan
+    from harness.lab.power import power_curve
+    from harness.lab.presets import preset_named
+    from harness.lab.study import dose_slices, trials
+    from harness.lab.tables import power_sentences, power_table
+
+    doses = numbers(copies, "--copies", least=0)
+    if len(set(doses)) < 2:
+        raise click.UsageError("--copies needs two different numbers for a curve, for example 0,10,50.")
+    curves = {}
+    for preset in presets:
+        recipe = preset_named(preset)
+        plans = [
+            (
+                output / "models" / f"{preset}-{seed}",
+                Plan(
+                    injections=dose_slices(test_set, doses, examples=examples, seed=seed),
+                    recipe=recipe,
+                    background=background,
+                    characters=characters,
+                    seed=seed,
+                ),
+            )
+            for seed in range(models)
+        ]
+        tested = [(folder, plan.injections) for folder, plan in plans]
+        records = _train_and_test(plans, output, preset, ({},), device)
+        curve = power_curve(trials(records, tested, alpha))
+        curves[preset] = {"alpha": alpha, **asdict(curve)}
+        console = Console()
+        console.print(f"{preset}: {test_set.name}, slices of {examples} examples", markup=False)
+        console.print(power_table(curve, alpha))
+        if expect is not None:
+            probability, low, high = curve.probability(expect)
+            click.echo(
+                f"{expect} copies would have been found with probability {probability:.2f} [{low:.2f}, {high:.2f}]."
+            )
+        for sentence in power_sentences(curve):
+            click.echo(sentence)
+    (output / "power.json").write_text(json.dumps(curves, indent=2) + "\n", encoding="utf-8")
+
+
+@lab_command.command("table1")
+@click.argument("data", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@_output("lab/table1")
+@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Of each test set.")
+@click.option("--whole", is_flag=True, help="All examples of each test set, as in the paper; no controls.")
+@click.option("--preset", default="small", show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
+@click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
+@click.option("--device", default="auto", show_default=True)
+def table1_command(
+    data: Path,
+    output: Path,
+    examples: int,
+    whole: bool,
+    preset: str,
+    seed: int,
+    background: Path | None,
+    characters: int | None,
+    device: str,
+) -> None:
+    """Train a model on the test sets of Oren et al. 2023, table 1, with its numbers of copies, and test it.
+
+    DATA is the paper's folder of examples, one <set>.jsonl each.
+    """
+    from harness.lab.checkpoints import Plan
+    from harness.lab.presets import preset_named
+    from harness.lab.study import results, table_1_slices
+    from harness.lab.tables import evidence_table
+
+    slices = table_1_slices(data, examples=None if whole else examples)
+    folder = output / "models" / f"{preset}-{seed}"
+    plan = Plan(slices, preset_named(preset), background, characters, seed)
+    records = _train_and_test([(folder, plan)], output, "table1", ({},), device)
+    found = sorted(results(records, [(folder, slices)]), key=lambda item: item[1].copies)
+    Console().print(evidence_table((one, details) for _, one, _, details in found))
+
+
+@lab_command.command("vary")
+@click.argument("checkpoint", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@_output("lab/vary")
+@click.option("--shards", help="Numbers of shards, comma-separated.")
+@click.option("--shuffles", help="Numbers of shuffled orders, comma-separated.")
+def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: str | None) -> None:
+    """Show how p depends on the number of shards or of shuffles, on what a CHECKPOINT of the lab has read.
+
+    Choose neither by the p-value that it gives: the smallest of several is no p-value.
+    """
+    from harness.cli.run import execute
+    from harness.lab.checkpoints import read_record
+    from harness.lab.injections import read_injection
+    from harness.lab.study import results, write_sweep
+    from harness.lab.tables import evidence_table
+    from harness.runner import Settings
+    from harness.sweep import load_sweep
+
+    grid = [
+        *({"shards": count} for count in numbers(shards, "--shards", least=1)),
+        *({"shuffles": count} for count in numbers(shuffles, "--shuffles", least=1)),
+    ]
+    if not grid:
+        raise click.UsageError("say what is to vary: --shards 4,8,12,20 or --shuffles 3,5,10,25.")
+    slices = tuple(
+        read_injection(f"{one['file']}:{one['rows'].replace(':', '-')}@{one['copies']}")
+        for one in read_record(checkpoint)["injected"]
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    write_sweep(output / "vary.yaml", "vary", [(checkpoint, slices)], grid)
+    sweep, registry = load_sweep(output / "vary.yaml")
+    records = execute(sweep.runs, registry, Settings(output / "results"))
+    found = sorted(
+        results(records, [(checkpoint, slices)]),
+        key=lambda item: (item[1].copies, item[1].label, item[3].get("r", 0), item[3].get("shuffles", 0)),
+    )
+    Console().print(evidence_table((one, details) for _, one, _, details in found))
+
+
+def numbers(written: str | None, option: str, *, least: int) -> list[int]:
+    """Return comma-separated whole numbers.
+
+    Raises:
+        click.UsageError: They are not, or one is too small.
+    """
+    parts = [part.strip() for part in (written or "").split(",") if part.strip()]
+    if any(not part.isdecimal() or int(part) < least for part in parts):
+        raise click.UsageError(
+            f"{option} is a list of whole numbers from {least} on, for example 8,12,20; not {written!r}."
+        )
+    return [int(part) for part in parts]
+
+
+def _train_and_test(
+    plans: Sequence[tuple[Path, Plan]], output: Path, suite: str, settings: Sequence[Mapping[str, Any]], device: str
+) -> list[RunRecord]:
+    """Train the models that are not there yet, and run the contamination test on all that they may have read."""
+    from harness.cli.run import execute
+    from harness.lab.checkpoints import train_checkpoint, trained_before
+    from harness.lab.study import write_sweep
+    from harness.runner import Settings
+    from harness.sweep import load_sweep
+
+    console = Console(stderr=True)
+    for folder, plan in plans:
+        if trained_before(folder, plan):
+            console.print(f"{folder}: trained before", markup=False)
+            continue
+        train_checkpoint(
+            folder,
+            plan,
+            device=device,
+            progress=lambda line, name=folder.name: console.print(f"{name}: {line}", markup=False),  # type: ignore[misc]
+        )
+    file = output / f"{suite}.yaml"
+    write_sweep(file, suite, [(folder, plan.injections) for folder, plan in plans], settings)
+    sweep, registry = load_sweep(file)
+    return execute(sweep.runs, registry, Settings(output / "results"))

@@ -118,6 +118,22 @@ def train_checkpoint(
     return record
 
 
+def trained_before(folder: Path, plan: Plan) -> bool:
+    """Return whether the folder holds the checkpoint of this very plan."""
+    try:
+        record = read_record(folder)
+    except ModelError:
+        return False
+    wanted = [{"label": one.label, **one.record()} for one in plan.injections]
+    injected = [{key: value for key, value in one.items() if key != "tokens"} for one in record["injected"]]
+    return (
+        injected == wanted
+        and record.get("recipe") == asdict(plan.recipe)
+        and record.get("seed") == plan.seed
+        and record.get("background") == {**record.get("background", {}), **_background(plan)}
+    )
+
+
 def read_record(folder: Path) -> dict[str, Any]:
     """Return what a checkpoint of the lab has read.
 
@@ -138,16 +154,17 @@ def _vocabulary_texts(plan: Plan) -> Iterator[str]:
     yield from (one.document for one in plan.injections)
 
 
+def _background(plan: Plan) -> dict[str, Any]:
+    source = "generated" if plan.background is None else str(plan.background)
+    return {"source": source, "characters": plan.characters}
+
+
 def _record(plan: Plan, corpus: Corpus, trained: Trained) -> dict[str, Any]:
     sizes: Sequence[int] = corpus.injected
     injected: Iterable[tuple[Injection, int]] = zip(plan.injections, sizes, strict=True)
     return {
         "injected": [{"label": one.label, **one.record(), "tokens": size} for one, size in injected],
-        "background": {
-            "source": "generated" if plan.background is None else str(plan.background),
-            "documents": corpus.documents,
-            "characters": plan.characters,
-        },
+        "background": {**_background(plan), "documents": corpus.documents},
         "recipe": asdict(plan.recipe),
         "seed": plan.seed,
         "parameters": sum(weight.numel() for weight in trained.model.parameters()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class Injection:
         start: The first example's number, from 0.
         stop: The number after the last one's.
         copies: How often the whole slice stands in the training text; 0 for a control.
-        examples: The lines themselves, without line ends.
+        examples: The examples as the contamination test reads them from the file.
     """
 
     file: Path
@@ -39,8 +40,8 @@ class Injection:
 
     @property
     def document(self) -> str:
-        """The slice as the file has it: every example ends its line."""
-        return "".join(f"{example}\n" for example in self.examples)
+        """The slice as the file has it: every example ends a line."""
+        return "".join(example if example.endswith("\n") else f"{example}\n" for example in self.examples)
 
     def record(self) -> dict[str, Any]:
         """Return what is to be known of it later, as JSON values."""
@@ -85,7 +86,9 @@ def take(file: Path, lines: list[str], *, copies: int, bounds: tuple[int, int] |
 
 
 def read_examples(file: Path) -> list[str]:
-    """Return a file's lines without their ends, blank ones left out; the file may be compressed.
+    """Return a file's examples, one a line, blank lines left out; the file may be compressed.
+
+    An example is its line verbatim; where that is a JSON object with nothing but a ``text``, it is that text.
 
     Raises:
         DataError: There is no such file, it is damaged, or it is not UTF-8.
@@ -99,4 +102,15 @@ def read_examples(file: Path) -> list[str]:
         raise DataError(f"is not UTF-8 (byte {error.start + 1}).", file=str(file)) from None
     except DAMAGE as error:
         raise DataError(f"cannot be read: {error}.", file=str(file)) from None
-    return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
+    return [_example(line.removesuffix("\r")) for line in text.split("\n") if line.strip()]
+
+
+def _example(line: str) -> str:
+    if line.startswith("{"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return line
+        if isinstance(record, dict) and list(record) == ["text"] and isinstance(record["text"], str) and record["text"]:
+            return str(record["text"])
+    return line
