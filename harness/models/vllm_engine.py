@@ -10,7 +10,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -159,7 +159,9 @@ class StepEngine(Engine):
     def abort(self, numbers: Iterable[int]) -> None:
         names = [str(number) for number in numbers]
         if names:
-            with _alive():
+            from vllm.v1.engine.exceptions import EngineDeadError
+
+            with suppress(EngineDeadError):  # then there is nothing left to drop, and the reason is on its way up
                 self._engine.abort_request(names)
 
     def close(self) -> None:

@@ -113,6 +113,7 @@ def reference(checkpoints: dict[str, Path]) -> HuggingFaceModel:
 
 @REAL
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 class TestRealEngine:
     def test_scores_equal_hf(self, llama: VllmModel, reference: HuggingFaceModel) -> None:
         requests = [ScoreRequest(*pair) for pair in PAIRS]
@@ -299,6 +300,7 @@ if __name__ == "__main__":
 
 @REAL
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several interpreters start, and load all of vLLM each
 @pytest.mark.parametrize("copies", [1, 2])
 def test_close_leaves_no_process(
     checkpoints: dict[str, Path], reference: HuggingFaceModel, tmp_path: Path, copies: int
@@ -310,7 +312,7 @@ def test_close_leaves_no_process(
         [sys.executable, str(script), str(checkpoints["llama"]), str(copies)],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=540,
         env=environment,
         check=False,
     )
