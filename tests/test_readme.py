@@ -60,7 +60,7 @@ def test_the_mistakes_are_answered_as_shown(tmp_path: Path) -> None:
 
 def test_the_response_cache_is_looked_after_as_shown(tmp_path: Path) -> None:
     harness(tmp_path, "run", "-r", "sample_generation", "-m", "fake:0")
-    lines = [line for line in block("console", "harness cache stats").splitlines() if line.startswith("$ harness cache")]
+    lines = block("console", "harness cache stats").splitlines()
     said = [harness(tmp_path, *shlex.split(line, comments=True)[2:]) for line in lines]
     assert len(said) == 4
     assert "answers of 1 models" in said[0]

@@ -13,6 +13,7 @@ import pytest
 
 from harness import Adapted, GenerateRequest, Instance, ModelError, Request, Response, Split
 from harness import stream as stream_module
+from harness.energy import Counter
 from harness.models.fake import FakeModel
 from harness.plugins import Kind
 from harness.registry import Registry, default_registry
@@ -356,3 +357,16 @@ def test_times_of_runs_that_share_windows_are_their_own(sweep: Sweep) -> None:
     assert second.efficiency["model_seconds"] == pytest.approx(0.09)
     for record in (first, second):
         assert record.efficiency["wall_seconds"] >= record.efficiency["model_seconds"]
+
+
+def test_energy_of_a_shared_window_is_divided_by_the_models_seconds(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = iter([100.0, 140.0])
+    monkeypatch.setattr(stream_module, "gpu_counters", lambda: [Counter("gpu", lambda: next(used))])
+    monkeypatch.setattr(stream_module, "rapl_counters", list)
+    first, second = sweep(spec("a", 3, model={"delay": 0.001}), spec("b", 9, model={"delay": 0.001}))
+    assert first.efficiency["energy_joules"] == {"gpu": 10.0}
+    assert second.efficiency["energy_joules"] == {"gpu": 30.0}
+    (again,) = sweep(spec("a", 3, model={"delay": 0.001}))
+    assert again.efficiency["energy_joules"] == {"gpu": 10.0}  # skipped: the counter was not read again
