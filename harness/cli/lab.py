@@ -89,6 +89,9 @@ def train_command(
 @click.option("--copies", default="0,1,4,10,25,50", show_default=True, help="Numbers of copies, comma-separated.")
 @click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples of a slice.")
 @click.option("--preset", "presets", multiple=True, default=("small",), show_default=True, help="Repeatable.")
+@click.option(
+    "--repeats", type=click.IntRange(min=1), default=4, show_default=True, help="Slices of each number of copies."
+)
 @click.option("--models", type=click.IntRange(min=1), default=1, show_default=True, help="Models a preset, by seed.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.01, show_default=True)
 @click.option("--expect", type=click.IntRange(min=1), help="Say with which probability so many copies are found.")
@@ -100,6 +103,7 @@ def power_command(
     output: Path,
     copies: str,
     examples: int,
+    repeats: int,
     presets: tuple[str, ...],
     models: int,
     alpha: float,
@@ -132,7 +136,7 @@ def power_command(
             (
                 output / "models" / f"{preset}-{seed}",
                 Plan(
-                    injections=dose_slices(test_set, doses, examples=examples, seed=seed),
+                    injections=dose_slices(test_set, doses, examples=examples, repeats=repeats, seed=seed),
                     recipe=recipe,
                     background=background,
                     characters=characters,
