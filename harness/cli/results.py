@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import options
 from harness.contracts import Stat
 from harness.errors import HarnessError, StorageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @click.command("score")
@@ -102,41 +107,77 @@ def _subject(stat: Stat) -> str:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["terminal", "csv", "json", "md"]),
+    type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
     default="terminal",
     show_default=True,
     help="How to show it.",
 )
+@click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed from one suite to another instead.")
 @click.option("--site", is_flag=True, help="Build a folder of static pages: RESULTS_DIR/site, or the one of --output.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file; with --site, this folder.")
 def leaderboard_command(
-    suites: tuple[str, ...], results_dir: Path, format_: str, site: bool, output: Path | None
+    suites: tuple[str, ...],
+    results_dir: Path,
+    format_: str,
+    diff: tuple[str, str] | None,
+    site: bool,
+    output: Path | None,
 ) -> None:
-    """Compare the models of SUITES, all of them by default, over everything that has been run."""
+    """Compare the models of SUITES, all of them by default, over everything that has been run.
+
+    With --diff, each model's change of the main metric between two suites on each scenario, on the same instances where
+    the examples are there, with 95 % intervals and p-values corrected for how many they are.
+    """
+    if diff and (site or suites):
+        raise click.UsageError("--diff names its two suites itself, and is no part of the site.")
     if site:
         _build_site(suites, results_dir, format_, output)
         return
-    from rich.console import Console
-
+    if diff:
+        _show_diff(diff, results_dir, format_, output)
+        return
     from harness.leaderboard.aggregate import build_board
     from harness.leaderboard.tables import render, show
     from harness.results import find_runs
 
     board = build_board(find_runs(results_dir, suites or None))
+    _put(format_, output, lambda console: show(board, console), lambda: render(board, format_))
+
+
+def _put(format_: str, output: Path | None, show: Callable[[Console], None], render: Callable[[], str]) -> None:
+    """Show a table on the terminal, or write it in its format, to a file where one is named."""
+    from rich.console import Console
+
     if output is not None:
         try:
             with output.open("w", encoding="utf-8") as file:
                 if format_ == "terminal":
-                    show(board, Console(file=file, width=160))
+                    show(Console(file=file, width=160))
                 else:
-                    file.write(render(board, format_))
+                    file.write(render())
         except OSError as error:
             raise StorageError(f"{output} cannot be written ({error.strerror or error}).") from error
         click.echo(f"Wrote {output}.", err=True)
     elif format_ == "terminal":
-        show(board, Console())
+        show(Console())
     else:
-        click.echo(render(board, format_), nl=False)
+        click.echo(render(), nl=False)
+
+
+def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output: Path | None) -> None:
+    from harness.leaderboard.diff import diff_suites
+    from harness.leaderboard.diff_tables import render_diff, show_diff
+    from harness.registry import default_registry
+    from harness.results import find_runs
+
+    found = diff_suites(find_runs(results_dir, suites), *suites, default_registry())
+
+    def show(console: Console) -> None:
+        from rich.console import Console
+
+        show_diff(found, console if console.is_terminal else Console(file=console.file, width=180))
+
+    _put(format_, output, show, lambda: render_diff(found, format_))
 
 
 def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:

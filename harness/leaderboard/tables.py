@@ -17,7 +17,7 @@ def render(board: Board, format: str) -> str:
 
     Args:
         board: The leaderboard.
-        format: ``terminal`` (plain, 120 columns wide), ``csv``, ``json`` or ``md``.
+        format: ``terminal`` (plain, 120 columns wide), ``csv``, ``json``, ``md`` or ``latex``.
 
     Raises:
         HarnessError: There is no such format.
@@ -64,9 +64,16 @@ def _markdown(board: Board) -> str:
     return as_markdown(board)
 
 
+def _latex(board: Board) -> str:
+    from harness.leaderboard.latex import as_latex
+
+    return as_latex(board)
+
+
 _WRITERS: Mapping[str, Callable[[Board], str]] = {
     "terminal": _terminal,
     "csv": _csv,
     "json": _json,
     "md": _markdown,
+    "latex": _latex,
 }

@@ -1,0 +1,252 @@
+"""Two suites: by how much each model's main metric changed on each scenario, and whether that could be chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+from harness.comparison import Comparison, compare_runs
+from harness.contracts import Stat
+from harness.errors import DataError, HarnessError
+from harness.leaderboard.aggregate import model_names, model_of
+from harness.leaderboard.cells import main_stat, newest
+from harness.leaderboard.columns import canonical, run_settings
+from harness.registry import Registry
+from harness.results import RunRecord, has_examples
+from harness.statistics import holm
+from harness.statistics.estimates import UPPER_TAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One model on one scenario in both suites.
+
+    Attributes:
+        model: The model.
+        scenario: The scenario's label.
+        method: The adaptation method.
+        metric: The main metric.
+        higher_is_better: Which way is better; None for neither.
+        before: The first suite's mean.
+        after: The second's.
+        difference: after − before.
+        low: Lower end of its 95 % interval; None if it is not known.
+        high: Upper end.
+        count: The instances of both where they are paired; else those of the smaller run, 0 if unknown.
+        test: ``mcnemar`` or ``permutation`` on the same instances; ``normal`` where these are not known, from the
+            means' intervals; None where there is none.
+        p: The two-sided p-value; None without a test.
+        p_holm: Adjusted over all changes that have one (Holm 1979).
+        notes: What else is to be known.
+    """
+
+    model: str
+    scenario: str
+    method: str
+    metric: str
+    higher_is_better: bool | None
+    before: float
+    after: float
+    difference: float
+    low: float | None
+    high: float | None
+    count: int
+    test: str | None
+    p: float | None
+    p_holm: float | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def paired(self) -> bool:
+        """Whether it is about the same instances."""
+        return self.test in {"mcnemar", "permutation"}
+
+    @property
+    def better(self) -> bool | None:
+        """Whether it is an improvement at the level of 5 %, corrected; None if it is neither that nor a decline."""
+        if self.p_holm is None or self.p_holm >= 0.05 or self.higher_is_better is None or self.difference == 0:
+            return None
+        return (self.difference > 0) == self.higher_is_better
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What changed between two suites.
+
+    Attributes:
+        first: The suite before.
+        second: The suite after.
+        changes: By model and scenario.
+        problems: What could not be compared, and why.
+    """
+
+    first: str
+    second: str
+    changes: tuple[Change, ...]
+    problems: tuple[str, ...]
+
+
+def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Registry | None = None) -> Diff:
+    """Compare two suites, model by model and scenario by scenario.
+
+    Runs belong together if all of their specs but the suite is equal, else if they are the only ones of the model with
+    the scenario, method, main metric and split; what differs is then noted. Where both have examples the change is over
+    the instances of both (:func:`harness.comparison.compare_runs`); else its interval follows from those of the two
+    means (MOVER, Zou and Donner 2008), as if the instances were others.
+
+    Args:
+        runs: Runs of both suites.
+        first: The suite before.
+        second: The suite after.
+        registry: Knows the metrics, for scores that are not written beside the examples.
+
+    Raises:
+        DataError: They have nothing in common.
+    """
+    known = list(runs)
+    names = model_names(run.spec.model for run in known)
+    problems: list[str] = []
+    changes: list[Change] = []
+    left, right = ([run for run in known if run.suite == suite] for suite in (first, second))
+    for before, after in _pairs(left, right, first, second, problems):
+        label = f"{model_of(after, names)} on {_label(after)}"
+        failed = [run for run in (before, after) if run.status != "ok" or main_stat(run) is None]
+        if failed:
+            problems += [f"{label}: in {run.suite}, {run.error or 'it has no main metric'}" for run in failed]
+            continue
+        changes.append(_change(model_of(after, names), before, after, registry))
+    if not changes:
+        raise DataError("\n".join([f"{first} and {second} have nothing in common to compare.", *problems]))
+    order = sorted(changes, key=lambda change: (change.model, change.scenario, change.method))
+    return Diff(first, second, _adjusted(order), tuple(problems))
+
+
+def _pairs(
+    left: Sequence[RunRecord], right: Sequence[RunRecord], first: str, second: str, problems: list[str]
+) -> Iterator[tuple[RunRecord, RunRecord]]:
+    """Yield the runs that belong together, and note those that have no other."""
+    ours, theirs = _by(left, _exact), _by(right, _exact)
+    for key in sorted(ours.keys() & theirs.keys()):
+        yield newest(ours[key]), newest(theirs[key])
+    left_over = _by((newest(ours[key]) for key in sorted(ours.keys() - theirs.keys())), _loose)
+    left_there = _by((newest(theirs[key]) for key in sorted(theirs.keys() - ours.keys())), _loose)
+    for key in sorted(left_over.keys() | left_there.keys()):
+        here, there = left_over.get(key, []), left_there.get(key, [])
+        if len(here) == len(there) == 1:
+            yield here[0], there[0]
+            continue
+        one = (here or there)[0]
+        label = f"{one.spec.model.label} on {_label(one)}"
+        if not here or not there:
+            problems.append(f"{label}: only in {first if here else second}.")
+        else:
+            problems.append(f"{label}: {len(here)} runs in {first} and {len(there)} in {second} with other settings.")
+
+
+def _by(runs: Iterable[RunRecord], key: Callable[[RunRecord], str]) -> dict[str, list[RunRecord]]:
+    found: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        found.setdefault(key(run), []).append(run)
+    return found
+
+
+def _exact(run: RunRecord) -> str:
+    return canonical(run.spec.model_dump(mode="json", exclude={"suite"}))
+
+
+def _loose(run: RunRecord) -> str:
+    spec = run.spec
+    parts = [spec.model.model_dump(mode="json"), spec.scenario.model_dump(mode="json"), spec.adapter.name]
+    return canonical([*parts, spec.main_metric, spec.eval_split])
+
+
+def _label(run: RunRecord) -> str:
+    return f"{run.spec.scenario.label} ({run.spec.adapter.name})"
+
+
+def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry | None) -> Change:
+    notes: tuple[str, ...] = ()
+    if has_examples(before.directory) and has_examples(after.directory):
+        try:
+            return _paired(model, before, after, compare_runs(after, before, registry=registry))
+        except HarnessError as error:
+            notes = (f"not on the same instances: {error}",)
+    one, other = main_stat(before), main_stat(after)
+    if one is None or other is None:  # pragma: no cover - seen to before
+        raise DataError("a run has no main metric.")
+    low, high, p = _unpaired(one, other)
+    return Change(
+        model=model,
+        scenario=after.spec.scenario.label,
+        method=after.spec.adapter.name,
+        metric=other.metric,
+        higher_is_better=other.higher_is_better,
+        before=one.mean,
+        after=other.mean,
+        difference=other.mean - one.mean,
+        low=low,
+        high=high,
+        count=min(one.count, other.count),
+        test=None if p is None else "normal",
+        p=p,
+        p_holm=None,
+        notes=(*_settings(before, after), *notes),
+    )
+
+
+def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Comparison) -> Change:
+    left_out = [
+        (comparison.only_first, "only after"),
+        (comparison.only_second, "only before"),
+        (comparison.undefined, "undefined"),
+        (comparison.changed, "not the same question"),
+    ]
+    return Change(
+        model=model,
+        scenario=comparison.scenario,
+        method=comparison.adapter,
+        metric=comparison.metric,
+        higher_is_better=comparison.higher_is_better,
+        before=comparison.second,
+        after=comparison.first,
+        difference=comparison.difference,
+        low=comparison.low,
+        high=comparison.high,
+        count=comparison.count,
+        test=comparison.test,
+        p=comparison.p,
+        p_holm=None,
+        notes=(*_settings(before, after), *(f"{count} instances {what}" for count, what in left_out if count)),
+    )
+
+
+def _settings(before: RunRecord, after: RunRecord) -> Iterator[str]:
+    """Yield the settings that change what a number means and that differ."""
+    one, other = run_settings(before.spec), run_settings(after.spec)
+    for name in sorted(one.keys() | other.keys()):
+        was, became = (canonical(settings.get(name)) for settings in (one, other))
+        if was != became:
+            yield f"{name}: {was} before, {became} after"
+
+
+def _unpaired(before: Stat, after: Stat) -> tuple[float | None, float | None, float | None]:
+    """Return the interval of a difference of means and its p-value, from their own intervals."""
+    if before.ci95 is None or after.ci95 is None:
+        return None, None, None
+    difference = after.mean - before.mean
+    below = math.hypot(after.mean - after.ci95[0], before.ci95[1] - before.mean)
+    above = math.hypot(after.ci95[1] - after.mean, before.mean - before.ci95[0])
+    # The interval's half on the side of 0 says how far 0 is from the difference.
+    reach = below if difference > 0 else above
+    if reach == 0:
+        return difference - below, difference + above, None
+    z = abs(difference) / (reach / NormalDist().inv_cdf(UPPER_TAIL))
+    return difference - below, difference + above, math.erfc(z / math.sqrt(2))
+
+
+def _adjusted(changes: Sequence[Change]) -> tuple[Change, ...]:
+    tested = [change.p for change in changes if change.p is not None]
+    adjusted = iter(holm(tested))
+    return tuple(change if change.p is None else replace(change, p_holm=next(adjusted)) for change in changes)

@@ -1,0 +1,179 @@
+"""What changed between two suites: on the same instances where they are known, and honestly less sure where not."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness import Example, Instance, Split
+from harness.contracts import Stat
+from harness.errors import DataError, HarnessError
+from harness.leaderboard.diff import diff_suites
+from harness.leaderboard.diff_tables import FORMATS, render_diff, show_diff
+from harness.results import ExampleWriter, RunRecord, run_directory, write_run
+from harness.specs import Component, RunSpec
+from harness.statistics import holm, mcnemar_test, mean_estimate, paired_difference
+
+Write = Callable[..., RunRecord]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a run of right and wrong answers, ``1101``; with ``examples=False`` only its record."""
+
+    def _write(suite: str, answers: str, *, scenario: str = "quiz", model: str = "fake:a", **changes: Any) -> RunRecord:
+        settings, examples = changes.pop("settings", {}), changes.pop("examples", True)
+        status, error = changes.pop("status", "ok"), changes.pop("error", None)
+        spec = RunSpec(
+            suite=suite,
+            scenario=Component(name=scenario),
+            adapter=Component(name="generation", arguments=settings),
+            metrics=(Component(name="right"),),
+            main_metric="right",
+            model=Component(name=model),
+            eval_split=Split.TEST,
+            **changes,
+        )
+        scores = [float(answer) for answer in answers]
+        directory = run_directory(tmp_path, spec)
+        if examples:
+            with ExampleWriter(directory) as writer:
+                for number, score in enumerate(scores):
+                    writer.write(Example(Instance(f"i{number}", f"question {number}")), {"right": score})
+        found = mean_estimate(scores)
+        interval = None if found.low is None or found.high is None else (found.low, found.high)
+        stat = Stat("right", "accuracy", "test", None, len(scores), found.value, found.stderr, interval, 0, 1, True)
+        record = RunRecord(directory, spec.name, suite, status, error, spec, [stat], finished=changes.get("at", ""))
+        write_run(record)
+        return record
+
+    return _write
+
+
+def _floats(text: str) -> list[float]:
+    return [float(character) for character in text]
+
+
+def test_the_same_instances_are_paired(write: Write) -> None:
+    before, after = "0000011111", "1111111110"
+    diff = diff_suites([write("old", before), write("new", after)], "old", "new")
+    (change,) = diff.changes
+    closed = paired_difference(_floats(after), _floats(before))
+    assert (change.before, change.after, change.count, change.test) == (0.5, 0.9, 10, "mcnemar")
+    assert change.difference == pytest.approx(0.4)
+    assert (change.low, change.high) == (closed.low, closed.high)
+    assert change.p == change.p_holm == mcnemar_test(5, 1)
+    assert change.better is None  # 0.22 is no proof
+    assert change.notes == ()
+
+
+def test_p_values_are_corrected_for_all_models_and_scenarios(write: Write) -> None:
+    runs = [
+        write(suite, answers, scenario=scenario, model=model)
+        for model in ("fake:a", "fake:b")
+        for scenario, pair in (("one", ("0" * 12, "1" * 12)), ("two", ("0110" * 3, "1010" * 3)))
+        for suite, answers in zip(("old", "new"), pair, strict=True)
+    ]
+    changes = diff_suites(runs, "old", "new").changes
+    assert [(change.model, change.scenario) for change in changes] == [
+        ("fake:a", "one"), ("fake:a", "two"), ("fake:b", "one"), ("fake:b", "two"),
+    ]  # fmt: skip
+    values = [change.p for change in changes if change.p is not None]
+    assert [change.p_holm for change in changes] == holm(values)
+    assert [change.better for change in changes] == [True, None, True, None]
+
+
+def test_without_examples_the_interval_is_that_of_independent_means(write: Write) -> None:
+    before, after = write("old", "0" * 30 + "1" * 30, examples=False), write("new", "0" * 10 + "1" * 50, examples=False)
+    (change,) = diff_suites([before, after], "old", "new").changes
+    assert (change.test, change.paired, change.count) == ("normal", False, 60)
+    one, other = before.stats[0], after.stats[0]
+    assert one.ci95 is not None
+    assert other.ci95 is not None
+    assert change.low == pytest.approx(
+        change.difference - math.hypot(other.mean - other.ci95[0], one.ci95[1] - one.mean)
+    )
+    # Newcombe's (1998) method 10, which Wilson's intervals give; his p would be that of a score test.
+    assert change.p == pytest.approx(0.0001, abs=0.0003)
+    assert change.better is True
+
+
+def test_it_is_the_same_read_the_other_way_round(write: Write) -> None:
+    runs = [write("old", "0" * 30 + "1" * 30, examples=False), write("new", "0" * 10 + "1" * 50, examples=False)]
+    (there,), (back,) = (diff_suites(runs, *pair).changes for pair in (("old", "new"), ("new", "old")))
+    assert back.difference == -there.difference
+    assert back.low == pytest.approx(-(there.high or 0))
+    assert back.high == pytest.approx(-(there.low or 0))
+    assert back.p == pytest.approx(there.p)
+    assert back.better is False
+
+
+def test_runs_with_other_settings_are_paired_if_there_is_no_choice_and_say_so(write: Write) -> None:
+    runs = [write("old", "01", settings={"shots": 0}), write("new", "011", settings={"shots": 5})]
+    (change,) = diff_suites(runs, "old", "new").changes
+    assert change.count == 2
+    assert change.notes == ("shots: 0 before, 5 after", "1 instances only after")
+    runs.append(write("new", "01", settings={"shots": 7}))
+    with pytest.raises(DataError, match="1 runs in old and 2 in new with other settings"):
+        diff_suites(runs, "old", "new")
+
+
+def test_equal_settings_come_before_others(write: Write) -> None:
+    runs = [write("old", "01"), write("new", "01"), write("new", "11", settings={"shots": 5})]
+    diff = diff_suites(runs, "old", "new")
+    assert [change.difference for change in diff.changes] == [0.0]
+    assert any("only in new" in problem for problem in diff.problems)
+
+
+def test_what_cannot_be_compared_is_said(write: Write) -> None:
+    runs = [write("old", "01"), write("new", "01")]
+    runs += [write("old", "01", scenario="gone"), write("new", "01", scenario="fresh")]
+    runs += [
+        write("old", "01", scenario="broken"),
+        write("new", "01", scenario="broken", status="failed", error="no memory"),
+    ]
+    diff = diff_suites(runs, "old", "new")
+    assert len(diff.changes) == 1
+    text = "\n".join(diff.problems)
+    assert "gone (generation): only in old." in text
+    assert "fresh (generation): only in new." in text
+    assert "in new, no memory" in text
+    with pytest.raises(DataError, match="nothing in common"):
+        diff_suites(runs[2:4], "old", "new")
+
+
+def _cells(text: str) -> Sequence[str]:
+    return [cell.strip() for line in text.splitlines() if line.startswith("| fake:a") for cell in line.split("|")]
+
+
+def test_every_format_says_the_same(write: Write) -> None:
+    diff = diff_suites([write("old", "0" * 12), write("new", "1" * 12)], "old", "new")
+    (row,) = csv.DictReader(io.StringIO(render_diff(diff, "csv")))
+    assert (row["before_suite"], row["after_suite"], float(row["difference"])) == ("old", "new", 1.0)
+    assert json.loads(render_diff(diff, "json"))["changes"][0]["p_holm"] == diff.changes[0].p_holm
+    console = Console(file=io.StringIO(), width=180)
+    show_diff(diff, console)
+    assert isinstance(console.file, io.StringIO)
+    for text in (console.file.getvalue(), render_diff(diff, "md"), render_diff(diff, "latex")):
+        assert "+1.000" in text or "+1.000" in text.replace("{-}", "-")
+        assert "<0.001" in text.replace("&lt;", "<").replace(r"\textless{}", "<")
+        assert "McNemar" in text
+    assert "latex" in FORMATS
+    with pytest.raises(HarnessError, match="no format 'html'"):
+        render_diff(diff, "html")
+
+
+def test_names_are_no_markup(write: Write) -> None:
+    model = "fake:=x|*<b>\u202e"
+    diff = diff_suites([write("old", "01", model=model), write("new", "01", model=model)], "old", "new")
+    markdown = render_diff(diff, "md")
+    assert "fake:=x\\|\\*&lt;b&gt;\\\\u202e" in markdown
+    assert "\u202e" not in markdown + render_diff(diff, "csv") + render_diff(diff, "latex")
