@@ -154,7 +154,8 @@ class AnthropicModel(ApiModel):
         )
 
     async def _close_client(self) -> None:
-        await self._client.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def _ask(self, request: Request) -> Response:
         if not isinstance(request, GenerateRequest):

@@ -102,6 +102,8 @@ class Calls:
         read: Callable[[Any], tuple[T, Cost]],
         cost: Cost,
         refused: Callable[[Failure], bool] = lambda failure: False,
+        *,
+        asks: bool = True,
     ) -> T:
         """Return what a call gives, tried until it succeeds or cannot.
 
@@ -111,6 +113,7 @@ class Calls:
                 :class:`harness.models.api_failures.UnusableAnswerError`.
             cost: What it may cost at most, as far as is known.
             refused: Whether a failure says that the server does not do such a thing, which the caller is prepared for.
+            asks: Whether it puts a question to the model, so that its answer shows that questions can be put.
 
         Raises:
             RefusedError: So it did.
@@ -120,9 +123,9 @@ class Calls:
         for attempt in count():
             failure = await self._attempt(send, read, cost)
             if not isinstance(failure, Failure):
+                self._answered = self._answered or asks
                 return failure
             if refused(failure):
-                self._answered = True
                 raise RefusedError(f"{self._name}: {failure.message}")
             delay = self._delay(failure, attempt)
             if delay is None:
@@ -138,7 +141,6 @@ class Calls:
         try:
             async with asyncio.timeout(self._pace.timeout):
                 answer, spent = read(await send())
-            self._answered = True
             self._streak = 0
             saturated = self._waiting > 0 or self._active >= self.concurrency.limit
             self.concurrency.succeeded(time.monotonic(), saturated=saturated)

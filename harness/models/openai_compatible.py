@@ -204,7 +204,8 @@ class OpenAIModel(ApiModel):
         self._server = Server(self._client, calls, self._model, self._base_url, self._extra_body)
 
     async def _close_client(self) -> None:
-        await self._client.close()
+        if self._client is not None:
+            await self._client.close()
 
     async def _ask(self, request: Request) -> Response:
         if isinstance(request, GenerateRequest):

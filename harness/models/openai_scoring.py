@@ -16,14 +16,15 @@ from harness.models.tokenized import Tokens
 from harness.models.windows import Span, spans, strided_spans
 
 _NOTHING = "there is nothing to score: the {} empty"
+_TAKEN = 2
 _NAME_TOKENIZER = "give the model's tokenizer: `tokenizer:` takes a folder or a name on the Hub"
 
 
 class EchoScorer:
     """Scores by echo.
 
-    A server reads the last token of what it scores too, so a text has one token less room in its window than with
-    ``hf:``, and two where the server will not answer without generating a token.
+    A server reads the last token of what it scores too, and vLLM's keeps room for one more that it might generate, so a
+    text has two tokens less room in the window than with ``hf:``.
 
     Args:
         server: The server.
@@ -34,7 +35,7 @@ class EchoScorer:
 
     def __init__(self, server: Server, max_tokens: int, tokens: TokenSource | None, window: int | None) -> None:
         self._server, self._max_tokens, self._tokens = server, max_tokens, tokens
-        self._reach = None if window is None else max(1, window - 1 - max_tokens)
+        self._reach = None if window is None else max(1, window - _TAKEN)
 
     async def score(self, request: ScoreRequest) -> Response:
         """Return the log-probabilities of a continuation's tokens.

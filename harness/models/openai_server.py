@@ -85,7 +85,7 @@ class Server:
             body["prompt"] = prompt
         else:
             body |= {"messages": messages(prompt), "add_generation_prompt": True, "add_special_tokens": False}
-        return tuple((await self._post(TokensAnswer, self._tokenize_url, body, Cost())).tokens)
+        return tuple((await self._post(TokensAnswer, self._tokenize_url, body, Cost(), asks=False)).tokens)
 
     async def scored(self, prompt: str | Tokens, max_tokens: int, cost: Cost) -> ChoicesAnswer:
         """Return a prompt with the log-probabilities of its tokens."""
@@ -148,7 +148,7 @@ class Server:
 
     async def _refuses(self, path: str, body: Mapping[str, Any], kind: type[Answer]) -> bool:
         try:
-            await self._post(kind, path, body, Cost(), _unsupported)
+            await self._post(kind, path, body, Cost(), _unsupported, asks=False)
         except RefusedError:
             return True
         return False
@@ -163,7 +163,9 @@ class Server:
         path: str,
         body: Mapping[str, Any],
         cost: Cost,
-        refused: Any = lambda failure: False,
+        refused: Callable[[Failure], bool] = lambda failure: False,
+        *,
+        asks: bool = True,
     ) -> M:
         import httpx2
 
@@ -174,7 +176,7 @@ class Server:
             return answer, cost_of(answer, cost)
 
         return await self.calls.call(
-            lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused
+            lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused, asks=asks
         )
 
     async def _get(self, kind: type[M], path: str) -> M:
@@ -184,7 +186,7 @@ class Server:
             return read_answer(kind, raw), Cost()
 
         return await self.calls.call(
-            lambda: self._client.get(path, cast_to=httpx2.Response), read, Cost(), _unsupported
+            lambda: self._client.get(path, cast_to=httpx2.Response), read, Cost(), _unsupported, asks=False
         )
 
 

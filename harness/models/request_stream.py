@@ -22,6 +22,10 @@ FAREWELL = 5.0
 """Seconds that calls under way have to end after an interrupt."""
 
 
+_GLANCE = 0.5
+"""Seconds of one wait for an answer."""
+
+
 class LoopThread:
     """An event loop in a thread of its own, started when it is first needed."""
 
@@ -91,7 +95,7 @@ def stream(
     running = asyncio.run_coroutine_threadsafe(_all(requests, ask, at_once, results), thread.loop)
     ended = False
     try:
-        while not isinstance(item := results.get(), _End):
+        while not isinstance(item := _next(results), _End):
             yield item
         ended = True
         if item.error is not None:
@@ -106,6 +110,14 @@ def stream(
             running.cancel()
             for _ in _rest(results):
                 pass
+
+
+def _next(results: Results) -> tuple[int, Response] | _End:
+    while True:
+        try:
+            return results.get(timeout=_GLANCE)
+        except Empty:  # An interrupt that another thread received is noticed only between two waits.
+            continue
 
 
 def _rest(results: Results) -> Iterator[tuple[int, Response]]:
