@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeVar
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
 from harness.models.batching import Budget
@@ -26,6 +29,8 @@ NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 NOTHING_TO_SCORE = "there is nothing to score: the continuation has no tokens of its own."
 
 Numbered = list[tuple[int, Request]]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +54,34 @@ class CausalLM:
     sharing: PrefixSharing
 
     def answer(self, requests: Iterable[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
-        """Yield each request's number with its response, as batches are done."""
-        waiting = list(requests)
-        for start in range(0, len(waiting), AT_ONCE):
-            refused, asked = self._refuse(waiting[start : start + AT_ONCE])
-            yield from refused
-            yield from self._score(asked)
-            yield from self._generate(asked)
+        """Yield each request's number with its response, as batches are done.
 
-    def _refuse(self, requests: Numbered) -> tuple[list[tuple[int, Response]], Numbered]:
-        """Split requests into those that cannot be answered, with the reason, and the others."""
-        refused: list[tuple[int, Response]] = []
+        The next requests are tokenized, by another thread, while the model computes.
+        """
+        waiting = list(requests)
+        parts = [waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE)]
+        for tokenized in _ahead(self._tokenize, parts):
+            yield from ((index, Response(error=reason)) for index, reason in tokenized.refused)
+            yield from self._score([one for one in tokenized.scores if not one.moments])
+            yield from self._score([one for one in tokenized.scores if one.moments], moments=True)
+            yield from self._generate(tokenized)
+
+    def _tokenize(self, requests: Numbered) -> _Tokenized:
+        found = _Tokenized()
         asked: Numbered = []
         for index, request in requests:
             reason = self._objection(request)
             if reason is None:
                 asked.append((index, request))
             else:
-                refused.append((index, Response(error=reason)))
-        return refused, asked
+                found.refused.append((index, reason))
+        pairs = [(index, request) for index, request in asked if isinstance(request, ScoreRequest)]
+        found.scores += self._pairs(pairs)
+        found.scores += (
+            self._sequence(index, request) for index, request in asked if isinstance(request, SequenceRequest)
+        )
+        self._prompts([(index, one) for index, one in asked if isinstance(one, GenerateRequest)], found)
+        return found
 
     def _objection(self, request: Request) -> str | None:
         if isinstance(request, SequenceRequest):
@@ -85,14 +99,7 @@ class CausalLM:
                 )
         return None
 
-    def _score(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
-        scores = [(index, request) for index, request in requests if isinstance(request, ScoreRequest)]
-        sequences = [(index, request) for index, request in requests if isinstance(request, SequenceRequest)]
-        asked = [*self._pairs(scores), *(self._sequence(index, request) for index, request in sequences)]
-        yield from self._score_asked([one for one in asked if not one.moments])
-        yield from self._score_asked([one for one in asked if one.moments], moments=True)
-
-    def _score_asked(self, asked: Sequence[_Asked], *, moments: bool = False) -> Iterator[tuple[int, Response]]:
+    def _score(self, asked: Sequence[_Asked], *, moments: bool = False) -> Iterator[tuple[int, Response]]:
         flat: list[Span[int]] = []
         owners: list[_Asked] = []
         for one in asked:
@@ -136,11 +143,9 @@ class CausalLM:
         lengths = tuple(map(len, scored))
         return _Asked(index, context, tuple(chain.from_iterable(scored)), lengths, strided=request.scored is None)
 
-    def _generate(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
-        asked = [(index, request) for index, request in requests if isinstance(request, GenerateRequest)]
+    def _prompts(self, asked: Sequence[tuple[int, GenerateRequest]], found: _Tokenized) -> None:
         prompts = self.tokenizer.prompts([request.prompt for _, request in asked])
-        draws: list[Draw] = []
-        writers: list[_Written] = []
+        draws, writers = found.draws, found.writers
         for (index, request), prompt in zip(asked, prompts, strict=True):
             room = len(prompt) if self.window is None else self.window - request.max_tokens
             kept = prompt[-room:]
@@ -161,8 +166,11 @@ class CausalLM:
                     )
                 )
                 writers.append(writer)
-        for place, drawn in generate(self.sharing, self.rows, draws, self.tokenizer, self.budget, ends=self.ends):
-            writer = writers[place]
+
+    def _generate(self, tokenized: _Tokenized) -> Iterator[tuple[int, Response]]:
+        drawn_ones = generate(self.sharing, self.rows, tokenized.draws, self.tokenizer, self.budget, ends=self.ends)
+        for place, drawn in drawn_ones:
+            writer = tokenized.writers[place]
             writer.answers[place - writer.first] = drawn
             writer.done += 1
             if writer.done == len(writer.answers):
@@ -231,3 +239,25 @@ class _Written:
             seconds=sum(answer.seconds for answer in drawn),
             truncated=self.truncated,
         )
+
+
+@dataclass(slots=True)
+class _Tokenized:
+    """Requests as tokens: what is refused and why, what is to be scored, what is to be written and for whom."""
+
+    refused: list[tuple[int, str]] = field(default_factory=list)
+    scores: list[_Asked] = field(default_factory=list)
+    draws: list[Draw] = field(default_factory=list)
+    writers: list[_Written] = field(default_factory=list)
+
+
+def _ahead(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Yield the result of each item, working on the next one in another thread."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        coming = deque([thread.submit(work, item) for item in items[:1]])
+        for item in items[1:]:
+            # The first call of a tokenizer may change its state; it is over before anything is decoded.
+            result = coming.popleft().result()
+            coming.append(thread.submit(work, item))
+            yield result
+        yield from (future.result() for future in coming)
