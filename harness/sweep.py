@@ -22,7 +22,15 @@ from harness.specs import RunSpec
 from harness.sweep_file import Findings, KeyPath, SweepKeys, read_keys, shown
 from harness.sweep_schema import json_schema
 
-__all__ = ["Sweep", "find_sweep", "json_schema", "load_sweep", "shipped_sweeps", "sweep_from_entries"]
+__all__ = [
+    "Sweep",
+    "find_sweep",
+    "json_schema",
+    "load_sweep",
+    "shipped_sweeps",
+    "sweep_from_entries",
+    "sweep_from_mapping",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,20 @@ def sweep_from_entries(
         findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
     data = {"suite": "command-line", "runs": list(entries)}
     return _read(data, Path(), None, findings, overrides, registry)
+
+
+def sweep_from_mapping(
+    content: Mapping[str, Any],
+    *,
+    plugins: Sequence[Path] = (),
+    seed: int | None = None,
+    registry: Registry | None = None,
+) -> tuple[Sweep, Registry]:
+    """Return the sweep whose keys and values a program has put together; like :func:`load_sweep`."""
+    overrides = _Overrides(tuple(plugins), None, (), (), None, seed)
+    shown_runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
+    findings = Findings(None, {"--run": shown_runs, **overrides.shown()})
+    return _read(content, Path(), None, findings, overrides, registry)
 
 
 def find_sweep(name: str) -> Path:

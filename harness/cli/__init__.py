@@ -23,6 +23,10 @@ COMMANDS = {
     "new": ("harness.cli.new", "Write a working starting point for a scenario or a metric."),
     "score": ("harness.cli.results", "Compute a run's statistics again from its examples."),
     "stats": ("harness.cli.results", "Show every statistic of a run."),
+    "contamination": (
+        "harness.cli.contamination",
+        "Prove what models have seen, by the order it was published in.",
+    ),
     "leaderboard": ("harness.cli.results", "Compare the models of a results folder."),
     "lab": ("harness.cli.lab", "Train models that have seen chosen test sets, and measure what a test finds."),
     "serve": ("harness.cli.serve", "Show the results in a browser while a sweep runs."),

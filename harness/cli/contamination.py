@@ -1,0 +1,288 @@
+"""``harness contamination``: test whether models have seen data sets, by the order in which these were published."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from harness.contamination_report import Family, Report
+
+render = click.option(
+    "--render",
+    type=click.Choice(["published", "prompt", "lettered_prompt"]),
+    default="published",
+    show_default=True,
+    help="How an example is put down: verbatim, or as a prompt with its answer.",
+)
+rows = click.option("--rows", help="Only these rows in published order, for example 0:100.")
+repairs = click.option(
+    "--repair",
+    "repairs",
+    multiple=True,
+    help="strip_ids, permute_under_ids, collapse_near_duplicates, or blocks=KEY of meta. Repeatable.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+
+
+@click.group("contamination")
+def contamination_command() -> None:
+    """Prove whether models have seen data sets, by the order in which these were published.
+
+    A model that has read a data set prefers its published order to shuffled ones, which one that has not cannot do.
+    Nothing detected proves nothing. The tests and what they assume: docs/contamination.md.
+    """
+
+
+@contamination_command.command("test")
+@click.argument("models", nargs=-1, required=True)
+@click.option("--data", multiple=True, required=True, help="A scenario, mmlu:subject=anatomy, or a file. Repeatable.")
+@click.option("--control-model", "control_models", multiple=True, help="A model that cannot have seen it. Repeatable.")
+@click.option("--control-rows", help="Rows that nobody can have seen, for example 400:500: a held-out part.")
+@rows
+@render
+@repairs
+@click.option("--shards", type=click.IntRange(min=1), help="How many shards; by a rule without it.")
+@click.option("--shuffles", type=click.IntRange(min=1), default=10, show_default=True, help="Shuffled orders a shard.")
+@click.option("--permutations", type=click.IntRange(min=1), help="Also the simple test: orders of the whole, at most.")
+@click.option("--stop", is_flag=True, help="End the next-example test as soon as its evidence suffices for alpha.")
+@click.option("--max-examples", type=click.IntRange(min=4), default=5000, show_default=True, help="The first so many.")
+@click.option("--context", type=click.IntRange(min=8), help="Tokens that are read together; the model's window.")
+@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.01, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--suite", default="contamination", show_default=True, help="Name of the suite in the results.")
+@options.plugins
+@options.data_dir
+@options.results_dir
+@click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
+@as_json
+def test_command(
+    models: tuple[str, ...],
+    data: tuple[str, ...],
+    control_models: tuple[str, ...],
+    control_rows: str | None,
+    rows: str | None,
+    render: str,
+    repairs: tuple[str, ...],
+    shards: int | None,
+    shuffles: int,
+    permutations: int | None,
+    stop: bool,
+    max_examples: int,
+    context: int | None,
+    alpha: float,
+    seed: int,
+    suite: str,
+    plugins: tuple[Path, ...],
+    data_dir: Path | None,
+    results_dir: Path,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Test MODELS on data sets, and report.
+
+    The same command again goes on where it was. Exit code 1 says that a test failed, 2 that a mistake kept anything
+    from being asked.
+    """
+    from rich.console import Console
+
+    from harness.cli.run import execute
+    from harness.contamination_report import build_report
+    from harness.contamination_sweep import ContaminationPlan, contamination_sweep
+    from harness.runner import Settings
+
+    settings: dict[str, Any] = {"render": render, "shuffles": shuffles, "max_examples": max_examples}
+    settings |= {"shards": shards} if shards is not None else {}
+    settings |= {"context": context} if context is not None else {}
+    settings |= {"repairs": [_repair(name) for name in repairs]} if repairs else {}
+    settings |= {"simple": {"most": permutations}} if permutations is not None else {}
+    settings |= {"next_example": {"stop": True, "alpha": alpha}} if stop else {}
+    plan = ContaminationPlan(models, data, control_models, rows, control_rows, settings, alpha, plugins, suite, seed)
+    sweep, registry = contamination_sweep(plan)
+    records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force))
+    failed = [record for record in records if record.status != "ok"]
+    for record in failed:
+        click.echo(f"{record.spec.scenario.label} with {record.spec.model.label}: {_reason(record.error)}", err=True)
+    if len(failed) < len(records):
+        report = build_report(records)
+        _print(report, as_json, Console())
+    if failed:
+        sys.exit(1)
+
+
+@contamination_command.command("report")
+@click.argument("suites", nargs=-1)
+@options.results_dir
+@as_json
+def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) -> None:
+    """Report on the tests of SUITES, or of all suites, of a results folder."""
+    from rich.console import Console
+
+    from harness.contamination_report import build_report
+    from harness.results import find_runs
+
+    _print(build_report(find_runs(results_dir, suites or None)), as_json, Console())
+
+
+@contamination_command.command("diagnose")
+@click.argument("data", nargs=-1, required=True)
+@rows
+@render
+@repairs
+@click.option("--seed", type=int, default=0, show_default=True)
+@options.plugins
+@options.data_dir
+@as_json
+def diagnose_command(
+    data: tuple[str, ...],
+    rows: str | None,
+    render: str,
+    repairs: tuple[str, ...],
+    seed: int,
+    plugins: tuple[Path, ...],
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what the text of DATA alone shows of its order; no model is asked.
+
+    Exit code 1 says that an order is not exchangeable.
+    """
+    from rich.console import Console
+
+    from harness.contamination_sweep import ContaminationPlan, contamination_sweep, diagnoses
+
+    settings = {"render": render, **({"repairs": [_repair(name) for name in repairs]} if repairs else {})}
+    plan = ContaminationPlan(("fake:0",), data, (), rows, None, settings, plugins=plugins, seed=seed)
+    sweep, registry = contamination_sweep(plan)
+    found = diagnoses(sweep.runs, registry, data_dir)
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        for name, description in found.items():
+            _show_diagnostics(name, description, Console())
+    if not all(description["exchangeable"] for description in found.values()):
+        sys.exit(1)
+
+
+def _repair(name: str) -> Any:
+    key, equals, value = name.partition("=")
+    return {"blocks": value} if equals and key == "blocks" else name
+
+
+def _reason(error: str | None) -> str:
+    return (error or "no reason").strip().splitlines()[-1]
+
+
+def _print(report: Report, as_json: bool, console: Console) -> None:
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+    else:
+        show_report(report, console)
+
+
+def show_report(report: Report, console: Console) -> None:
+    """Print a report for people."""
+    for family in report.models:
+        _show_family(family, console)
+    for family in report.data_sets:
+        _show_family(family, console)
+    console.print(
+        "Holm's p-values are for all tests of a table; c marks controls, which are in no correction. A detection "
+        "proves that the model depends on the published order, given the examples; not how much a score gained by it. Nothing "
+        "detected proves nothing.",
+        style="dim",
+    )
+
+
+def _show_family(family: Family, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.contamination_verdicts import shown_p
+
+    what = "models" if family.shared_order else "data sets"
+    console.print(Text(f"{family.name}: {len(family.targets)} {what}", style="bold"), soft_wrap=True)
+    table = Table(
+        "model" if family.shared_order else "data", "n", "shards", "t test", "exact", "next", "evidence", "p", "Holm",
+        "BY" if family.shared_order else "BH", "verdict", box=None,
+    )  # fmt: skip
+    for column in table.columns[1:10]:
+        column.justify = "right"
+    table.columns[0].overflow = "fold"
+    for test in family.tests:
+        found, following = test.found, test.found.get("next_example") or {}
+        adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
+        name = test.model if family.shared_order else short_label(test.scenario)
+        part = f" [{found['rows']}]" if found.get("rows") else ""
+        evidence = following.get("max_log10_E")
+        table.add_row(
+            Text(f"{'c ' if test.control else ''}{name}{part}"),
+            str(found["n_used"]),
+            str(found.get("r", "–")),
+            shown_p(found.get("log10_p_t")),
+            shown_p(found.get("log10_p_exact")),
+            shown_p(following.get("log10_p")),
+            "–" if evidence is None else f"10^{evidence:.1f}",
+            shown_p(test.log10_p),
+            "" if test.control else shown_p(test.log10_p_holm),
+            "" if test.control else shown_p(adjusted),
+            Text(str(test.verdict)),
+        )
+    console.print(table)
+    for test in family.tests:
+        for line in _notes(test.found, test.rejected_diagnostics):
+            console.print(Text(f"  {short_label(test.scenario)}: {line}"), soft_wrap=True)
+    if family.log10_fisher is not None:
+        combined = {
+            "pooled re-labelling": family.log10_pooled,
+            "Fisher": family.log10_fisher,
+            "Cauchy": family.log10_cauchy,
+        }
+        shown = ", ".join(f"{name} p = {shown_p(value)}" for name, value in combined.items() if value is not None)
+        console.print(Text(f"  all together: {shown}"), soft_wrap=True)
+    console.print()
+
+
+def _notes(found: dict[str, Any] | Any, rejected: list[str]) -> list[str]:
+    notes = [f"repaired: {line}" for line in found.get("repairs") or ()]
+    if rejected:
+        notes.append(f"the text alone shows that the order is not exchangeable: {', '.join(rejected)}")
+    longer = found.get("examples_longer_than_context")
+    if longer:
+        notes.append(f"{longer} examples are longer than the context of {found['context']} tokens; read in windows")
+    if found.get("t_undefined"):
+        notes.append(f"no t-test: {found['t_undefined']}")
+    return notes
+
+
+def _show_diagnostics(name: str, description: dict[str, Any], console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text(f"{short_label(name)}: {description['n_used']} examples", style="bold"))
+    for line in description["repairs"]:
+        console.print(Text(f"  {line}"), soft_wrap=True)
+    table = Table("", "statistic", "z", "p", "Holm", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for test, found in (description["repaired_diagnostics"] or description["diagnostics"]).items():
+        table.add_row(
+            Text(test), f"{found['statistic']:.4g}", f"{found['z']:+.1f}", f"{found['p']:.3f}", f"{found['p_holm']:.3f}"
+        )
+    console.print(table)
+    word = "nothing speaks against exchangeability" if description["exchangeable"] else "the order is not exchangeable"
+    console.print(Text(f"  {word}\n"))
+
+
+def short_label(scenario: str) -> str:
+    """Return a scenario's label, a file's name without its folder."""
+    prefix = "published_file:path="
+    return Path(scenario.removeprefix(prefix)).name if scenario.startswith(prefix) else scenario

@@ -1,0 +1,96 @@
+"""What runs have found about contamination, in few words: a verdict for each model and data set, corrected for all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.exchangeability import Verdict, verdict
+from harness.exchangeability.families import holm
+from harness.results import RunRecord
+
+METRIC = "contamination"
+"""The metric whose details hold what a test found."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContaminationVerdict:
+    """What the tests of one model on one data set allow to say.
+
+    Attributes:
+        model: The model's label.
+        scenario: The scenario's label.
+        split: The split that was tested.
+        headline_log10_p: Log10 of the headline p-value of this test alone.
+        log10_p_holm: The same, corrected for all tests that were looked at together (Holm).
+        verdict: The words that go with the corrected p-value.
+        run: The run's name.
+    """
+
+    model: str
+    scenario: str
+    split: str
+    headline_log10_p: float
+    log10_p_holm: float
+    verdict: str
+    run: str
+
+
+def verdicts(records: Sequence[RunRecord]) -> dict[tuple[str, str], ContaminationVerdict]:
+    """Return the verdict on each model and data set, by the labels of model and scenario.
+
+    The correction is over all tests of the records but for controls. Of several tests of one model on one data set the
+    one that was finished last counts.
+    """
+    tested = sorted(tests_of(records), key=lambda entry: entry[0].finished)
+    latest = {
+        (record.spec.model.label, record.spec.scenario.label): (record, split, found)
+        for record, split, found in tested
+        if found.get("role") != "control"
+    }
+    adjusted = holm([found["headline_log10_p"] for _, _, found in latest.values()]) if latest else []
+    return {
+        key: ContaminationVerdict(
+            model=key[0],
+            scenario=key[1],
+            split=split,
+            headline_log10_p=found["headline_log10_p"],
+            log10_p_holm=log10_p,
+            verdict=corrected_verdict(found, log10_p),
+            run=record.name,
+        )
+        for (key, (record, split, found)), log10_p in zip(latest.items(), adjusted, strict=True)
+    }
+
+
+def tests_of(records: Sequence[RunRecord]) -> Iterator[tuple[RunRecord, str, Mapping[str, Any]]]:
+    """Yield each run that holds a test of the published order, with the split and what was found."""
+    for record in records:
+        by_split = record.details.get(METRIC)
+        if record.status != "ok" or not isinstance(by_split, Mapping):
+            continue
+        for split, parts in by_split.items():
+            found = parts.get("original") if isinstance(parts, Mapping) else None
+            if isinstance(found, Mapping) and isinstance(found.get("headline_log10_p"), int | float):
+                yield record, split, found
+
+
+def corrected_verdict(found: Mapping[str, Any], log10_p: float) -> Verdict:
+    """Return the words for a test's corrected p-value, at the level that its run asked for."""
+    # Rounding must not carry log10 of the largest p-value above 0.
+    return verdict(min(0.0, log10_p), float(found.get("alpha", 0.01)), bool(found.get("exchangeable", True)))
+
+
+def shown_p(log10_p: float | None) -> str:
+    """Return a p-value for people: ``0.034``, ``2.1e-05``, ``4.0e-412``."""
+    if log10_p is None:
+        return "–"
+    if log10_p > -3:
+        return f"{10**log10_p:.3f}"
+    exponent = math.floor(log10_p)
+    mantissa = f"{10 ** (log10_p - exponent):.1f}"
+    if mantissa == "10.0":
+        mantissa, exponent = "1.0", exponent + 1
+    return f"{mantissa}e{exponent:03d}"
