@@ -149,7 +149,9 @@ class AnthropicModel(ApiModel):
             api_key=self._key or "none",
             base_url=self._base_url,
             max_retries=0,
-            default_headers=self._headers,
+            # Beside the argument, which gives way to what the client finds in the environment.
+            default_headers={**({"X-Api-Key": self._key} if self._key else {}), **self._headers},
+            timeout=self._pace.timeout,
             http_client=http_client(anthropic, without),
         )
 

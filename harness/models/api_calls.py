@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -80,6 +81,8 @@ class Calls:
         self._requests = TokenBucket(pace.requests_per_minute) if pace.requests_per_minute else None
         self._tokens = TokenBucket(pace.tokens_per_minute) if pace.tokens_per_minute else None
         self._rng = derive_rng(0, f"retries/{name}")
+        self._expected = 0
+        self._read = 0
         self._active = 0
         self._waiting = 0
         self._changed = asyncio.Event()
@@ -100,7 +103,7 @@ class Calls:
         self,
         send: Callable[[], Awaitable[Any]],
         read: Callable[[Any], tuple[T, Cost]],
-        cost: Cost,
+        expected: Cost,
         refused: Callable[[Failure], bool] = lambda failure: False,
         *,
         asks: bool = True,
@@ -111,7 +114,8 @@ class Calls:
             send: Makes the call.
             read: Turns what it returned into the answer and what that did cost; raises
                 :class:`harness.models.api_failures.UnusableAnswerError`.
-            cost: What it may cost at most, as far as is known.
+            expected: What it may cost at most, as far as is known; guesses at prompts that turn out to be too low on
+                average are scaled up.
             refused: Whether a failure says that the server does not do such a thing, which the caller is prepared for.
             asks: Whether it puts a question to the model, so that its answer shows that questions can be put.
 
@@ -121,7 +125,7 @@ class Calls:
             ModelError: No call can have one.
         """
         for attempt in count():
-            failure = await self._attempt(send, read, cost)
+            failure = await self._attempt(send, read, expected)
             if not isinstance(failure, Failure):
                 self._answered = self._answered or asks
                 return failure
@@ -134,13 +138,16 @@ class Calls:
         raise AssertionError("count() ends")
 
     async def _attempt(
-        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], tuple[T, Cost]], cost: Cost
+        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], tuple[T, Cost]], expected: Cost
     ) -> T | Failure:
+        cost = self._scaled(expected)
         await self._enter(cost)
         spent = Cost()
         try:
             async with asyncio.timeout(self._pace.timeout):
                 answer, spent = read(await send())
+            self._expected += expected.prompt
+            self._read += spent.prompt
             self._streak = 0
             saturated = self._waiting > 0 or self._active >= self.concurrency.limit
             self.concurrency.succeeded(time.monotonic(), saturated=saturated)
@@ -155,6 +162,10 @@ class Calls:
             return failure
         finally:
             self._leave(cost, spent)
+
+    def _scaled(self, expected: Cost) -> Cost:
+        scale = max(1.0, self._read / self._expected) if self._expected else 1.0
+        return Cost(math.ceil(expected.prompt * scale), expected.completion)
 
     def _delay(self, failure: Failure, attempt: int) -> float | None:
         """Return how long to wait for another try; None for no other try."""

@@ -199,6 +199,7 @@ class OpenAIModel(ApiModel):
             base_url=self._base_url,
             max_retries=0,
             default_headers=self._headers,
+            timeout=self._pace.timeout,
             http_client=http_client(openai, without),
         )
         self._server = Server(self._client, calls, self._model, self._base_url, self._extra_body)

@@ -55,10 +55,7 @@ def ask(model: Model, requests: Sequence[Request]) -> list[Response]:
 
 def right(backend: str, requests: Sequence[Request], responses: Sequence[Response]) -> int:
     """Return how many were answered, after making sure that they were answered rightly and the rest say why not."""
-    if backend == "anthropic":
-        told = [replace(request, prompt=f"<user>\n{request.prompt}\n<assistant>\n") for request in requests]  # type: ignore[union-attr, call-arg]
-    else:
-        told = list(requests)
+    told = [_told(request) for request in requests] if backend == "anthropic" else list(requests)
     expected = [response for _, response in FakeModel("0").answer(told)]
     for one, other in zip(responses, expected, strict=True):
         if one.error is None:
@@ -72,6 +69,12 @@ def right(backend: str, requests: Sequence[Request], responses: Sequence[Respons
             assert MODEL in one.error
             assert len(one.error) < 600
     return sum(response.error is None for response in responses)
+
+
+def _told(request: Request) -> Request:
+    """Return a question as the model reads it in a conversation."""
+    assert isinstance(request, GenerateRequest)
+    return replace(request, prompt=f"<user>\n{request.prompt}\n<assistant>\n")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -118,10 +118,14 @@ def test_a_server_that_gives_one_completion_at_a_time_is_asked_again(connect: Co
     assert seeds == [2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("ways", [Ways(), Ways(echo=1), Ways(bos="<s>"), Ways(tokenizes=True, echo=1)], ids=str)
+@pytest.mark.parametrize(
+    "ways",
+    [Ways(), Ways(echo=1), Ways(bos="<s>"), Ways(tokenizes=True, echo=1)],
+    ids=["texts", "longer", "marked", "tokens"],
+)
 def test_scores_are_the_models(connect: Connect, ways: Ways) -> None:
     _, model = connect(ways)
-    requests = SCORE + EMPTY if ways.bos or ways.tokenizes else SCORE
+    requests: list[Request] = [*SCORE, *(EMPTY if ways.bos or ways.tokenizes else ())]
     for one, other in zip(ask(model, requests), ask(FakeModel("0"), requests), strict=True):
         assert bare(one) == bare(other)
 
