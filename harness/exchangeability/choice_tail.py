@@ -25,7 +25,7 @@ Method = Literal["constant", "enumeration", "convolution", "saddlepoint"]
 _LARGEST_HALF = 2**19
 """Most sums of half of the rows that are enumerated: 4 MB."""
 
-_CELLS = 2**20
+_CELLS = 2**21
 """Lattice points times different rows of a convolution: a few hundredths of a second."""
 
 _FINE = 2.0**-40
@@ -58,9 +58,10 @@ def tail(tables: Sequence[Floats]) -> Tail:
     """Return the upper tail of the sum of one choice from every row, at the choices in column 0.
 
     Rows are enumerated where half of them offer at most 2^19 sums. Else the numbers are rounded to a lattice of at
-    least 512 steps a standard deviation of the sum, which makes of them a statistic with a null distribution that a
-    convolution gives exactly. Where thousands of rows are all different, that would take seconds; the saddlepoint
-    approximation, at most the Chernoff bound, stands in for it, and grows more accurate with every row.
+    least 512 steps a standard deviation of the sum. The rounded sum is another statistic, a hundredth of a standard
+    deviation away, and the convolution gives its null distribution exactly. Where thousands of rows are all different,
+    that would take seconds; the saddlepoint approximation, at most the Chernoff bound, stands in for it, and grows more
+    accurate with every row.
 
     Args:
         tables: Rows, shapes (rows, choices), finite.
