@@ -41,14 +41,21 @@
     await vendor();
     const fields = plot.columns.map(([field]) => field);
     const rows = plot.rows.map((row) => Object.fromEntries(fields.map((field, i) => [field, row[i]])));
+    const mount = make("div");
+    holder.append(mount);
     const compiled = vegaLite.compile({ $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...plot.spec }, { config: config() });
     const view = new vega.View(vega.parse(compiled.spec, null, { ast: true }), {
-      renderer: "svg", container: holder, expr: vegaInterpreter.expressionInterpreter, loader: nothing, hover: true, logLevel: vega.Error,
+      renderer: "svg", container: mount, expr: vegaInterpreter.expressionInterpreter, loader: nothing, hover: true, logLevel: vega.Error,
     });
     view.data("rows", rows);
     await view.runAsync();
     // The table beside it and the description say the same; a tree of marks would say it thousandfold.
-    const svg = holder.querySelector("svg");
+    const svg = mount.querySelector("svg");
+    for (const name of ["role", "aria-roledescription", "aria-label"]) mount.removeAttribute(name);
+    // It may be wider than the page, and is then moved with the arrow keys.
+    holder.setAttribute("tabindex", "0");
+    holder.setAttribute("role", "group");
+    holder.setAttribute("aria-label", plot.title);
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${plot.title}. ${plot.description}`);
     for (const group of svg.querySelectorAll("g")) group.setAttribute("aria-hidden", "true");

@@ -1,0 +1,177 @@
+"""The numbers behind the plots: by hand, for every plot that there is."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.leaderboard.site.contamination_plots import copies_of, doses_plot, shuffles_plot
+from harness.leaderboard.site.measures import category_measures, win_rates
+from harness.leaderboard.site.plot_specs import Plot, short_names
+from harness.leaderboard.site.plots import board_plots
+from harness.leaderboard.site.snapshot import Snapshot
+from harness.registry import Registry
+from harness.results import find_runs
+from tests.harness.leaderboard.site.conftest import Record
+from tests.harness.leaderboard.site.plotted import COPIES, HOSTILE, MODELS, write_plotted
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory, make_run: Record) -> Snapshot:
+    root = tmp_path_factory.mktemp("plots")
+    write_plotted(root, make_run)
+    return Snapshot(find_runs(root), Registry())
+
+
+@pytest.fixture(scope="module")
+def plots(snapshot: Snapshot) -> dict[str, Plot]:
+    view = next(view for view in snapshot.boards if view.title == "main")
+    return {name: plot for name, _, plot in board_plots(view)}
+
+
+def _rows(plot: Plot) -> list[dict[str, Any]]:
+    fields = [field for field, _ in plot.columns]
+    return [dict(zip(fields, row, strict=True)) for row in plot.rows]
+
+
+def test_every_plot_is_there(plots: dict[str, Plot]) -> None:
+    columns = {name.partition("-")[2] for name in plots if name.startswith("scores-")}
+    assert len(columns) == 4
+    assert {name for name in plots if not re.fullmatch(r"(scores|reliability)-\d", name)} == {
+        "categories", "head-to-head", "spread", "accuracy-calibration", "accuracy-robustness", "accuracy-fairness",
+        "accuracy-toxicity", "accuracy-efficiency",
+    }  # fmt: skip
+    assert sum(name.startswith("reliability-") for name in plots) == 3  # not of MMLU, which has no bins
+
+
+def test_every_field_that_is_drawn_is_a_column_of_the_numbers(plots: dict[str, Plot]) -> None:
+    for name, plot in plots.items():
+        known = {field for field, _ in plot.columns}
+        drawn = set(re.findall(r'"field": "(\w+)"', json.dumps(plot.spec)))
+        assert drawn <= known, name
+        assert all(len(row) == len(plot.columns) for row in plot.rows)
+        assert plot.title
+        assert plot.description.endswith(".")
+        json.dumps(plot.as_json(), allow_nan=False)
+
+
+def test_panels_are_the_categories_win_rates(snapshot: Snapshot, plots: dict[str, Plot]) -> None:
+    view = next(view for view in snapshot.boards if view.title == "main")
+    categories = category_measures(view.groups, view.measures)
+    rows = _rows(plots["categories"])
+    assert {row["category"] for row in rows} == set(categories)
+    for category, measures in categories.items():
+        expected = sorted(rate.value for rate in win_rates(view.groups, measures).values())
+        shown = [row["mean"] for row in rows if row["category"] == category]
+        assert shown == expected[::-1]  # from the best to the worst
+    # A low calibration error is good, and so are few seconds: the best are the first and the last model.
+    first = {row["category"]: row["model"] for row in rows[::-1]}
+    assert (first["calibration"], first["accuracy"]) == ("hf:org/alpha", "hf:org/alpha")
+    assert first["efficiency"].startswith("hf:<img")
+
+
+def test_head_to_head_by_hand(plots: dict[str, Plot]) -> None:
+    rates = {(row["model"][:8], row["against"][:8]): row["rate"] for row in _rows(plots["head-to-head"])}
+    assert rates["hf:org/a", "hf:org/b"] == 1.0
+    assert rates["hf:org/b", "hf:org/a"] == 0.0
+    assert len(rates) == 6
+    assert all(rates[a, b] + rates[b, a] == 1.0 for a, b in rates)
+
+
+def test_points_of_a_trade_off(plots: dict[str, Plot]) -> None:
+    rows = _rows(plots["accuracy-robustness"])
+    assert len(rows) == 9
+    assert all(row["value"] == pytest.approx(row["accuracy"] - 0.1) for row in rows)
+    spec = plots["accuracy-efficiency"].spec
+    assert spec["encoding"]["y"]["scale"] == {"type": "log"}
+    assert "lower is better" in spec["encoding"]["y"]["title"]
+    assert "ece_10_bin (lower is better) ↓" in json.dumps(plots["accuracy-calibration"].spec, ensure_ascii=False)
+
+
+def test_reliability_leaves_empty_bins_out(plots: dict[str, Plot]) -> None:
+    rows = _rows(next(plot for name, plot in plots.items() if name.startswith("reliability-")))
+    assert len(rows) == 3 * 9
+    alpha = [row for row in rows if row["model"] == "hf:org/alpha"]
+    assert all(row["probability"] == pytest.approx(row["accuracy"]) for row in alpha)
+    assert [row["count"] for row in alpha] == list(range(5, 14))
+    assert all(row["low"] <= row["accuracy"] <= row["high"] for row in rows)
+
+
+def test_scores_of_a_mean_have_its_parts(plots: dict[str, Plot]) -> None:
+    plot = next(plot for plot in plots.values() if plot.title == "mmlu: scores")
+    rows = _rows(plot)
+    assert [row["part"] for row in rows[:3]] == ["all"] * 3
+    assert [row["mean"] for row in rows[:3]] == sorted((row["mean"] for row in rows[:3]), reverse=True)
+    for row in rows[:3]:
+        parts = [part["mean"] for part in rows[3:] if part["model"] == row["model"]]
+        assert row["mean"] == pytest.approx(sum(parts) / 2)
+
+
+def test_orders_by_hand(snapshot: Snapshot) -> None:
+    finding = next(finding for finding in snapshot.findings if copies_of(finding) == 10)
+    plot = shuffles_plot(finding)
+    assert plot is not None
+    rows = _rows(plot)
+    assert len(rows) == 4 * 3
+    published = [row for row in rows if row["order"] == "published"]
+    # −10 + 3 against the mean of −12.5 and −11
+    assert [row["difference"] for row in published] == pytest.approx([-7.0 + 11.75] * 4)
+    shuffled = [row["difference"] for row in rows if row["order"] == "shuffled"]
+    assert math.fsum(shuffled) == pytest.approx(0)
+    assert shuffles_plot(dataclasses.replace(finding, fields={})) is None
+
+
+def test_evidence_over_copies(snapshot: Snapshot) -> None:
+    plot = doses_plot(snapshot, snapshot.findings)
+    assert plot is not None
+    assert {row["copies"]: row["log10_p"] for row in _rows(plot)} == COPIES
+    assert plot.spec["layer"][0]["encoding"]["y"]["datum"] == pytest.approx(-2)
+    assert doses_plot(snapshot, snapshot.findings[:1]) is None
+
+
+def test_copies_are_known_from_fields_and_parameters_first(snapshot: Snapshot) -> None:
+    finding = snapshot.findings[0]
+    told = dataclasses.replace(finding, fields={**finding.fields, "copies": 7})
+    assert copies_of(told) == 7
+    bare = dataclasses.replace(finding, run=dataclasses.replace(finding.run, provenance={"data": {"files": ["x"]}}))
+    assert copies_of(bare) is None
+
+
+def test_names_are_short_and_different() -> None:
+    long = "hf:" + "a" * 100
+    names = short_names([long, long + "b", HOSTILE, "hf:a\nb"])
+    assert len(set(names.values())) == 4
+    assert all(len(name) <= 60 for name in names.values())
+    assert "\n" not in names["hf:a\nb"]
+    assert "\u202e" not in names[HOSTILE]
+    same = short_names(["x" * 30 + "1" * 50 + "y" * 30, "x" * 30 + "2" * 50 + "y" * 30])
+    assert len(set(same.values())) == 2
+
+
+def test_models_of_one_scenario_need_no_spread(make_run: Record, tmp_path: Path) -> None:
+    from tests.harness.leaderboard.site.conftest import save
+
+    for model in MODELS:
+        save(tmp_path, make_run(model, "boolq", 0.5))
+    (view,) = Snapshot(find_runs(tmp_path), Registry()).boards
+    names = [name for name, _, _ in board_plots(view)]
+    assert "spread" not in names
+    assert "scores-0" in names
+
+
+def test_vendored_scripts_are_the_ones_that_are_said() -> None:
+    folder = files("harness.leaderboard.site").joinpath("assets", "vendor")
+    said = re.findall(r"^(\S+\.js) +\S+ +[\d.]+ +([0-9a-f]{64})$", folder.joinpath("README.txt").read_text(), re.M)
+    assert {name for name, _ in said} == {item.name for item in folder.iterdir() if item.name.endswith(".js")}
+    for name, digest in said:
+        assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
+        package = name.removesuffix(".js").removesuffix(".min")
+        assert "Copyright" in folder.joinpath(f"{package}.LICENSE.txt").read_text()
