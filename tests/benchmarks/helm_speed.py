@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import resource
+import runpy
 import shutil
 import subprocess
 import sys
@@ -147,9 +148,8 @@ def main() -> None:
     parser.add_argument("--environment", type=Path, default=Path(tempfile.gettempdir()) / "helm-environment")
     options = parser.parse_args()
     if not options.model.exists():
-        from lm_eval_speed import make_model
-
-        make_model(options.model, options.data_dir)
+        script = runpy.run_path(str(Path(__file__).with_name("lm_eval_speed.py")))
+        script["make_model"](options.model, options.data_dir)
     python = set_up(options.environment)
     limit = str(options.instances)
     with tempfile.TemporaryDirectory() as name:
