@@ -232,9 +232,11 @@ def read_examples(directory: Path) -> Iterator[tuple[Example, dict[str, float], 
 
 def _stat(value: Mapping[str, Any]) -> Stat:
     interval = value["ci95"]
-    known = {item.name for item in fields(Stat)}
-    rest = {key: item for key, item in value.items() if key in known}
+    rest = {key: item for key, item in value.items() if key in _STAT_FIELDS}
     return Stat(**{**rest, "ci95": None if interval is None else (interval[0], interval[1])})
+
+
+_STAT_FIELDS = frozenset(item.name for item in fields(Stat))
 
 
 def has_examples(directory: Path) -> bool:
