@@ -2,7 +2,7 @@
 // builder computes them of everything.
 "use strict";
 (() => {
-  const DRAWS = 500;
+  const DRAWS = 300;
   const Z = 1.959963984540054;
 
   // A generator of normal numbers that starts from a text (mulberry32, and Box and Muller's transform).
@@ -16,6 +16,32 @@
       return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
     };
     return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  };
+  // The share of the others that each value beats, ties counting one half.
+  const wins = (values) => {
+    const size = values.length;
+    const beaten = new Float64Array(size);
+    for (let i = 0; i < size; i += 1) {
+      for (let j = i + 1; j < size; j += 1) {
+        if (values[i] > values[j]) beaten[i] += 1;
+        else if (values[i] < values[j]) beaten[j] += 1;
+        else { beaten[i] += 0.5; beaten[j] += 0.5; }
+      }
+    }
+    for (let i = 0; i < size; i += 1) beaten[i] /= size - 1;
+    return beaten;
+  };
+  // The wins of each draw, one after the other.
+  const draw = (entries, sign, name) => {
+    const size = entries.length;
+    const generators = entries.map((entry) => normals(`${name}/${entry.model}`));
+    const all = new Float64Array(DRAWS * size);
+    const means = new Float64Array(size);
+    for (let d = 0; d < DRAWS; d += 1) {
+      for (let i = 0; i < size; i += 1) means[i] = sign * (entries[i].mean + entries[i].spread * generators[i]());
+      all.set(wins(means), d * size);
+    }
+    return all;
   };
   const snap = (value) => Number(value.toPrecision(12));
 
@@ -32,25 +58,18 @@
     const real = contests.some((contest) => !contest.sample);
     const counted = contests.filter((contest) => !(real && contest.sample));
     const found = new Map();
-    for (const contest of counted) {
-      const { entries, sign } = contest;
+    for (const { entries, sign, name } of counted) {
+      const size = entries.length;
       const known = entries.every((entry) => entry.spread !== null);
-      const others = entries.length - 1;
-      const wins = (means, at) => {
-        let sum = 0;
-        for (let j = 0; j < means.length; j += 1) if (j !== at) sum += means[at] * sign > means[j] * sign ? 1 : means[at] === means[j] ? 0.5 : 0;
-        return sum / others;
-      };
-      const draws = known ? entries.map((entry) => ({ entry, next: normals(`${contest.name}/${entry.model}`) })) : null;
-      const drawn = known ? Array.from({ length: DRAWS }, () => draws.map(({ entry, next }) => entry.mean + entry.spread * next())) : [];
-      const means = entries.map((entry) => entry.mean);
+      const point = wins(Float64Array.from(entries, (entry) => sign * entry.mean));
+      const drawn = known ? draw(entries, sign, name) : null;
       entries.forEach((entry, at) => {
         if (!found.has(entry.model)) found.set(entry.model, { sum: 0, n: 0, known: true, totals: new Float64Array(DRAWS) });
         const total = found.get(entry.model);
-        total.sum += wins(means, at);
+        total.sum += point[at];
         total.n += 1;
         total.known = total.known && known;
-        if (known) for (let d = 0; d < DRAWS; d += 1) total.totals[d] += wins(drawn[d], at);
+        if (known) for (let d = 0; d < DRAWS; d += 1) total.totals[d] += drawn[d * size + at];
       });
     }
     const rates = new Map();
