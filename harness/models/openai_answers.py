@@ -87,6 +87,12 @@ class TokensAnswer(Answer):
     max_model_len: Count | None = None
 
 
+class TextAnswer(Answer):
+    """What vLLM's /detokenize answers."""
+
+    prompt: str
+
+
 class ListedModel(_Checked):
     """A model that the server has; ``max_model_len`` is vLLM's."""
 

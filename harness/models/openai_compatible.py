@@ -31,6 +31,9 @@ INSTALL = "pip install 'holistic-harness[openai]'"
 
 T = TypeVar("T")
 
+_NO_CHAT = ("davinci-002", "babbage-002", "gpt-3.5-turbo-instruct")
+"""OpenAI's models that continue texts and do not chat."""
+
 
 @backend("openai", source="OpenAI's API, https://platform.openai.com/docs/api-reference, and vLLM's of the same form.")
 class OpenAIModel(ApiModel):
@@ -58,8 +61,9 @@ class OpenAIModel(ApiModel):
     Args:
         identifier: The model's name on the server.
         base_url: Where the server is, most often ending in ``/v1``; None for OPENAI_BASE_URL, else OpenAI's own.
-        api: Whether plain texts are continued by ``completions`` or answered by ``chat``; ``auto`` for completions
-            where the server has them.
+        api: ``chat``: prompts are conversations, and plain texts are what the user says. ``completions``: neither.
+            ``auto``: prompts are conversations if the model chats, and plain texts are continued if the server has
+            completions.
         tokenizer: A transformers tokenizer, by folder or name on the Hub; prompts are then sent as token ids.
         window: Most tokens of prompt and completion together; None for what vLLM's list of models says.
         extra_body: Further fields of each request, such as ``{"reasoning_effort": "low"}``; null leaves a field out.
@@ -123,7 +127,9 @@ class OpenAIModel(ApiModel):
 
     @property
     def chat(self) -> bool:
-        return self._api != "completions"
+        if self._api != "auto":
+            return self._api == "chat"
+        return not self._model.startswith(_NO_CHAT) if self._official else self._thread.run(self._chats())
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {
@@ -249,6 +255,13 @@ class OpenAIModel(ApiModel):
             return await self._known_window()
         except RequestFailedError as error:
             raise ModelError(f"{error}. `window` says what the server should.") from error
+
+    async def _chats(self) -> bool:
+        await self._opened()
+        try:
+            return await self._connected.chats()
+        except RequestFailedError as error:
+            raise ModelError(f"{error}. `api` says whether the model chats.") from error
 
     async def _counted(self, prompts: Sequence[Prompt], special: bool) -> list[int] | None:
         await self._opened()

@@ -14,6 +14,7 @@ from harness.models.openai_answers import (
     Answer,
     ChoicesAnswer,
     ModelsAnswer,
+    TextAnswer,
     TokensAnswer,
     cost_of,
     read_answer,
@@ -33,6 +34,7 @@ _UNSUPPORTED = frozenset({400, 404, 405, 415, 422, 501})
 
 _PROBE = "One two"
 _SHORT = {"prompt": _PROBE, "max_tokens": 1}
+_TURN = {"messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1}
 
 
 class Server:
@@ -57,12 +59,16 @@ class Server:
         self._client, self._model, self._base_url, self._extra = client, model, base_url, extra_body
         self._found: dict[str, asyncio.Task[Any]] = {}
         self._logprobs = True
-        self.tokens = ServerTokens(self.tokenize)
+        self.tokens = ServerTokens(self.tokenize, self.detokenize)
 
     async def text_api(self) -> Literal["completions", "chat"]:
         """Return how the model continues a plain text: by completions where the server has them, else as a chat."""
         refused = await self._once("completions", lambda: self._refuses("/completions", _SHORT, ChoicesAnswer))
         return "chat" if refused else "completions"
+
+    async def chats(self) -> bool:
+        """Return whether the model takes conversations: vLLM refuses them where it has no chat template."""
+        return not await self._once("chat", lambda: self._refuses("/chat/completions", _TURN, ChoicesAnswer))
 
     async def echo(self) -> int | None:
         """Return the least ``max_tokens``, 0 or 1, with which the server scores a text; None where it cannot."""
@@ -86,6 +92,11 @@ class Server:
         else:
             body |= {"messages": messages(prompt), "add_generation_prompt": True, "add_special_tokens": False}
         return tuple((await self._post(TokensAnswer, self._tokenize_url, body, Cost(), asks=False)).tokens)
+
+    async def detokenize(self, tokens: Tokens) -> str:
+        """Return the text of tokens, special ones included."""
+        url = self._tokenize_url.replace("/tokenize", "/detokenize")
+        return (await self._post(TextAnswer, url, {"tokens": list(tokens)}, Cost(), asks=False)).prompt
 
     async def scored(self, prompt: str | Tokens, max_tokens: int, cost: Cost) -> ChoicesAnswer:
         """Return a prompt with the log-probabilities of its tokens."""

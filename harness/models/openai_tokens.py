@@ -81,10 +81,14 @@ class ServerTokens(TokenSource):
 
     Args:
         encode: Asks for a prompt's tokens, with special tokens or without.
+        decode: Asks for the text of tokens.
     """
 
-    def __init__(self, encode: Callable[[Prompt, bool], Awaitable[Tokens]]) -> None:
+    def __init__(
+        self, encode: Callable[[Prompt, bool], Awaitable[Tokens]], decode: Callable[[Tokens], Awaitable[str]]
+    ) -> None:
         self._ask = encode
+        self._decode = decode
         self._known: OrderedDict[tuple[Prompt, bool], Tokens] = OrderedDict()
         self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
 
@@ -98,11 +102,10 @@ class ServerTokens(TokenSource):
         return tokens[0]
 
     async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
-        if not isinstance(context, str):
-            return await self.encode(context, True), await self.encode(continuation, False)
-        kept = context.rstrip()
-        before = await self.encode(kept, True) if context else ()
-        both = await self.encode(context + continuation, bool(context))
+        special = isinstance(context, str)
+        text = context if isinstance(context, str) else await self._decode(await self.encode(context, True))
+        before = await self.encode(text.rstrip(), special) if text else ()
+        both = await self.encode(text + continuation, special and bool(text))
         after = both[len(before) :]
         if not before:
             before = (await self.prefix(),)

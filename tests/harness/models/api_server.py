@@ -30,6 +30,7 @@ class Ways:
         seed: The fake model's.
         key: The key that it wants; none if empty.
         completions: Whether it has /v1/completions.
+        chats: Whether the model has a chat template.
         echo: The least max_tokens with which it echoes; None for never.
         tokenizes: Whether it has /tokenize.
         window: What its list of models says.
@@ -43,6 +44,7 @@ class Ways:
     seed: str = "0"
     key: str = ""
     completions: bool = True
+    chats: bool = True
     echo: int | None = 0
     tokenizes: bool = False
     window: int | None = None
@@ -90,8 +92,12 @@ class FakeServer:
             return 404, {"error": {"message": f"The model {body.get('model')} does not exist."}}
         if path == "/tokenize" and self.ways.tokenizes:
             return 200, {"tokens": self._tokenize(body)}
+        if path == "/detokenize" and self.ways.tokenizes:
+            return 200, {"prompt": "".join(self.spell(body["tokens"]))}
         if path == "/v1/completions" and self.ways.completions:
             return self._complete(body)
+        if path == "/v1/chat/completions" and not self.ways.chats:
+            return 400, {"error": {"message": "there is no chat template"}}
         if path == "/v1/chat/completions":
             return self._chat(body)
         if path == "/v1/messages":
@@ -100,7 +106,7 @@ class FakeServer:
 
     def _tokenize(self, body: dict[str, Any]) -> list[int]:
         text = _chat_text(body["messages"]) if "messages" in body else body["prompt"]
-        begun = [END] if body.get("add_special_tokens", True) else []
+        begun = [END] if "prompt" in body and body.get("add_special_tokens", True) else []
         return [self.identify(token) for token in (*begun, *tokenize(text))]
 
     def _complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:

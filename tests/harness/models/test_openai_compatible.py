@@ -161,6 +161,27 @@ def test_sequences_are_scored_where_tokens_are_known(connect: Connect) -> None:
         assert bare(one) == bare(other)
 
 
+def test_a_conversation_is_scored_where_the_server_puts_it_through_its_template(connect: Connect) -> None:
+    _, model = connect(Ways(tokenizes=True))
+    requests = [ScoreRequest(CONVERSATION, " A"), ScoreRequest(CONVERSATION, "the river")]
+    for one, other in zip(ask(model, requests), ask(FakeModel("0", chat=True), requests), strict=True):
+        assert bare(one) == bare(other)
+
+
+@pytest.mark.parametrize(
+    ("ways", "api", "chat"),
+    [
+        (Ways(), "auto", True),
+        (Ways(chats=False), "auto", False),
+        (Ways(chats=False), "chat", True),
+        (Ways(), "completions", False),
+    ],
+)
+def test_prompts_are_conversations_if_the_model_chats(connect: Connect, ways: Ways, api: str, chat: bool) -> None:
+    _, model = connect(ways, api=api)
+    assert model.chat is chat
+
+
 def test_the_window_is_the_servers_with_room_for_the_scored_token(connect: Connect) -> None:
     _, model = connect(Ways(tokenizes=True, window=21))
     assert model.window == 21
