@@ -17,7 +17,7 @@ from harness import Data, Instance, Row, Source, Split, scenario
     main_metric="contamination",
     taxonomy={"task": "contamination test", "what": "whatever the file holds", "who": "", "when": "", "language": ""},
 )
-def published_file(data: Data, *, path: str, column: str = "") -> Iterator[Instance]:
+def published_file(data: Data, *, path: str, column: str | None = None) -> Iterator[Instance]:
     """Any file of examples: lines of JSON or text, CSV, TSV, a list in JSON, Parquet; compressed or not.
 
     ``path`` is absolute or in the data folder. An example is its record verbatim; where a record is nothing but a
@@ -28,7 +28,7 @@ def published_file(data: Data, *, path: str, column: str = "") -> Iterator[Insta
         yield Instance(f"{Split.TEST}-{row.number}", text, split=Split.TEST, published=text)
 
 
-def _example(row: Row, column: str) -> str:
+def _example(row: Row, column: str | None) -> str:
     if not column and list(row) != ["text"]:
         return row.published
     value = row[column or "text"]

@@ -196,8 +196,8 @@ def show_report(report: Report, console: Console) -> None:
         _show_family(family, console)
     console.print(
         "Holm's p-values are for all tests of a table; c marks controls, which are in no correction. A detection "
-        "proves that the model depends on the published order, given the examples; not how much a score gained by it. Nothing "
-        "detected proves nothing.",
+        "proves that the model depends on the published order, given the examples; not how much a score gained by it. "
+        "Nothing detected proves nothing.",
         style="dim",
     )
 

@@ -21,14 +21,18 @@ from harness.cli import options
 )
 @options.results_dir
 def quickstart_command(directory: Path, results_dir: Path) -> None:
-    """Train two tiny models, one of which has seen a test set, evaluate both, and compare them.
+    """Train two tiny models, one of which has seen a test set, evaluate both, compare them, and prove which.
 
     The numbers are a demonstration: the models know a few hundred words and the scenarios are samples.
     """
+    from harness.cli.contamination import show_report
     from harness.cli.run import execute
+    from harness.contamination_report import build_report
+    from harness.contamination_sweep import contamination_sweep
     from harness.leaderboard.aggregate import build_board
     from harness.leaderboard.tables import show
     from harness.quickstart import train_models
+    from harness.quickstart.demonstration import WHAT_IT_PROVES, demonstration
     from harness.runner import Settings
     from harness.sweep import find_sweep, load_sweep
 
@@ -38,6 +42,13 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     sweep, registry = load_sweep(find_sweep("quickstart"), models=[f"hf:{path}" for path in trained])
     records = execute(sweep.runs, registry, Settings(results_dir))
     show(build_board(records), Console())
+    console.print("Testing what each model has seen, by the order in which it was published …", markup=False)
+    tests, registry = contamination_sweep(demonstration(trained))
+    tested = execute(tests.runs, registry, Settings(results_dir))
+    if any(record.status == "ok" for record in tested):
+        show_report(build_report(tested), Console())
+        click.echo(WHAT_IT_PROVES)
+    records += tested
     click.echo(
         "These numbers are a demonstration: tiny models on hand-written samples. Next, a run of your own, with data\n"
         "in their official layout in a folder (or from the Hub, with the extra 'hub'):\n"

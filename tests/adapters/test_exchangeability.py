@@ -1,0 +1,342 @@
+"""What the tests of the published order ask, and what they refuse.
+
+| data, settings                        | asked                                                              |
+|---------------------------------------|--------------------------------------------------------------------|
+| any                                   | each shard in published order, then in m orders of the same texts  |
+| ids held in place                     | two segments a position: the id stays, the content moves           |
+| blocks                                | orders that move nothing from one block to another                 |
+| next_example                          | contexts drawn by text alone, then at each place what may follow   |
+| stop                                  | nothing more once the evidence suffices                            |
+| simple                                | orders of the whole until enough were as likely                    |
+| perturbed copies, no published text,  | refused with one message                                           |
+| equal or too few examples, no counts  |                                                                    |
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.exchangeability import Exchangeability
+from adapters.next_boundaries import NextExampleSettings, ask_boundaries
+from adapters.next_example import NextExample
+from adapters.published_order import OrderSettings, PublishedOrder, read_order
+from harness import (
+    Adapted,
+    HarnessError,
+    Instance,
+    ModelError,
+    Reference,
+    Response,
+    SequenceRequest,
+    Split,
+    Tokenization,
+)
+
+
+@dataclass
+class Letters:
+    """A model to which every character is a token."""
+
+    window: int | None = 200
+    chat: bool = False
+    counts: bool = True
+
+    def count_tokens(self, prompt: Any) -> int:
+        return len(str(prompt))
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        return [len(segment) for segment in segments] if self.counts else None
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return text[:tokens]
+
+
+WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "kelp", "lagoon")
+
+
+def example(number: int, text: str | None = None, **fields: Any) -> Instance:
+    rng = Random(number)
+    words = " ".join(rng.sample(WORDS, 3))
+    return Instance(f"test-{number + 1}", "question", published=text or f"{words} {rng.random():.4f}", **fields)
+
+
+def asked(count: int = 40, tokens: Tokenization | None = None, **arguments: Any) -> list[Adapted]:
+    adapter = Exchangeability(Exchangeability.Params(**{"next_example": None, **arguments}))
+    data = [example(number) for number in range(count)]
+    return list(adapter.adapt(data, (), tokens or Letters(), trial=0, seed=0))
+
+
+def sequences(adapted: Adapted) -> Iterator[SequenceRequest]:
+    for request in adapted.requests:
+        assert isinstance(request, SequenceRequest)
+        yield request
+
+
+def test_each_shard_is_asked_in_published_order_and_then_in_others_of_the_same_texts() -> None:
+    shards = asked(shuffles=6)
+    texts: list[str] = []
+    for shard in shards:
+        requests = list(sequences(shard))
+        assert len(requests) == 7
+        assert {id(request.segments) for request in requests} == {id(requests[0].segments)}
+        identity = tuple(range(len(requests[0].segments)))
+        assert requests[0].order == identity
+        assert all(sorted(request.order) == list(identity) and request.scored is None for request in requests)
+        assert len({request.order for request in requests}) > 1
+        texts += requests[0].segments
+    assert texts == [example(number).published + "\n" for number in range(40)]
+
+
+def test_the_first_stand_in_describes_the_data_before_any_model_is_asked() -> None:
+    first, second, *_ = asked()
+    data = first.instance.meta["data"]
+    assert (data["n_used"], data["shards"]["r"], data["shards"]["shuffles"]) == (40, 8, 10)
+    assert data["exchangeable"] is True
+    assert data["diagnostics"]
+    assert "data" not in second.instance.meta
+
+
+def test_orders_differ_with_the_seed_and_only_with_it() -> None:
+    def orders(seed: int) -> list[tuple[int, ...]]:
+        adapter = Exchangeability(Exchangeability.Params(next_example=None))
+        data = [example(number) for number in range(40)]
+        return [
+            request.order
+            for one in adapter.adapt(data, (), Letters(), trial=0, seed=seed)
+            for request in sequences(one)
+        ]
+
+    assert orders(1) == orders(1)
+    assert orders(1) != orders(2)
+
+
+@pytest.mark.parametrize(
+    ("separator", "text", "expected"), [(None, "a", "a\n"), (None, "a\n\n", "a\n\n"), ("", "a", "a")]
+)
+def test_separator(separator: str | None, text: str, expected: str) -> None:
+    data = [example(0, text), *(example(number) for number in range(1, 20))]
+    order = read_order(data, OrderSettings(separator=separator), Letters(), 0)
+    assert order.contents[0] == expected
+
+
+def test_rows_are_a_slice_of_the_published_order() -> None:
+    data = [example(number) for number in range(40)]
+    order = read_order(data, OrderSettings(rows="10:30"), Letters(), 0)
+    assert order.contents == tuple(instance.published + "\n" for instance in data[10:30])
+
+
+@pytest.mark.parametrize(
+    ("render", "expected"),
+    [
+        ("prompt", "Question: question\nAnswer: yes\n"),
+        ("lettered_prompt", "Question: question\nA. no\nB. yes\nAnswer: B\n"),
+    ],
+)
+def test_a_prompt_has_the_answer_in_it(render: Any, expected: str) -> None:
+    references = (Reference("no"), Reference("yes", correct=True))
+    data = [example(number).replace(references=references, input=f"question{number or ''}") for number in range(20)]
+    chosen = OrderSettings(render=render, input_noun="Question", output_noun="Answer")
+    assert read_order(data, chosen, Letters(), 0).contents[0] == expected
+
+
+def test_ids_that_are_held_in_place_are_segments_of_their_own() -> None:
+    data = [example(number, f"{number + 1}. {WORDS[number * 5 % 12]} {number * 37 % 101}") for number in range(24)]
+    adapter = Exchangeability(Exchangeability.Params(next_example=None, repairs=("permute_under_ids",), shards=3))
+    shard = next(iter(adapter.adapt(data, (), Letters(), trial=0, seed=0)))
+    for request in sequences(shard):
+        texts = [request.segments[index] for index in request.order]
+        assert [text.strip(" .") for text in texts[::2]] == [str(number + 1) for number in range(8)]
+    assert len({request.order for request in sequences(shard)}) > 1
+    assert shard.instance.meta["data"]["repairs"]
+
+
+def test_blocks_keep_their_places() -> None:
+    data = [example(number, meta={"topic": "abc"[number % 3]}) for number in range(24)]
+    params = Exchangeability.Params(
+        next_example=NextExample.Params(candidates=3), repairs=({"blocks": "topic"},), shards=2
+    )
+    adapter = Exchangeability(params)
+    for one in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        if one.instance.meta["asked"] == "shard":
+            for request in sequences(one):
+                assert [place % 3 for place in request.order] == [place % 3 for place in sorted(request.order)]
+        else:
+            bets = one.instance.meta["bets"]
+            assert all(len(candidates) <= 8 for _, candidates, _ in bets["boundaries"])
+
+
+def test_blocks_need_a_key_that_there_is() -> None:
+    with pytest.raises(HarnessError, match="no 'topic' to make blocks of"):
+        asked(repairs=({"blocks": "topic"},))
+
+
+@pytest.mark.parametrize(
+    ("instances", "message"),
+    [
+        ([example(number, perturbation="typos") for number in range(9)], "leave out the perturbations"),
+        ([Instance(str(number), "x") for number in range(9)], "does not say how it was published"),
+        ([example(number, "same") for number in range(9)], "all examples are equal"),
+        ([example(number) for number in range(3)], "fewer than 4"),
+    ],
+)
+def test_data_without_an_order_are_refused(instances: list[Instance], message: str) -> None:
+    adapter = Exchangeability(Exchangeability.Params())
+    with pytest.raises(HarnessError, match=message):
+        list(adapter.adapt(instances, (), Letters(), trial=0, seed=0))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "arguments", "message"),
+    [
+        (Letters(counts=False), {}, "how many tokens a text has"),
+        (Letters(window=None), {}, "set context"),
+        (Letters(window=100), {"context": 101}, "window holds 100"),
+        (Letters(), {"shards": 30}, "shards can be 1 to 20"),
+        (Letters(), {"rows": "30:50"}, "there are 40 examples"),
+        (Letters(), {"repairs": ("strip_ids", "permute_under_ids")}, "not both"),
+        (Letters(window=20), {"next_example": {"head": 20}}, "no room"),
+    ],
+)
+def test_what_does_not_fit_is_said(tokens: Letters, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(HarnessError, match=message):
+        asked(tokens=tokens, **arguments)
+
+
+def test_missing_log_probabilities_are_an_error() -> None:
+    adapter = Exchangeability(Exchangeability.Params(next_example=None))
+    data = [example(number) for number in range(40)]
+    shard = next(iter(adapter.adapt(data, (), Letters(), trial=0, seed=0)))
+    with pytest.raises(ModelError, match="no finite log-probabilities"):
+        adapter.predict(shard, [Response() for _ in shard.requests])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The next example
+
+
+def an_order(count: int = 30, window: int = 200, texts: Sequence[str] = ()) -> PublishedOrder:
+    data = [example(number, texts[number] if texts else None) for number in range(count)]
+    return read_order(data, OrderSettings(), Letters(window), 0)
+
+
+@given(
+    count=st.integers(5, 40),
+    stretch=st.integers(2, 15),
+    candidates=st.none() | st.integers(2, 6),
+    draws=st.integers(1, 3),
+    window=st.integers(60, 300),
+)
+@settings(max_examples=30, deadline=None)
+def test_boundaries(count: int, stretch: int, candidates: int | None, draws: int, window: int) -> None:
+    order = an_order(count, window)
+    chosen = NextExampleSettings(stretch=stretch, candidates=candidates, draws=draws, head=10)
+    for adapted, bets in ask_boundaries(order, chosen, 0, 0):
+        meta = adapted.instance.meta
+        requests = list(sequences(adapted))
+        assert len(requests) == bets.scores
+        rest = iter(requests[len(bets.neutral) :])
+        for boundary in bets.boundaries:
+            group = list(itertools.islice(rest, len(boundary.candidates)))
+            heads = [request.segments[request.order[-1]] for request in group]
+            before = [request.segments[index] for index in group[0].order[:-1] for request in group[:1]]
+            # The context is what stands before, and the candidates are what is left of the stretch.
+            assert before == list(order.contents[boundary.position - len(before) : boundary.position])
+            assert heads[0] == order.contents[boundary.position]
+            assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
+            assert all(request.order[:-1] == group[0].order[:-1] for request in group)
+            assert all(request.scored == 1 and request.head == 10 for request in group)
+            fits = sum(map(len, before)) + 10 <= window
+            assert fits or len(before) == 1
+            assert all(draw[0] == 0 and len(draw) >= 2 for draw in boundary.draws)
+            assert len(boundary.draws) == draws
+
+
+def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order() -> None:
+    """Given the past and what is left, exchanging two examples that are left changes no set of candidates."""
+    order = an_order(24)
+    texts = [text.rstrip("\n") for text in order.contents]
+    position = 9
+    chosen = NextExampleSettings(stretch=24, candidates=4, draws=2, head=10)
+
+    def sets(texts: Sequence[str]) -> tuple[list[frozenset[frozenset[str]]], frozenset[str]]:
+        order = an_order(24, texts=texts)
+        ((adapted, bets),) = ask_boundaries(order, chosen, 0, 0)
+        requests = list(sequences(adapted))
+        neutral = frozenset(request.segments[request.order[0]] for request in requests[: len(bets.neutral)])
+        start = len(bets.neutral)
+        for boundary in bets.boundaries:
+            group = requests[start : start + len(boundary.candidates)]
+            start += len(group)
+            if boundary.position == position:
+                heads = [request.segments[request.order[-1]] for request in group]
+                return [frozenset(frozenset([heads[place]]) for place in draw) for draw in boundary.draws], neutral
+        raise AssertionError
+
+    here, neutral = sets(texts)
+    for other in range(position + 1, 24):
+        exchanged = [*texts]
+        exchanged[position], exchanged[other] = texts[other], texts[position]
+        there, same = sets(exchanged)
+        assert same == neutral
+        for draw, other_draw in zip(here, there, strict=True):
+            # Either the two compete, and the set is the same, or they never meet.
+            assert draw == other_draw or not draw & other_draw
+
+
+def test_equal_examples_are_candidates_that_tie() -> None:
+    texts = [example(number).published for number in range(12)] * 2
+    order = an_order(24, texts=texts)
+    for adapted, bets in ask_boundaries(order, NextExampleSettings(stretch=24, head=10), 0, 0):
+        scores = [float(len(request.segments[request.order[-1]])) for request in sequences(adapted)]
+        found = list(bets.bets(scores))
+        assert found
+        assert bets.examples == 12
+
+
+def test_the_test_stops_when_its_evidence_suffices() -> None:
+    params = NextExample.Params(stretch=8, head=10, stop=True, alpha=0.01)
+    adapter = NextExample(params)
+    data = [example(number) for number in range(64)]
+    stretches = 0
+    for adapted in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        stretches += 1
+        assert adapted.awaited
+        first = {boundary[0]: boundary for boundary in adapted.instance.meta["bets"]["boundaries"]}
+        assert first
+        responses = []
+        for request in sequences(adapted):
+            # This model knows what comes next.
+            context, head = request.segments[request.order[-2]], request.segments[request.order[-1]]
+            follows = data.index(next(one for one in data if one.published + "\n" == head)) == 1 + data.index(
+                next(one for one in data if one.published + "\n" == context)
+            )
+            responses.append(Response(logprobs=(-1.0 if follows else -9.0,)))
+        adapter.predict(adapted, responses)
+    assert stretches < 8
+
+
+def test_the_simple_test_stops_when_enough_orders_were_as_likely() -> None:
+    params = Exchangeability.Params(next_example=None, simple={"most": 99, "h": 5})
+    adapter = Exchangeability(params)
+    data = [example(number) for number in range(40)]
+    orders = 0
+    for adapted in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        if adapted.instance.meta["asked"] == "whole":
+            orders += len(adapted.requests)
+            assert adapted.awaited
+        adapter.predict(adapted, [Response(logprobs=(-1.0,)) for _ in adapted.requests])
+    assert orders == 11  # the published order, and ten others of which five would have been enough
+
+
+def test_all_examples_of_a_split_are_read_in_order() -> None:
+    assert Exchangeability.in_order
+    assert NextExample.in_order
+    assert {adapted.instance.split for adapted in asked()} == {Split.TEST}
