@@ -38,6 +38,7 @@ class Cell:
         best: Whether no other complete cell of the column is better, where there is another.
         failures: Sub-runs that failed.
         runs: Folders of the runs that it is over, ``suite/name``.
+        imported: Whether another program measured it, at least in part.
     """
 
     mean: float | None
@@ -51,6 +52,7 @@ class Cell:
     best: bool = False
     failures: tuple[Failure, ...] = ()
     runs: tuple[str, ...] = ()
+    imported: bool = False
 
     @property
     def complete(self) -> bool:
@@ -99,7 +101,14 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
         pooled(stats, of),
         failures=tuple(Failure(run.spec.scenario.label, _error(run)) for run in runs if not _has_number(run)),
         runs=tuple(f"{run.suite}/{run.name}" for run in runs if _has_number(run)),
+        imported=any(_has_number(run) and imported_from(run) for run in runs),
     )
+
+
+def imported_from(run: RunRecord) -> str:
+    """Return the program that measured a run; '' for the harness itself."""
+    origin = run.provenance.get("origin")
+    return str(origin.get("program", "another program")) if isinstance(origin, Mapping) and origin else ""
 
 
 def pooled(stats: Sequence[Stat], of: int) -> Cell:

@@ -44,6 +44,7 @@ _ESCAPES = {
     "†": r"\textdagger{}",
     "‡": r"\textdaggerdbl{}",
     "§": r"\S{}",
+    "¶": r"\P{}",
     "✗": r"$\times$",
     "…": r"\dots{}",
     "·": r"$\cdot$",

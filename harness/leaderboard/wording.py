@@ -10,7 +10,7 @@ from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
 from harness.leaderboard.visible import brief, sentence, visible
 
-SAMPLE, PARTIAL, FAILED, MISSING = "†", "‡", "✗", "§"
+SAMPLE, PARTIAL, FAILED, MISSING, IMPORTED = "†", "‡", "✗", "§", "¶"
 NONE = "—"
 NOTHING = "There are no runs to compare yet."
 LEGEND = {
@@ -18,6 +18,7 @@ LEGEND = {
     PARTIAL: "over some of the scenario's runs only (how many of how many); left out of the mean win rate.",
     FAILED: "failed; the reasons are below.",
     MISSING: "some examples gave no value and are left out.",
+    IMPORTED: "imported: asked and counted by another program, which the model's name begins with.",
 }
 WIN_RATE = (
     "Mean win rate: the fraction of other models that a model beats, ties counting one half, averaged over columns "
@@ -98,6 +99,7 @@ def marks(cell: Cell, column: Column) -> str:
         (SAMPLE if column.sample else "")
         + (f"{PARTIAL}{cell.have}/{cell.of}" if not cell.complete else "")
         + (MISSING if cell.missing else "")
+        + (IMPORTED if cell.imported else "")
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.leaderboard import wording
-from harness.leaderboard.cells import Cell
+from harness.leaderboard.cells import Cell, imported_from
 from harness.leaderboard.columns import Group
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.descriptions import taxonomy
@@ -80,6 +80,7 @@ def _board(
 ) -> dict[str, Any]:
     notes = wording.footnotes(view.board)
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
+    origins = {snapshot.model(run): program for run in snapshot.runs if (program := imported_from(run))}
     measured = [{measure.category for measure in several} for several in view.measures]
     tests = [several[0].category == CONTAMINATION if several else False for several in view.measures]
     tested = {group.scenario for group, is_test in zip(view.groups, tests, strict=True) if is_test}
@@ -95,7 +96,13 @@ def _board(
         "finished": view.board.finished,
         "sample": view.board.sample_win_rate,
         "models": [
-            {"name": row.model, "address": addresses[row.model], "rank": row.rank, "rate": rate_row(row.win_rate)}
+            {
+                "name": row.model,
+                "address": addresses[row.model],
+                "rank": row.rank,
+                "rate": rate_row(row.win_rate),
+                "origin": origins.get(row.model, ""),
+            }
             for row in view.board.rows
         ],
         "columns": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.leaderboard.cells import main_stat
+from harness.leaderboard.cells import imported_from, main_stat
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.boards import rate_row
 from harness.leaderboard.site.files import SiteFolder
@@ -100,21 +100,13 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "value": None if stat is None else [stat.mean, low, high, stat.count],
         "higher": stat.higher_is_better if stat else None,
         "sample": bool(run.provenance.get("data", {}).get("sample")),
-        "origin": origin(run),
+        "origin": imported_from(run),
         "finished": run.finished,
         **{
             name: run.efficiency.get(name)
             for name in ("queries", "prompt_tokens", "completion_tokens", "model_seconds")
         },
     }
-
-
-def origin(run: RunRecord) -> str:
-    """Return whose results they are, where they are not the harness's own; '' otherwise."""
-    value = run.provenance.get("origin")
-    if isinstance(value, Mapping):
-        value = value.get("harness") or value.get("name")
-    return str(value) if value else ""
 
 
 def _provenance(runs: Sequence[RunRecord]) -> dict[str, Any]:

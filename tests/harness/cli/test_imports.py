@@ -23,6 +23,20 @@ def test_lm_eval_stands_on_the_leaderboard(tmp_path: Path) -> None:
     assert "tiny_quiz" in board.output
 
 
+def test_what_is_imported_is_marked_and_never_scored_again(tmp_path: Path) -> None:
+    runner = CliRunner()
+    runner.invoke(group, ["import", "lm-eval", str(DATA), "--results-dir", str(tmp_path)])
+    board = runner.invoke(group, ["leaderboard", "--results-dir", str(tmp_path), "--format", "md"])
+    assert "]¶ (n=10)" in board.output.replace("\\", "")
+    assert "¶ imported: asked and counted by another program" in board.output.replace("\\", "")
+    run = next(iter((tmp_path / "lm-eval").iterdir()))
+    before = (run / "run.json").read_text()
+    scored = runner.invoke(group, ["score", str(run)])
+    assert scored.exit_code == 2
+    assert "its statistics are those of lm-evaluation-harness, not ours" in scored.output
+    assert (run / "run.json").read_text() == before
+
+
 def test_what_cannot_be_read_is_said_and_the_rest_is_there(tmp_path: Path) -> None:
     source = tmp_path / "theirs"
     source.mkdir()

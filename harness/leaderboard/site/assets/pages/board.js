@@ -97,6 +97,8 @@
         onchange: (event) => go({ clean: event.target.checked }) }), `leave out the ${state.seen.size} results on data sets that the model has seen`) : null);
   }
 
+  const modelCell = (model) => [harness.to(`model/${model.address}`, model.name, 60), model.origin ? [" ", make("span.mark", null, "imported from ", text(model.origin, 30))] : null];
+
   const rateCell = (rate) => {
     if (!rate) return make("td.quiet", null, "—");
     const [value, low, high, columns, of] = rate;
@@ -117,7 +119,7 @@
       if (state.columns.has(c)) seen.set(m, (seen.get(m) || 0) + 1);
     }
     const columns = [
-      { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => harness.to(`model/${board.models[i].address}`, board.models[i].name, 60) },
+      { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) },
       { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => places.get(i) ?? "—" },
       { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
       ...board.categories.map((category, at) => category.name === "contamination" ? null : ({
@@ -135,7 +137,7 @@
   function scenarios(main, board, loaded, groups, state, query, go) {
     const failures = new Map(board.failures.map(([m, c], at) => [`${m}/${c}`, at + 1]));
     const ones = new Map(loaded.main.map((measure) => [measure.column, measure.runs]));
-    const columns = [{ name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => harness.to(`model/${board.models[i].address}`, board.models[i].name, 60) }];
+    const columns = [{ name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) }];
     const heads = [["", 1]];
     for (const name of groups) {
       const measures = loaded[name].filter((measure) => state.columns.has(measure.column) && (name !== "main" || !board.columns[measure.column].test));

@@ -14,7 +14,7 @@
       harness.add(main, harness.crumbs(harness.to(`scenario/${run.scenario[1]}`, run.scenario[0], 40), harness.to(`model/${run.model[1]}`, run.model[0], 40), "Run"),
         make("h1", null, text(run.title, 100)),
         make("p.lead", null, "asked of ", harness.to(`model/${run.model[1]}`, run.model[0], 80), " by ", text(run.method, 40), " in suite ", text(run.suite, 40), sample ? [" ", make("span.mark.warn", null, "sample data: no measurement")] : null,
-          run.provenance.origin ? [" ", make("span.mark", null, "from ", text(typeof run.provenance.origin === "string" ? run.provenance.origin : run.provenance.origin.harness || "elsewhere", 40))] : null));
+          run.provenance.origin ? [" ", make("span.mark", null, "imported from ", text(run.provenance.origin.program || "elsewhere", 40))] : null));
       if (run.status !== "ok") harness.add(main, make("div.notice.error", { role: "note" }, make("strong", null, "This run failed. "), make("bdi", null, harness.pieces(run.error || "No reason was recorded."))));
       const used = run.efficiency;
       harness.add(main, facts([
