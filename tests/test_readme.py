@@ -78,6 +78,12 @@ def test_the_table_of_runtimes_works(tmp_path: Path) -> None:
     assert idealized.seconds(512, 1) == pytest.approx(0.006)
 
 
+def test_the_models_behind_servers_are_valid(tmp_path: Path) -> None:
+    models = block("yaml", "openai:gpt-4o-mini")
+    (tmp_path / "served.yaml").write_text(f"suite: served\n{models}runs: [sample_reading]\n")
+    assert "2 runs with 2 models" in harness(tmp_path, "validate", "served.yaml")
+
+
 def test_the_scenario_file_works(quiz: Path) -> None:
     assert "Which animal says moo?" in harness(quiz, "preview", "-r", "./my_quiz.yaml", "-m", "fake:0")
     assert "1 of 1 runs ok" in harness(quiz, "run", "-r", "./my_quiz.yaml", "-m", "fake:0")
