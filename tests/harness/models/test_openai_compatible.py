@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -473,3 +475,28 @@ def test_a_consumer_that_stops_ends_the_calls(connect: Connect) -> None:
 
 def test_a_model_that_was_never_asked_closes() -> None:
     OpenAIModel(MODEL, base_url="http://127.0.0.1:9/v1").close()
+
+
+@pytest.mark.slow
+def test_a_sweep_over_a_server_gives_what_the_model_gives(tmp_path: Path) -> None:
+    with serving(Ways(chats=False, tokenizes=True)) as server:
+        (tmp_path / "sweep.yaml").write_text(
+            f'suite: served\nmodels: [{{name: "openai:{MODEL}", base_url: "{server.url}"}}, "fake:0"]\n'
+            "runs: [sample_multiple_choice, sample_generation]\n"
+        )
+        command = [sys.executable, "-m", "harness", "run", "sweep.yaml"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert "4 of 4 runs ok" in done.stdout + done.stderr
+        asked = len(server.bodies)
+        subprocess.run([*command, "--force"], cwd=tmp_path, capture_output=True, check=True)
+        again = [path for path, body in server.bodies[asked:] if path == "/v1/completions" and body["max_tokens"] > 1]
+        assert again == []  # every answer came from the response cache
+    means: dict[str, list[dict[str, float]]] = {}
+    for file in sorted((tmp_path / "results").rglob("run.json")):
+        stats = {stat["metric"]: stat["mean"] for stat in json.loads(file.read_text())["stats"]}
+        means.setdefault(file.parent.name.split(",")[0], []).append(stats)
+    for one, other in means.values():
+        # A server takes time, and counts the token that it puts before a text.
+        differing = {name for name in one if one[name] != other.get(name)}
+        assert differing <= {"seconds", "prompt_tokens", "tokens_per_second"}
+        assert len(one) > len(differing)
