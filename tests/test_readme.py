@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,19 @@ def test_the_response_cache_is_looked_after_as_shown(tmp_path: Path) -> None:
     assert "answers of 1 models" in said[0]
     assert "0 answers of 0 models would be removed" in said[1]
     assert " 0 answers added" in said[3]
+
+
+def test_results_are_shown_and_imported_as_said(tmp_path: Path) -> None:
+    for suite in ("before", "after"):
+        harness(tmp_path, "run", "-r", "sample_multiple_choice", "-m", "fake:0", "--suite", suite)
+    data = Path(__file__).parent / "harness" / "imports" / "data" / "lm_eval"
+    shutil.copytree(data, tmp_path / "lm_eval_output")
+    lines = [line.split("#")[0].split()[2:] for line in block("console", "harness serve").splitlines()]
+    serve, diff, latex, lm_eval, helm = lines
+    assert (serve[0], helm[:2]) == ("serve", ["import", "helm"])
+    assert "sample_multiple_choice" in harness(tmp_path, *diff)
+    assert r"\toprule" in harness(tmp_path, *[argument.replace("first", "after") for argument in latex])
+    assert "statistics" in harness(tmp_path, *lm_eval)
 
 
 def test_the_table_of_runtimes_works(tmp_path: Path) -> None:
