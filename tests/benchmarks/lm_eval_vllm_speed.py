@@ -129,6 +129,7 @@ def run_side(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def prepare(folder: Path, data: Path, questions: int, prompts: int) -> dict[str, Any]:
     """Make the model, install the rival, and return what both sides are asked."""
+    from harness.models.vllm_engine import vllm_version
     from tests.benchmarks.lm_eval_speed import gsm8k_prompts, make_model, mmlu_documents
 
     model, lm_eval = folder / "model", folder / "lm_eval"
@@ -137,6 +138,10 @@ def prepare(folder: Path, data: Path, questions: int, prompts: int) -> dict[str,
     if not (lm_eval / "lm_eval").exists():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(lm_eval)]
         subprocess.run([*install, *LM_EVAL], check=True)
+    # lm-eval asks for the version of a package of this name, and the build for a CPU has another; vLLM reads both.
+    named = lm_eval / f"vllm-{vllm_version()}.dist-info"
+    named.mkdir(exist_ok=True)
+    (named / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {vllm_version()}+cpu\n")
     documents = mmlu_documents(model, data, questions)
     pairs = [[document["prompt"], choice] for document in documents for choice in document["choices"]]
     written = gsm8k_prompts(data, prompts * ROUNDS)
