@@ -235,10 +235,14 @@ class Visit:
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
         self.page.on("request", self._request)
-        self.context.on("page", lambda page: page is self.page or self.wrong.append("a window was opened"))
+        self.context.on("page", self._window)
         self.page.add_init_script(
             "addEventListener('securitypolicyviolation', e => console.log('policy: ' + e.violatedDirective))"
         )
+
+    def _window(self, page: Any) -> None:
+        if page is not self.page:
+            self.wrong.append("a window was opened")
 
     def _dialog(self, dialog: Any) -> None:
         self.wrong.append(f"dialog: {dialog.message}")

@@ -1,0 +1,247 @@
+"""The leaderboard's site at the size of the HELM paper: 4,939 runs of 30 models, and a run of 100,000 examples.
+
+    python tests/benchmarks/site_scale.py [--folder FOLDER] [--runs 4939] [--examples 100000]
+
+Writes made-up results of that size, builds their site twice, and prints the time, the processor time and the memory
+that the builds took, how many bytes the first view is, and how soon it can be used in headless Chromium. The records
+are as large as those of a run with four perturbations: 150 statistics each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+MODELS = 30
+METRICS = {
+    "accuracy": ["quasi_exact_match", "exact_match", "f1_score", "prefix_exact_match"],
+    "calibration": ["ece_10_bin", "ece_1_bin", "platt_ece_10_bin", "brier_score"],
+    "bias": ["gender_representation_bias", "race_representation_bias"],
+    "toxicity": ["toxic_frac", "expected_max_toxicity"],
+    "efficiency": ["seconds", "prompt_tokens", "completion_tokens", "queries", "latency_p50", "latency_p95"],
+}
+PERTURBATIONS = {"mild_mix": "robustness", "dialect": "fairness", "gender": "fairness", "person_name": "fairness"}
+FIRST_VIEW = ["index.html", "assets/site.css", "assets/core.js", "assets/table.js", "assets/rates.js",
+              "assets/pages/board.js", "data/site.js", "data/boards/all.js", "data/boards/all/main.js"]  # fmt: skip
+
+
+def questions() -> list[dict[str, Any]]:
+    """Return 165 scenarios with parameters: 42 of the paper's size, some of them in many parts."""
+    names = ["boolq", "imdb", "narrative_qa", "natural_qa", "quac", "hellaswag", "openbookqa", "truthful_qa", "msmarco",
+             "raft", "civil_comments", "gsm8k", "math", "bbq", "bold", "blimp", "babi_qa",
+             "real_toxicity_prompts"]  # fmt: skip
+    found: list[dict[str, Any]] = [{"name": "mmlu", "subject": f"subject_{n}"} for n in range(57)]
+    found += [{"name": "raft_like", "subset": f"subset_{n}"} for n in range(11)]
+    found += [{"name": "pile_like", "subset": f"subset_{n}"} for n in range(14)]
+    found += [{"name": "copyright_like", "datatag": f"tag_{n}"} for n in range(19)]
+    found += [{"name": name} for name in names]
+    found += [{"name": f"scenario_{n}", "part": part} for n in range(19) for part in ("a", "b")]
+    found += [{"name": f"single_{n}"} for n in range(165 - len(found))]
+    return found
+
+
+def statistics(random_: random.Random, ability: float) -> list[dict[str, Any]]:
+    def stat(metric: str, category: str, perturbation: str | None, on: str, higher: bool) -> dict[str, Any]:
+        mean = min(1.0, max(0.0, random_.gauss(ability, 0.1)))
+        return {"metric": metric, "category": category, "split": "test", "perturbation": perturbation, "count": 1000,
+                "mean": mean, "stderr": 0.01234567890123, "ci95": [mean - 0.024, mean + 0.024], "min": 0.0, "max": 1.0,
+                "higher_is_better": higher, "missing": 0, "computed_on": on, "group": None}  # fmt: skip
+
+    found = []
+    for category, metrics in METRICS.items():
+        higher = category == "accuracy"
+        for metric in metrics:
+            found.append(stat(metric, category, None, "original", higher))
+            for name, kind in PERTURBATIONS.items():
+                found.append(stat(metric, kind, name, "perturbed", higher))
+            if category in {"accuracy", "toxicity"}:
+                for name, kind in {**PERTURBATIONS, "robustness": "robustness", "fairness": "fairness"}.items():
+                    found.append(stat(metric, kind, name, "worst", higher))
+                for name, kind in PERTURBATIONS.items():
+                    found.append(stat(metric, kind, name, "drop", False))
+    return found
+
+
+def write_results(folder: Path, runs: int, examples: int) -> None:
+    from harness.contracts import Split
+    from harness.specs import Component, RunSpec
+
+    random_ = random.Random(0)
+    written = 0
+    metrics = tuple(Component(name=name) for several in METRICS.values() for name in several)
+    adapter = Component(name="generation", arguments={f"setting_{n}": "value" for n in range(20)})
+    for question in questions():
+        for model in range(MODELS):
+            if written == runs:
+                break
+            spec = RunSpec(
+                suite="helm", scenario=Component.model_validate(question), adapter=adapter,
+                perturbations=tuple(Component(name=name) for name in PERTURBATIONS), metrics=metrics,
+                main_metric="quasi_exact_match", model=Component(name=f"hf:organisation/model-{model:02d}"),
+                eval_split=Split.TEST, max_eval_instances=1000,
+            )  # fmt: skip
+            directory = folder / "helm" / spec.name
+            directory.mkdir(parents=True)
+            bins = {"bins": [{"low": n / 10, "high": n / 10 + 0.1, "count": 100, "probability": 0.5, "accuracy": 0.5,
+                              "accuracy_ci95": [0.4, 0.6]} for n in range(10)]}  # fmt: skip
+            record = {
+                "schema_version": 1, "name": spec.name, "suite": "helm", "status": "ok", "error": None,
+                "spec": spec.model_dump(mode="json"), "stats": statistics(random_, 0.3 + model / 75),
+                "efficiency": {"queries": 5000, "prompt_tokens": 3_000_000, "completion_tokens": 20_000,
+                               "model_seconds": 900.5},
+                "details": {"ece_10_bin": {"test": dict.fromkeys(("original", *PERTURBATIONS), bins)}},
+                "provenance": {
+                    "model": {"name": spec.model.name, "fingerprint": {"sha256": f"{model:064d}"}, "parameters": 10**9},
+                    "data": {"kind": "files", "sample": False, "files": [{"path": "x", "sha256": "0" * 64}]},
+                    "versions": {"python": "3.11", "torch": "2"}, "host": {"name": "machine"},
+                },
+                "started": "2025-01-01T00:00:00+00:00", "finished": "2025-01-01T00:00:00+00:00",
+            }  # fmt: skip
+            (directory / "run.json").write_text(json.dumps(record, indent=2))
+            if written == 0 and examples:
+                write_examples(directory, examples, random_)
+            written += 1
+
+
+def write_examples(directory: Path, count: int, random_: random.Random) -> None:
+    header = "Passage: " + "some few-shot words " * 60
+    with gzip.open(directory / "examples.jsonl.gz", "wt", compresslevel=1) as file:
+        for n in range(count):
+            right = random_.random() < 0.4
+            question = f"What is the answer to question number {n}, and is it {random_.randrange(10**6)}?"
+            value = {
+                "id": f"test-{n // 2}", "split": "test", "input": question,
+                **({"perturbation": "mild_mix"} if n % 2 else {}),
+                "references": [{"text": "yes", "correct": True}],
+                "requests": [{"ask": "generate", "prompt": f"{header}\nQuestion: {question}\nAnswer:"}],
+                "responses": [{"completions": [{"text": "yes" if right else "no", "logprob": -1.5, "tokens": 2}]}],
+                "prediction": "yes" if right else "no", "scores": {"quasi_exact_match": float(right)},
+            }  # fmt: skip
+            file.write(json.dumps(value) + "\n")
+
+
+def build(results: Path, site: Path) -> None:
+    """Build in a process of its own and print what it took."""
+    import subprocess
+
+    code = (
+        "import sys, resource; from pathlib import Path; from harness.leaderboard.site.builder import build_site\n"
+        "if __name__ == '__main__':\n"
+        "    build_site(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "    own, below = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "    print(f'{own.ru_maxrss / 1024:.0f} MB, largest helper {below.ru_maxrss / 1024:.0f} MB')\n"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "build.py"
+        script.write_text(code)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, str(script), str(results), str(site)],
+            check=True, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        )  # fmt: skip
+        wall = time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"  {wall:.1f} s wall, {used:.1f} s of processors, {done.stdout.strip()}")
+
+
+def look(site: Path) -> None:
+    """Print how soon the pages can be used."""
+    from playwright.sync_api import Page, sync_playwright
+
+    from tests.harness.leaderboard.site.conftest import CHROMIUM, FLAGS
+
+    ready = "() => performance.now()"
+
+    def wait(page: Page, expression: str) -> float:
+        start = time.perf_counter()
+        while not page.evaluate(expression):
+            page.wait_for_timeout(5)
+        return time.perf_counter() - start
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        for _ in range(3):
+            page = browser.new_page()
+            page.goto(f"{site.as_uri()}/index.html", wait_until="commit")
+            wait(page, "document.documentElement.dataset.ready === 'board'")
+            print(f"  first page drawn {page.evaluate(ready) / 1000:.2f} s after it was asked for")
+            models = page.evaluate("[...document.querySelectorAll('.models-choice input')].slice(1).map(e => e.value)")
+            shown = {"all categories side by side": "view=all", "one model left out": f"models={','.join(models)}"}
+            for what, query in shown.items():
+                page.evaluate("document.documentElement.dataset.ready = ''")
+                start = time.perf_counter()
+                page.evaluate(f"location.hash = '#/board?{query}'")
+                wait(page, "document.documentElement.dataset.ready === 'board'")
+                print(f"  {what}: {time.perf_counter() - start:.2f} s")
+            page.close()
+        page = browser.new_page()
+        run = max(site.glob("data/runs/*/index.js"), key=lambda path: path.stat().st_size).parent.name
+        page.goto(f"{site.as_uri()}/index.html#/run/{run}", wait_until="commit")
+        wait(page, "document.querySelectorAll('article.example').length === 10")
+        print(f"  the run with the most examples: {page.evaluate(ready) / 1000:.2f} s")
+        filters = {
+            "wrong only": "only=wrong",
+            "its last page": "page=10000",
+            "lowest scores first": "sort=worst",
+            "words that are in one alone": "q=number+54321%2C",
+        }
+        for what, query in filters.items():
+            page.evaluate("document.documentElement.dataset.ready = ''")
+            start = time.perf_counter()
+            page.evaluate(f"location.hash = '#/run/{run}?{query}'")
+            wait(page, "document.documentElement.dataset.ready === 'run'")
+            shown = page.evaluate("document.querySelectorAll('article.example').length")
+            print(f"  {what}: {time.perf_counter() - start:.2f} s, {shown} shown")
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--folder", type=Path, help="where to keep the results and the site; a temporary folder by default"
+    )
+    parser.add_argument("--runs", type=int, default=4939)
+    parser.add_argument("--examples", type=int, default=100_000)
+    given = parser.parse_args()
+    folder = given.folder or Path(tempfile.mkdtemp())
+    try:
+        results, site = folder / "results", folder / "site"
+        if not results.is_dir():
+            write_results(results, given.runs, 0)
+        size = sum(path.stat().st_size for path in results.rglob("run.json"))
+        print(f"{given.runs} runs of {MODELS} models, {size / 1e6:.0f} MB of records")
+        print("first build:")
+        build(results, site)
+        print("second build, nothing changed:")
+        build(results, site)
+        packed = {name: len(gzip.compress((site / name).read_bytes(), 9)) for name in FIRST_VIEW}
+        print(f"first view: {sum(packed.values()) / 1000:.0f} kB gzipped, in {len(packed)} files")
+        if given.examples:
+            directory = min(path.parent for path in results.rglob("run.json"))
+            if not (directory / "examples.jsonl.gz").is_file():
+                write_examples(directory, given.examples, random.Random(1))
+            print(f"build with a new run of {given.examples:,} examples:")
+            build(results, site)
+        print("headless Chromium, from disk:")
+        look(site)
+    finally:
+        if given.folder is None:
+            shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
