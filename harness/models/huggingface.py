@@ -240,7 +240,7 @@ class HuggingFaceModel(Model):
             window=self.window,
             ends=_end_tokens(weights, self._raw_tokenizer),
             budget=Budget(tokens, max(1, LOGITS // vocabulary)),
-            sharing=PrefixSharing(rows, self.window),
+            sharing=PrefixSharing(rows),
         )
 
 

@@ -65,11 +65,13 @@ def generate(
         ends: Tokens that end a text.
     """
     left = set(range(len(draws)))
-    if sharing.refused is None and draws:
+    short = [index for index, draw in enumerate(draws) if sharing.takes(len(draw.prompt) + draw.max_tokens)]
+    if short:
         try:
-            for index, drawn in _packed(sharing, rows, draws, tokenizer, budget, ends):
-                left.discard(index)
-                yield index, drawn
+            packed = _packed(sharing, rows, [draws[index] for index in short], tokenizer, budget, ends)
+            for place, drawn in packed:
+                left.discard(short[place])
+                yield short[place], drawn
         except NotShareable as reason:
             sharing.refuse(str(reason))
     chosen = sorted(left)

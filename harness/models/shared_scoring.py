@@ -21,7 +21,7 @@ from harness.models.causal_scoring import ScoredSpan, score_spans, target_logpro
 from harness.models.logit_rows import LogitRows
 from harness.models.packed_rows import PackedRow, pack, read_rows
 from harness.models.prefix_tree import Branch, PrefixTree, Trunk
-from harness.models.shareable import NotShareable, why_not_shareable
+from harness.models.shareable import NotShareable, longest_shareable, why_not_shareable
 from harness.models.tokenized import Tokens
 from harness.models.windows import Span
 
@@ -51,14 +51,17 @@ class PrefixSharing:
 
     Args:
         rows: The model.
-        window: Most tokens that it reads at once; None when unlimited.
+
+    Attributes:
+        refused: Why every text is read by itself; None where the model can share.
     """
 
-    def __init__(self, rows: LogitRows, window: int | None) -> None:
+    def __init__(self, rows: LogitRows) -> None:
         self._rows = rows
         self._layers = int(getattr(rows.model.config.get_text_config(), "num_hidden_layers", 0))
         self._checked = 0
-        self.refused = why_not_shareable(rows.model, window)
+        self._longest = longest_shareable(rows.model)
+        self.refused = why_not_shareable(rows.model)
         if self.refused:
             logger.info("Texts are read one by one: %s.", self.refused)
 
@@ -84,6 +87,10 @@ class PrefixSharing:
             except NotShareable as reason:
                 self.refuse(str(reason))
         yield from self._plain(spans, sorted(left), budget, pad)
+
+    def takes(self, tokens: int) -> bool:
+        """Return whether a text of so many tokens may be read with others."""
+        return self.refused is None and (self._longest is None or tokens <= self._longest)
 
     def refuse(self, reason: str) -> None:
         """Read every text by itself from here on."""
@@ -117,7 +124,8 @@ class PrefixSharing:
         """Yield what is worth sharing; the other spans are left to the plain path."""
         readers: dict[Tokens, list[int]] = {}
         for index, span in enumerate(spans):
-            readers.setdefault(span.tokens[:-1], []).append(index)
+            if self.takes(len(span.tokens) - 1):
+                readers.setdefault(span.tokens[:-1], []).append(index)
         tree = PrefixTree(list(readers))
         row = max(SHORTEST_ROW, min(LONGEST_ROW, budget.tokens // ROW_SHARE))
         branches, trunks = tree.parts(row)

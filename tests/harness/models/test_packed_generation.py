@@ -46,7 +46,7 @@ def same(one: Response, other: Response) -> bool:
     ]
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral"])
 @pytest.mark.parametrize(("side_by_side", "waste"), [(10**6, 0.25), (400, 0.0)])
 def test_completions_are_those_of_the_plain_path(
     tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, kind: str, side_by_side: int, waste: float
@@ -115,7 +115,7 @@ def test_a_model_that_disagrees_with_itself_writes_in_batches(
     folder = str(tiny_checkpoint("mistral"))
     requests = [GenerateRequest(HEADER * 2 + text, max_tokens=12) for text in ("a", "b", "the answer")]
     expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
-    monkeypatch.setattr(shared_scoring, "why_not_shareable", lambda *_: None)
+    monkeypatch.setattr(shared_scoring, "longest_shareable", lambda *_: None)
     with caplog.at_level(logging.WARNING):
         answers = ask(HuggingFaceModel(folder, device="cpu"), requests)
     assert len(caplog.records) == 1

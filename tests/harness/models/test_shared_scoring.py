@@ -84,7 +84,7 @@ def test_random_tries_are_scored_as_alone(
 ) -> None:
     rows = loaded(kind)
     rows.model.set_attn_implementation(attention)
-    sharing = PrefixSharing(rows, WINDOW)
+    sharing = PrefixSharing(rows)
     answers = list(sharing.score(spans, Budget(tokens, 10_000), pad=0))
     assert sharing.refused is None
     assert sorted(index for index, _ in answers) == list(range(len(spans)))
@@ -168,14 +168,16 @@ def test_orders_of_the_same_segments_take_the_plain_path(
 
 
 @pytest.mark.parametrize("kind", ["mistral", "gemma2", "mamba"])
-def test_a_model_that_does_not_see_all_tokens_reads_texts_one_by_one(
+def test_texts_that_a_model_does_not_see_as_a_whole_are_read_one_by_one(
     tiny_checkpoint: Make, eager_sharing: None, kind: str
 ) -> None:
     model = HuggingFaceModel(str(tiny_checkpoint(kind)), device="cpu")
-    requests = choices("the question is long ", 6)
+    requests = [*choices("the question is longer than a window of 16 tokens ", 6), *choices("", 6)]
     together = ask(model, requests)
     assert model._model is not None
-    assert model._model.sharing.refused is not None
+    sharing = model._model.sharing
+    assert (sharing.refused is None) == (kind != "mamba")
+    assert [sharing.takes(16), sharing.takes(17)] == [kind != "mamba", False]
     for request, one in zip(requests, together, strict=True):
         [other] = ask(HuggingFaceModel(str(tiny_checkpoint(kind)), device="cpu"), [request])
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
@@ -184,7 +186,7 @@ def test_a_model_that_does_not_see_all_tokens_reads_texts_one_by_one(
 def test_a_model_that_disagrees_with_itself_is_found_out(
     tiny_checkpoint: Make, eager_sharing: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(shared_scoring, "why_not_shareable", lambda *_: None)
+    monkeypatch.setattr(shared_scoring, "longest_shareable", lambda *_: None)
     model = HuggingFaceModel(str(tiny_checkpoint("mistral")), device="cpu")
     requests = choices("the question is much longer than a window of 16 tokens ", 6)
     with caplog.at_level(logging.WARNING):
