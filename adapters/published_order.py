@@ -29,7 +29,12 @@ FEWEST = 4
 """Examples below which no order can be told from chance at any level in use: 4! = 24."""
 
 
-def _slice(rows: str | None) -> str | None:
+def checked_rows(rows: str | None) -> str | None:
+    """Return rows as they are written, once they can be read.
+
+    Raises:
+        ValueError: They are no range.
+    """
     if rows is not None:
         rows_of(rows)
     return rows
@@ -69,7 +74,7 @@ class OrderSettings(ExampleFormat):
     separator: str | None = None
     """What ends each example; null: a line's end, where the text does not end in one."""
 
-    rows: Annotated[str | None, AfterValidator(_slice)] = None
+    rows: Annotated[str | None, AfterValidator(checked_rows)] = None
     """``0:100``: the first hundred in published order only; a held-out chunk serves as control."""
 
     max_examples: int = Field(default=5000, ge=FEWEST)

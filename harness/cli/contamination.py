@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import options
+from harness.cli.contamination_heuristics import baselines_command, overlap_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +41,10 @@ def contamination_command() -> None:
     A model that has read a data set prefers its published order to shuffled ones, which one that has not cannot do.
     Nothing detected proves nothing. The tests and what they assume: docs/contamination.md.
     """
+
+
+contamination_command.add_command(baselines_command)
+contamination_command.add_command(overlap_command)
 
 
 @contamination_command.command("test")
@@ -195,8 +200,10 @@ def show_report(report: Report, console: Console) -> None:
     for family in report.data_sets:
         _show_family(family, console)
     console.print(
-        "Holm's p-values are for all tests of a table; c marks controls, which are in no correction. A detection "
-        "proves that the model depends on the published order, given the examples; not how much a score gained by it. "
+        "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni; Holm, BH and BY: "
+        "for all tests of the table but controls (c). detected: dependence on the published order at the run's level "
+        "after Holm; inconclusive: the text alone shows that the order is not exchangeable. A detection proves "
+        "that the model depends on the published order, given the examples; not how much a score gained by it. "
         "Nothing detected proves nothing.",
         style="dim",
     )
@@ -210,31 +217,30 @@ def _show_family(family: Family, console: Console) -> None:
 
     what = "models" if family.shared_order else "data sets"
     console.print(Text(f"{family.name}: {len(family.targets)} {what}", style="bold"), soft_wrap=True)
+    corrected = "BY" if family.shared_order else "BH"
     table = Table(
-        "model" if family.shared_order else "data", "n", "shards", "t test", "exact", "next", "evidence", "p", "Holm",
-        "BY" if family.shared_order else "BH", "verdict", box=None,
-    )  # fmt: skip
-    for column in table.columns[1:10]:
-        column.justify = "right"
+        "", "n", "t test", "exact", "next", "p", "Holm", corrected, "", box=None, pad_edge=False, padding=(0, 1, 0, 0)
+    )
     table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    for column in table.columns[1:8]:
+        column.justify = "right"
     for test in family.tests:
         found, following = test.found, test.found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
-        name = test.model if family.shared_order else short_label(test.scenario)
+        name = short_model(test.model) if family.shared_order else short_label(test.scenario)
         part = f" [{found['rows']}]" if found.get("rows") else ""
-        evidence = following.get("max_log10_E")
         table.add_row(
             Text(f"{'c ' if test.control else ''}{name}{part}"),
             str(found["n_used"]),
-            str(found.get("r", "–")),
             shown_p(found.get("log10_p_t")),
             shown_p(found.get("log10_p_exact")),
             shown_p(following.get("log10_p")),
-            "–" if evidence is None else f"10^{evidence:.1f}",
             shown_p(test.log10_p),
             "" if test.control else shown_p(test.log10_p_holm),
             "" if test.control else shown_p(adjusted),
-            Text(str(test.verdict)),
+            Text(str(test.verdict).removeprefix("dependence on the published order ").partition(":")[0]),
         )
     console.print(table)
     for test in family.tests:
@@ -286,3 +292,9 @@ def short_label(scenario: str) -> str:
     """Return a scenario's label, a file's name without its folder."""
     prefix = "published_file:path="
     return Path(scenario.removeprefix(prefix)).name if scenario.startswith(prefix) else scenario
+
+
+def short_model(model: str) -> str:
+    """Return a model's label without the folders before its own name."""
+    backend, _, identifier = model.partition(":")
+    return f"{backend}:{identifier.rstrip('/').rpartition('/')[2]}"

@@ -1,0 +1,84 @@
+"""The adapter of membership scores: the log-probabilities of a data set's examples, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from adapters.example_rendering import Rendering, rendered
+from adapters.prompt_policy import ExampleFormat
+from adapters.published_order import checked_rows, rows_of
+from harness import (
+    Adapted,
+    Adapter,
+    HarnessError,
+    Instance,
+    ModelError,
+    Origin,
+    Prediction,
+    Response,
+    ScoreRequest,
+    Tokenization,
+    adapter,
+)
+
+
+@adapter("membership", source="Shi et al. 2023 (arXiv:2310.16789), Zhang et al. 2024 (arXiv:2404.02936)")
+class Membership(Adapter):
+    """Every example's own log-likelihood, token by token; the metric ``membership`` makes heuristic scores of it.
+
+    Scores tell members from others only beside texts of the same kind that the model cannot have seen: run it with
+    ``role: control`` on some, and see ``harness contamination baselines``.
+    """
+
+    asks = frozenset({"score"})
+    in_order = True
+
+    class Params(ExampleFormat):
+        """Which examples are scored in which form."""
+
+        render: Rendering = "published"
+        """``published``: verbatim; ``prompt`` and ``lettered_prompt``: in the scenario's own format."""
+
+        rows: Annotated[str | None, AfterValidator(checked_rows)] = None
+        """``0:100``: the first hundred in published order only."""
+
+        max_examples: int = Field(default=1000, ge=1)
+        """Most examples, the first ones."""
+
+        moments: bool = True
+        """Whether the model is also asked what Min-K%++ needs; a model that cannot say it answers with an error."""
+
+        role: Literal["target", "control"] = "target"
+        """``control``: texts that the model cannot have seen, by which thresholds are set."""
+
+    def __init__(self, params: Params) -> None:
+        self.params: Membership.Params = params
+
+    def adapt(
+        self,
+        instances: Iterable[Instance],
+        train: Sequence[Instance],
+        tokenization: Tokenization,
+        *,
+        trial: int,
+        seed: int,
+    ) -> Iterator[Adapted]:
+        start, stop = rows_of(self.params.rows) if self.params.rows else (0, None)
+        stop = start + self.params.max_examples if stop is None else min(stop, start + self.params.max_examples)
+        for instance in islice(instances, start, stop):
+            if instance.perturbation is not None:
+                raise HarnessError("membership scores are of examples as published; leave out the perturbations.")
+            text = rendered(instance, self.params.render, self.params)
+            shown = Instance(instance.id, text, split=instance.split, meta={"role": self.params.role})
+            request = ScoreRequest("", text, moments=self.params.moments, origin=Origin(instance.id, trial=trial))
+            yield Adapted(shown, (request,), trial=trial)
+
+    def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
+        """Predict nothing; the log-probabilities, which the metric reads, must be there."""
+        if any(response.logprobs is None for response in responses):
+            raise ModelError("the model gave no log-probabilities, of which membership scores are made.")
+        return Prediction(text="")

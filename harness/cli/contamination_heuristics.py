@@ -1,0 +1,107 @@
+"""``harness contamination baselines`` and ``overlap``: what proves nothing by itself, beside what does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli import options
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+
+
+@click.command("baselines")
+@click.argument("suites", nargs=-1)
+@options.results_dir
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="The share of the controls that may be flagged.",
+)
+@as_json
+def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, as_json: bool) -> None:
+    """Compare membership scores (loss, Min-K%, Min-K%++, zlib) with those of controls. Heuristics: no proof.
+
+    Needs runs with the adapter and the metric `membership`, some of them of texts that the model cannot have seen
+    (`role: control`), which set each score's threshold.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.cli.contamination import short_label
+    from harness.membership_report import membership_report
+    from harness.results import find_runs
+
+    suspects = membership_report(find_runs(results_dir, suites or None), rate=rate)
+    if as_json:
+        click.echo(json.dumps([suspect.as_json() for suspect in suspects], indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    for suspect in suspects:
+        console.print(Text(f"{suspect.model}: {short_label(suspect.scenario)}", style="bold"), soft_wrap=True)
+        table = Table("score", "flagged", "AUROC", box=None)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for score in suspect.scores:
+            table.add_row(score.name, f"{score.flagged:.0%}", f"{score.auroc:.2f}")
+        table.add_row("words alone, no model", "", f"{suspect.blind_auroc:.2f}")
+        console.print(table)
+        console.print(Text(f"  {suspect.examples} examples, {suspect.controls} controls\n"))
+    console.print(
+        f"Heuristics: flagged is the share above what {rate:.0%} of the controls exceed, and holds only as far as "
+        "controls and examples are of the same kind; where words alone tell them apart, any score may.",
+        style="dim",
+    )
+
+
+@click.command("overlap")
+@click.argument("corpus", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--data", multiple=True, required=True, help="A scenario, mmlu:subject=anatomy, or a file. Repeatable.")
+@click.option("--words", type=click.IntRange(min=1), default=13, show_default=True, help="Words of a run.")
+@options.plugins
+@options.data_dir
+@as_json
+def overlap_command(
+    corpus: Path, data: tuple[str, ...], words: int, plugins: tuple[Path, ...], data_dir: Path | None, as_json: bool
+) -> None:
+    """Count the runs of words that examples share with the files of a folder, CORPUS, that a model was trained on."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.cli.contamination import short_label
+    from harness.contamination_sweep import ContaminationPlan, contamination_sweep
+    from harness.exchangeability import overlap
+    from harness.pipeline import prepare
+
+    sweep, registry = contamination_sweep(ContaminationPlan(("fake:0",), data, plugins=plugins))
+    found: dict[str, dict[str, Any]] = {}
+    for spec in sweep.runs:
+        instances = list(prepare(spec, registry, data_dir).instances())
+        counted = overlap([instance.published or instance.input for instance in instances], corpus, words)
+        hits = sum(bool(count) for count in counted.counts)
+        found[spec.scenario.label] = {
+            "examples": len(instances),
+            "with_overlap": hits,
+            "share": hits / len(instances),
+            "too_short": sum(count is None for count in counted.counts),
+            "words": words,
+            "files": counted.files,
+            "ids": [one.id for one, count in zip(instances, counted.counts, strict=True) if count],
+        }
+    if as_json:
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    table = Table("data", "examples", f"share a run of {words} words", "too short", "files read", box=None)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, one in found.items():
+        share = f"{one['with_overlap']} ({one['share']:.0%})"
+        table.add_row(Text(short_label(name)), str(one["examples"]), share, str(one["too_short"]), str(one["files"]))
+    Console().print(table)

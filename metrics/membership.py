@@ -1,0 +1,76 @@
+"""Heuristic scores of whether a model has read a text: loss, Min-K%, Min-K%++ and loss against compressed size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness import (
+    Estimate,
+    Example,
+    MetricError,
+    RunMetric,
+    mean_estimate,
+    mean_logprob,
+    metric,
+    min_k,
+    min_k_plus_plus,
+    zlib_ratio,
+)
+
+
+@metric(
+    "membership",
+    category="contamination",
+    higher_is_better=None,
+    source="Yeom et al. 2018; Carlini et al. 2021; Shi et al. 2023 (arXiv:2310.16789); Zhang et al. 2024 (2404.02936)",
+)
+class Membership(RunMetric):
+    """Mean over examples of their mean log-probability a token, in nats; other scores beside it. A heuristic.
+
+    ``membership_min_k`` is Min-20% Prob, the mean over the least likely fifth of the tokens;
+    ``membership_min_k_plus_plus`` Min-20%++, the same of log-probabilities standardized by their mean and deviation
+    over the vocabulary; ``membership_zlib`` the log-likelihood a byte of the compressed text. Higher is likelier to
+    have been read, but no threshold is valid without texts of the same kind that were not: none of these proves
+    anything.
+    """
+
+    def __init__(self) -> None:
+        self._scores: dict[str, dict[str, list[float]]] = {}
+        self._role = ""
+
+    def add(self, example: Example) -> None:
+        """Take one example's log-probabilities.
+
+        Raises:
+            MetricError: They are not of the adapter ``membership``.
+        """
+        role = example.instance.meta.get("role")
+        if role not in ("target", "control") or len(example.responses) != 1:
+            raise MetricError("membership reads the answers of the adapter membership only.")
+        self._role = role
+        [response] = example.responses
+        logprobs = response.logprobs or ()
+        if not logprobs:
+            raise MetricError(f"the model gave no log-probabilities of example {example.instance.id!r}.")
+        scores = {
+            "membership": mean_logprob(logprobs),
+            "membership_min_k": min_k(logprobs),
+            "membership_zlib": zlib_ratio(logprobs, example.instance.input),
+        }
+        if response.moments:
+            scores["membership_min_k_plus_plus"] = min_k_plus_plus(logprobs, response.moments)
+        for name, score in scores.items():
+            self._scores.setdefault(name, {}).setdefault(example.instance.id, []).append(score)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        return {name: mean_estimate(list(self._means(name).values())) for name in self._scores}
+
+    def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
+        return {name: self._means(name) for name in self._scores}
+
+    def details(self) -> Mapping[str, Any]:
+        return {"role": self._role, "heuristic": True, "scores": {name: self._means(name) for name in self._scores}}
+
+    def _means(self, name: str) -> dict[str, float]:
+        return {key: sum(scores) / len(scores) for key, scores in self._scores[name].items()}

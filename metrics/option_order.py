@@ -1,0 +1,61 @@
+"""Does a model prefer the options of multiple-choice questions in their published order?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness import Estimate, Example, MetricError, RunMetric, metric, option_order_test, wilson_interval
+
+
+@metric("option_order", category="contamination", higher_is_better=None, source="Ni et al. 2024 (arXiv:2409.01790)")
+class OptionOrder(RunMetric):
+    """−log10 p of the option-order test: how surely a model depends on the published order of options.
+
+    For each question the published order is ranked among others by log-likelihood; under the null hypothesis, that the
+    model does not depend on it, every rank is equally likely. The ranks' normal scores are added up, and p is the exact
+    tail. ``option_order_first`` is the share of questions whose published order is the likeliest, ties shared. Needs
+    options that were put in a random order by the authors; read of the adapter ``option_order`` only.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[Sequence[float]] = []
+
+    def add(self, example: Example) -> None:
+        """Take one question's log-likelihoods, the published order's first.
+
+        Raises:
+            MetricError: They are not of the adapter ``option_order``.
+        """
+        scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
+        if len(scores) < 2 or not example.labels or example.choice is not None:
+            raise MetricError("option_order reads the answers of the adapter option_order only.")
+        if not all(map(math.isfinite, scores)):
+            raise MetricError("the model gave no finite log-probabilities.")
+        self._items.append(scores)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        if not self._items:
+            return {}
+        found = option_order_test(self._items)
+        low, high = wilson_interval(found.top1_rate, found.items)
+        return {
+            "option_order": Estimate(max(0.0, -found.log10_p), found.items),
+            "option_order_first": Estimate(found.top1_rate, found.items, low=low, high=high),
+        }
+
+    def details(self) -> Mapping[str, Any]:
+        if not self._items:
+            return {}
+        found = option_order_test(self._items)
+        orders = sorted({len(item) for item in self._items})
+        return {
+            "n_questions": found.items,
+            "orders": orders,
+            "first_rate": found.top1_rate,
+            "first_rate_by_chance": sum(1 / len(item) for item in self._items) / len(self._items),
+            "mean_percentile": found.mean_percentile,
+            "log10_p": found.log10_p,
+            "log10_p_certified": found.log10_certified,
+        }
