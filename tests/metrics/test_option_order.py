@@ -1,0 +1,55 @@
+"""The option-order metric: p-values of published orders that always win, never win, or are one of equals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from harness import Example, Instance, MetricError, Response
+from metrics.option_order import OptionOrder
+
+
+def example(scores: Sequence[float], labels: tuple[str, ...] = ("A", "B", "C")) -> Example:
+    responses = tuple(Response(logprobs=(score / 2, score / 2)) for score in scores)
+    return Example(Instance("q", "Which?"), responses=responses, labels=labels)
+
+
+def metric_of(items: Sequence[Sequence[float]]) -> OptionOrder:
+    metric = OptionOrder()
+    for item in items:
+        metric.add(example(item))
+    return metric
+
+
+def test_the_published_order_always_first_has_the_smallest_p_there_is() -> None:
+    found = metric_of([[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]] * 10)
+    estimates = found.estimates()
+    assert estimates["option_order"].value == pytest.approx(10 * math.log10(6))
+    assert estimates["option_order"].count == 10
+    assert estimates["option_order_first"].value == 1.0
+    assert found.details()["first_rate_by_chance"] == pytest.approx(1 / 6)
+
+
+def test_always_last_and_always_equal_are_no_evidence() -> None:
+    assert metric_of([[-6.0, -2.0, -3.0, -4.0, -5.0, -1.0]] * 10).estimates()["option_order"].value < 1e-6
+    assert metric_of([[-1.0] * 6] * 10).estimates()["option_order"].value < 0.5
+
+
+def test_nothing_seen_gives_nothing() -> None:
+    assert OptionOrder().estimates() == {}
+    assert OptionOrder().details() == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (example([-1.0]), "adapter option_order"),
+        (example([-1.0, -2.0], labels=()), "adapter option_order"),
+        (example([-1.0, math.nan]), "finite"),
+    ],
+)
+def test_other_examples_are_refused(wrong: Example, says: str) -> None:
+    with pytest.raises(MetricError, match=says):
+        OptionOrder().add(wrong)
