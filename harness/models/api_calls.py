@@ -173,7 +173,7 @@ class Calls:
         retries = min(_KNOCKS, self._pace.max_retries) if self._hopeless(failure) else self._pace.max_retries
         if not failure.retry or patience_ends or attempt >= retries or self._down:
             return None
-        longest = min(LONGEST_DELAY, self._pace.retry_delay * 2**attempt)
+        longest = min(LONGEST_DELAY, self._pace.retry_delay * 2.0**attempt)
         return (failure.retry_after or 0.0) + longest * self._rng.uniform(0.5, 1.0)
 
     def _conclusion(self, failure: Failure, attempt: int) -> Exception:

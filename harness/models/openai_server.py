@@ -101,7 +101,7 @@ class Server:
     async def scored(self, prompt: str | Tokens, max_tokens: int, cost: Cost) -> ChoicesAnswer:
         """Return a prompt with the log-probabilities of its tokens."""
         body = {"prompt": _plain(prompt), "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
-        return await self._post(ChoicesAnswer, "/completions", body | self._extra, cost)
+        return await self._post(ChoicesAnswer, "/completions", {**body, **self._extra}, cost)
 
     async def completions(
         self, prompt: str | Tokens, settings: Mapping[str, Any], top: int, cost: Cost
@@ -135,7 +135,9 @@ class Server:
         for max_tokens in (0, 1):
             body = {"prompt": _PROBE, "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
             try:
-                answer = await self._post(ChoicesAnswer, "/completions", body | self._extra, Cost(2, 1), _unsupported)
+                answer = await self._post(
+                    ChoicesAnswer, "/completions", {**body, **self._extra}, Cost(2, 1), _unsupported
+                )
             except RefusedError:
                 continue
             given = token_logprobs(answer.choices[0])

@@ -188,7 +188,7 @@ def test_the_window_is_the_servers_with_room_for_the_scored_token(connect: Conne
     _, model = connect(Ways(tokenizes=True, window=21))
     assert model.window == 21
     long = "the house and a tree in the sea and the river of light and water"
-    requests = [
+    requests: list[Request] = [
         ScoreRequest(long, " A"),
         ScoreRequest("a", f" {long} {long}"),
         SequenceRequest((f"{long} ", f"{long[4:]} "), (0, 1)),
