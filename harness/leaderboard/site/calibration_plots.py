@@ -37,6 +37,7 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
         f"{brief(view.headings[column].title, 60)}: reliability",
         "Each point is a bin of predictions: how often they are right, with its 95 % interval, over the mean "
         "probability that the model gave them. On the diagonal a model is calibrated; below it, overconfident."
+        " Larger points hold more predictions."
         + ("" if lines else " Each run has its own bins."),
         [
             ("model", "model"), ("run", "run"), ("probability", "mean probability"), ("accuracy", "share right"),

@@ -127,7 +127,7 @@ def panels(parts: Sequence[tuple[str, str, Json]], field: str, columns: int) -> 
 
 def by_model(order: Sequence[str]) -> Json:
     """Return colour and shape of points by model; a click in the legend dims the others."""
-    legend = {"title": "model", "labelLimit": 220, "symbolLimit": 60, "columns": 1 if len(order) <= 15 else 2}
+    legend = {"title": "model", "labelLimit": 180, "symbolLimit": 60, "columns": 1 if len(order) <= 15 else 2}
     channel = {"field": "model", "type": "nominal", "sort": list(order), "legend": legend}
     return {
         "color": channel,
@@ -154,8 +154,8 @@ def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -
         },
     }
     if not diagonal:
-        return {"width": 380, "height": 340, **points}
-    return {"width": 370, "height": 370, "layer": [_diagonal(x, y), points]}
+        return {"width": 340, "height": 340, **points}
+    return {"width": 340, "height": 340, "layer": [_diagonal(x, y), points]}
 
 
 def reliability(order: Sequence[str], lines: bool) -> Json:
@@ -163,7 +163,13 @@ def reliability(order: Sequence[str], lines: bool) -> Json:
     unit = {"domain": [0, 1], "zero": True}
     x = quantitative("probability", "mean probability of the prediction", scale=unit)
     y = quantitative("accuracy", "share that is right", scale=unit)
-    size = {"field": "count", "type": "quantitative", "title": "predictions", "scale": {"range": [12, 220]}}
+    size = {
+        "field": "count",
+        "type": "quantitative",
+        "title": "predictions",
+        "scale": {"range": [12, 220]},
+        "legend": None,
+    }
     interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": by_model(order)["color"]}
     layers: list[Json] = [
         _diagonal(x, y),
@@ -184,7 +190,7 @@ def reliability(order: Sequence[str], lines: bool) -> Json:
         layers.insert(
             1, {"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": {"x": x, "y": y, **by_model(order)}}
         )
-    return {"width": 370, "height": 370, "layer": layers}
+    return {"width": 340, "height": 340, "layer": layers}
 
 
 def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:

@@ -5,7 +5,8 @@
   const VENDOR = ["vega.min.js", "vega-lite.min.js", "vega-interpreter.js"];
   const SHOWN = 200; // rows of the table beside a plot; the file has all of them
   // Okabe and Ito's colours, told apart with any colour vision, without yellow and black, which vanish on one ground.
-  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8c8c8c"];
+  const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8c8c8c"];
+  const DARK = ["#56b4e9", "#f0803c", "#2fc79b", "#e39ac4", "#9fc9ff", "#f0b63a", "#b4b4b4"]; // the same hues, lighter
   const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"];
   const drawn = new Set();
 
@@ -21,8 +22,9 @@
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
     const [text, quiet, line, ground] = ["text", "quiet", "line", "ground"].map(colour);
     const font = getComputedStyle(document.body).fontFamily;
+    const colours = style.colorScheme === "dark" ? DARK : LIGHT;
     // A colour and a shape together name 49 models.
-    const shapes = COLOURS.flatMap((_, i) => COLOURS.map((__, j) => SHAPES[(i + j) % SHAPES.length]));
+    const shapes = colours.flatMap((_, i) => colours.map((__, j) => SHAPES[(i + j) % SHAPES.length]));
     return {
       background: ground, font, padding: 6,
       axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: quiet, tickColor: quiet, titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
@@ -30,8 +32,8 @@
       title: { color: text, fontSize: 13, fontWeight: 600, anchor: "start" },
       header: { labelColor: text, titleColor: text },
       view: { stroke: line },
-      range: { category: COLOURS, symbol: shapes },
-      point: { color: COLOURS[0], strokeWidth: 0.5 }, tick: { color: COLOURS[0] }, rule: { color: quiet }, line: { color: quiet }, text: { color: text },
+      range: { category: colours, symbol: shapes },
+      point: { color: colours[0], strokeWidth: 0.5 }, tick: { color: colours[0] }, rule: { color: quiet }, line: { color: quiet }, text: { color: text },
     };
   };
 
