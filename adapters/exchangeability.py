@@ -15,7 +15,11 @@ from adapters.simple_permutation import WHOLE, SimpleSettings, SimpleTest, ask_w
 from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
 
 
-@adapter("exchangeability", source="Oren et al. 2023 (arXiv:2310.17623); the exact tests: docs/contamination.md")
+@adapter(
+    "exchangeability",
+    source="Oren et al. 2023 (arXiv:2310.17623); the exact tests: docs/contamination.md",
+    metrics=("contamination", "efficiency"),
+)
 class Exchangeability(Adapter):
     """The data set's own examples in published order and in shuffled ones, by shards that fit the model's context.
 

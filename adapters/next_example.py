@@ -24,7 +24,9 @@ from harness import (
 
 
 @adapter(
-    "next_example", source="This harness, docs/contamination.md; e-processes: Ramdas et al. 2022 (arXiv:2102.00218)"
+    "next_example",
+    source="This harness, docs/contamination.md; e-processes: Ramdas et al. 2022 (arXiv:2102.00218)",
+    metrics=("contamination", "efficiency"),
 )
 class NextExample(Adapter):
     """After each prefix of the data set, the beginnings of examples that may come next, scored by log-likelihood.

@@ -24,7 +24,11 @@ from harness import (
 )
 
 
-@adapter("option_order", source="Ni et al. 2024 (arXiv:2409.01790), whose threshold an exact test replaces")
+@adapter(
+    "option_order",
+    source="Ni et al. 2024 (arXiv:2409.01790), whose threshold an exact test replaces",
+    metrics=("option_order", "efficiency"),
+)
 class OptionOrder(Adapter):
     """Each multiple-choice question with its options in published order and in others, by log-likelihood.
 

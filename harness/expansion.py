@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.adapter_layers import check_capabilities, default_adapter, read_adapter, resolve_adapter, settings_of
 from harness.errors import SpecError, did_you_mean
-from harness.plugins import Kind, Plugin, ScenarioDetails
+from harness.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
 from harness.registry import Registry
 from harness.resolve import (
     MAX_RUNS,
@@ -115,7 +115,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
     for arguments in combinations(model, entry.scenario.arguments, entry.scenario.path, context.findings):
         default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
-            metrics, main_metric = _measured(entry, adapter.name != (default and default.name), context)
+            metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
             made += max(1, len(entry.models))
             if made > MAX_RUNS:
                 context.findings.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
@@ -320,15 +320,24 @@ def _known(settings: Mapping[str, Setting], names: frozenset[str]) -> Mapping[st
     return {key: setting for key, setting in settings.items() if key in names}
 
 
-def _measured(entry: _Entry, other_method: bool, context: Context) -> tuple[tuple[Component, ...], str]:
+def _measured(
+    entry: _Entry, adapter: Component, other_method: bool, context: Context
+) -> tuple[tuple[Component, ...], str]:
     """Return a run's metrics and its main metric, which is among them where it is the name of a metric.
 
     An entry with a method and metrics of its own measures something else than the scenario's main metric: then its
-    first metric stands for it.
+    first metric stands for it. So it is with a method that names its metrics, where the entry names none.
     """
-    metrics = {metric.name: metric for metric in entry.metrics}
+    details = context.registry.get(Kind.ADAPTER, adapter.name).details
+    own, chosen = entry.own_metrics, entry.metrics
+    if not own and other_method and isinstance(details, AdapterDetails) and details.metrics:
+        named = [((*entry.path, "adapter"), name) for name in details.metrics]
+        origin = f"adapter {adapter.name!r}"
+        own = True
+        chosen = resolve_members(Kind.METRIC, named, context.registry, context.findings, origin=origin)
+    metrics = {metric.name: metric for metric in chosen}
     main = entry.keys.main_metric or entry.details.main_metric
-    if not entry.keys.main_metric and entry.own_metrics and other_method and main not in metrics and metrics:
+    if not entry.keys.main_metric and own and other_method and main not in metrics and metrics:
         main = next(iter(metrics))
     if main not in metrics and main in context.registry.names(Kind.METRIC):
         place = (*entry.path, "main_metric") if entry.keys.main_metric else entry.scenario.path

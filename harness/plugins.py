@@ -120,6 +120,18 @@ class ScenarioDetails:
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterDetails:
+    """What only adapters have.
+
+    Attributes:
+        metrics: What a run of the method measures unless it says otherwise, the main metric first; empty for what the
+            scenario measures.
+    """
+
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MetricDetails:
     """What the harness knows of a metric.
 
@@ -151,7 +163,7 @@ class JudgeDetails:
     models: bool = False
 
 
-Details = ScenarioDetails | MetricDetails | PerturbationDetails | JudgeDetails
+Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails | JudgeDetails
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,9 +256,13 @@ def scenario(
     return _attach(Kind.SCENARIO, name, source, details)
 
 
-def adapter(name: str, *, source: str) -> Callable[[T], T]:
-    """Register a subclass of :class:`harness.Adapter` as an adaptation method."""
-    return _attach(Kind.ADAPTER, name, source, None)
+def adapter(name: str, *, source: str, metrics: Sequence[str] = ()) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Adapter` as an adaptation method.
+
+    A method whose answers only some metrics can read names them: its runs then measure these unless they say
+    otherwise, and the first stands for them.
+    """
+    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics)))
 
 
 def metric(

@@ -110,6 +110,18 @@ class Ask(_Toy):
             super().__init__(**settings)
 
 
+@adapter("weigh", source="none", metrics=["length"])
+class Weigh(_Toy):
+    """A method with a metric of its own."""
+
+    asks: ClassVar[frozenset[str]] = frozenset({"score"})
+
+    class Params(BaseModel):
+        """No settings."""
+
+        model_config = ConfigDict(frozen=True, extra="forbid")
+
+
 @adapter("compare", source="none")
 class Compare(_Toy):
     """Compare the references."""
