@@ -232,10 +232,15 @@ class Scoring:
             for _ in engine.run(lambda waiting=waiting: self._next(waiting)):  # type: ignore[misc]
                 pass
             found.append([part.asked for part in copies])
+        # What is refused is refused on both routes, and its request's own error says why.
         apart = max(
-            abs(one - other)
-            for fast, plain in zip(*found, strict=True)
-            for one, other in zip(chain(*fast.logprobs), chain(*plain.logprobs), strict=True)
+            (
+                abs(one - other)
+                for fast, plain in zip(*found, strict=True)
+                if fast.error is None and plain.error is None
+                for one, other in zip(chain(*fast.logprobs), chain(*plain.logprobs), strict=True)
+            ),
+            default=0.0,
         )
         if not apart <= self._tolerance:
             self.shares = False

@@ -120,7 +120,7 @@ def run_side(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Run one side in an interpreter of its own."""
     question, answer = folder / "asked.json", folder / "answered.json"
     question.write_text(json.dumps(asked))
-    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": CACHE, "VLLM_LOGGING_LEVEL": "ERROR", "TQDM_DISABLE": "1"}
+    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": CACHE, "VLLM_LOGGING_LEVEL": "ERROR"}
     command = [sys.executable, __file__, "--side", name, str(question), str(answer)]
     subprocess.run(command, check=True, env={**environment, "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
     found: dict[str, Any] = json.loads(answer.read_text())
