@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
 from harness import GenerateRequest, ModelError, Request, ScoreRequest
+from harness.models import worker_pool
 from harness.models.huggingface import HuggingFaceModel
 
 pytest.importorskip("torch")
@@ -40,27 +42,37 @@ def test_two_processes_answer_what_one_does_and_one_that_dies_is_named(
             assert [c.text for c in answer.completions] == [c.text for c in expected[index].completions]
     assert pooled._pool is not None
     processes = [process for _, process, _ in pooled._pool._workers]
-    answers = pooled.answer(REQUESTS * 20)
-    next(answers)
+    coming = pooled.answer(REQUESTS * 20)
+    next(coming)
     killed = processes[1]
     assert killed.pid is not None
     os.kill(killed.pid, signal.SIGKILL)
     with pytest.raises(ModelError, match="process on cpu was killed by SIGKILL"):
-        list(answers)
+        list(coming)
     assert not pooled._pool.open
     assert not any(process.is_alive() for process in processes)
 
 
-@pytest.mark.slow
-def test_what_a_process_cannot_load_is_the_model_s_error(tiny_checkpoint: Make, tmp_path: Path) -> None:
+def test_what_a_process_cannot_load_is_the_model_s_error(
+    tiny_checkpoint: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     for file in tiny_checkpoint("llama").iterdir():
         (broken / file.name).write_bytes(file.read_bytes())
     (broken / "model.safetensors").write_bytes(b"no weights")
-    model = HuggingFaceModel(str(broken), device="cpu", devices=2)
-    with pytest.raises(ModelError, match="weights"):
-        list(model.answer(REQUESTS))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    ours, theirs = Pipe()
+    ours.send(REQUESTS[:2])
+    worker_pool._serve(str(broken), {"device": "cpu"}, 1, theirs)
+    message, content = ours.recv()
+    assert message == "refused"
+    assert "weights" in content
+    ours.send("no requests")
+    worker_pool._serve(str(tiny_checkpoint("llama")), {"device": "cpu"}, 1, theirs)
+    message, content = ours.recv()
+    assert message == "failed"
+    assert "Traceback" in content
 
 
 def test_devices_that_make_no_sense_are_refused(tiny_checkpoint: Make) -> None:
