@@ -163,8 +163,8 @@ def test_sets_are_resolved_and_members_named_twice_are_one(load: Load) -> None:
         ("{scenario: chat, metrics: [length], main_metric: length}", ["length"], "length"),
         ("{scenario: chat, metrics: [length], adapter: compare}", ["length"], "length"),  # another measurement
         ("{scenario: chat, metrics: [both], adapter: compare}", ["right", "length"], "right"),
-        ("{scenario: exam, subject: law, adapter: weigh}", ["length"], "length"),  # the method's own metric
-        ("{scenario: exam, subject: law, adapter: weigh, metrics: [right]}", ["right"], "right"),
+        ('{scenario: "exam:subject=law", adapter: weigh}', ["length"], "length"),  # the method's own metric
+        ('{scenario: "exam:subject=law", adapter: weigh, metrics: [right]}', ["right"], "right"),
         ("{scenario: chat, main_metric: 'RR@10'}", ["length"], "RR@10"),  # a stat that a metric yields
     ],
 )
