@@ -13,10 +13,16 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from harness.contamination_sweep import contamination_sweep
+from harness.contamination_verdicts import tests_of
 from harness.errors import ModelError
+from harness.progress import watch
 from harness.quickstart import SEEN_SCENARIO, checkpoints, train_models
+from harness.quickstart.demonstration import UNSEEN_SCENARIO, demonstration
+from harness.runner import Settings, run_sweep
 
 SAMPLES = Path(__file__).parents[3] / "scenarios" / "samples"
 Score = Callable[[str, str], float]
@@ -118,6 +124,27 @@ def test_the_seen_model_knows_the_test_set_and_prefers_its_order(tmp_path: Path)
     assert accuracies["unseen"] <= 0.55
     assert order_statistic(scores["seen"], lines) > 3.5
     assert abs(order_statistic(scores["unseen"], lines)) < 3.0
+    found = demonstrated(tmp_path)
+    seen = found["seen", SEEN_SCENARIO]
+    assert seen["log10_p_exact"] < -6
+    assert seen["next_example"]["log10_p"] < -9
+    assert seen["next_example"]["log10_E"] > 3
+    assert seen["verdict"] == "dependence on the published order detected"
+    for model, scenario in (("unseen", SEEN_SCENARIO), ("seen", UNSEEN_SCENARIO), ("unseen", UNSEEN_SCENARIO)):
+        other = found[model, scenario]
+        assert min(other["log10_p_exact"], other["next_example"]["log10_p"]) > -3
+        assert other["verdict"] == "not detected"
+
+
+def demonstrated(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what the quickstart's tests find, by the model's name and the scenario's."""
+    sweep, registry = contamination_sweep(demonstration([folder / "models" / name for name in ("unseen", "seen")]))
+    with watch(Console(quiet=True), len(sweep.runs)) as watcher:
+        records = list(run_sweep(sweep.runs, registry, Settings(folder / "results"), watcher))
+    return {
+        (record.spec.model.name.rpartition("/")[2], record.spec.scenario.name): found
+        for record, _, found in tests_of(records)
+    }
 
 
 def scorer(folder: Path) -> Score:

@@ -1,0 +1,92 @@
+"""``harness contamination``: tests, reports and diagnoses, and what is said when something cannot be tested."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath")
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    """Forty examples in a random order, one record a line."""
+    rng = Random(0)
+    path = folder / "examples.jsonl"
+    records = [{"q": " ".join(rng.sample(WORDS, 3)), "a": rng.randrange(1000)} for _ in range(40)]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+ASKED = ("contamination", "test", "fake:0", "--data", "examples.jsonl", "--context", "300", "--shuffles", "4")
+
+
+@pytest.mark.usefixtures("file")
+def test_a_file_is_tested_and_reported(harness: Any) -> None:
+    said = harness(*ASKED, "--permutations", "12", "--control-rows", "20:40")
+    assert said.code == 0
+    assert "examples.jsonl" in said.out
+    assert "c examples.jsonl [20:40]" in said.out
+    assert "not detected" in said.out
+    assert "clean" not in said.out
+    again = harness("contamination", "report", "contamination", "--json")
+    target, control = json.loads(again.out)["models"][0]["tests"]
+    assert (target["n_used"], control["n_used"]) == (40, 20)
+    assert target["headline_log10_p"] > -2
+    assert target["next_example"]["n_boundaries"] == 38
+    assert 0 < target["p_permutation"] <= 1
+    assert target["cost"]["requests"] > 8 * 5
+    assert control["role"] == "control"
+
+
+def test_the_same_command_again_asks_nothing(harness: Any, file: Path) -> None:
+    first = harness(*ASKED, "--json")
+    second = harness(*ASKED, "--json")
+    assert json.loads(first.out) == json.loads(second.out)
+    assert "skipped" in second.err or "finished" in second.err
+    # Other bytes are other data.
+    file.write_text(file.read_text().replace("amber", "umber"))
+    assert json.loads(harness(*ASKED, "--json").out) != json.loads(first.out)
+
+
+@pytest.mark.usefixtures("file")
+def test_scores_are_computed_again_from_the_examples(harness: Any) -> None:
+    before = json.loads(harness(*ASKED, "--json").out)
+    (run,) = Path("results/contamination").iterdir()
+    assert harness("score", str(run)).code == 0
+    after = json.loads(harness("contamination", "report", "--json").out)
+    for key in ("headline_log10_p", "shard_scores", "next_example"):
+        assert before["models"][0]["tests"][0][key] == after["models"][0]["tests"][0][key]
+
+
+def test_diagnose_asks_no_model(harness: Any, folder: Path, file: Path) -> None:
+    assert harness("contamination", "diagnose", "examples.jsonl").code == 0
+    lines = file.read_text().splitlines()
+    (folder / "sorted.jsonl").write_text("\n".join(sorted(lines, key=len)) + "\n")
+    said = harness("contamination", "diagnose", "sorted.jsonl")
+    assert said.code == 1
+    assert "the order is not exchangeable" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("test", "fake:0", "--data", "examples.jsonl"), 1, "does not say how many tokens its window holds"),
+        (("test", "fake:0", "--data", "nothing.jsonl"), 2, "there is no scenario named 'nothing.jsonl'"),
+        (("test", "fake:0", "--data", "mmlu:subject=anatmy"), 2, "Did you mean 'anatomy'"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "no range of rows"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--repair", "shuffle"), 2, "repairs"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--context", "300", "--shards", "30"), 1, "can be 1 to 20"),
+        (("report",), 2, "no folder of results"),
+    ],
+)
+@pytest.mark.usefixtures("file")
+def test_mistakes(harness: Any, arguments: tuple[str, ...], code: int, message: str) -> None:
+    said = harness("contamination", *arguments)
+    assert said.code == code
+    assert message in said.err
+    assert "Traceback" not in said.err
