@@ -44,7 +44,7 @@ def shuffles_plot(finding: Finding) -> Plot | None:
     """Return, for each shard, the log-likelihood of the published order among the shuffled ones."""
     shards = finding.fields.get("shard_scores")
     rows: list[list[Any]] = []
-    for number, shard in enumerate(shards if isinstance(shards, Sequence) else ()):
+    for number, shard in enumerate(shards if isinstance(shards, Sequence) else (), start=1):
         shuffled = shard.get("shuffled") if isinstance(shard, Mapping) else None
         if not shuffled:
             continue
