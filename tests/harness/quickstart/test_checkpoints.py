@@ -142,7 +142,7 @@ def demonstrated(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     with watch(Console(quiet=True), len(sweep.runs)) as watcher:
         records = list(run_sweep(sweep.runs, registry, Settings(folder / "results"), watcher))
     return {
-        (record.spec.model.name.rpartition("/")[2], record.spec.scenario.name): found
+        (record.spec.model.name.rpartition("/")[2], record.spec.scenario.name): dict(found)
         for record, _, found in tests_of(records)
     }
 
