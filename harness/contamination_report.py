@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.contamination_verdicts import corrected_verdict, tests_of
+from harness.contamination_verdicts import corrected_verdict, order_tests
 from harness.errors import DataError
 from harness.exchangeability import Verdict, pooled_relabelling
 from harness.exchangeability.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher, holm
@@ -127,7 +127,7 @@ def build_report(records: Sequence[RunRecord]) -> Report:
     """
     entries = [
         (record.spec.model.label, record.spec.scenario.label, record.name, found)
-        for record, _, found in tests_of(records)
+        for record, _, found in order_tests(records)
     ]
     if not entries:
         raise DataError(

@@ -44,7 +44,7 @@ def verdicts(records: Sequence[RunRecord]) -> dict[tuple[str, str], Contaminatio
     The correction is over all tests of the records but for controls. Of several tests of one model on one data set the
     one that was finished last counts.
     """
-    tested = sorted(tests_of(records), key=lambda entry: entry[0].finished)
+    tested = sorted(order_tests(records), key=lambda entry: entry[0].finished)
     latest = {
         (record.spec.model.label, record.spec.scenario.label): (record, split, found)
         for record, split, found in tested
@@ -65,7 +65,7 @@ def verdicts(records: Sequence[RunRecord]) -> dict[tuple[str, str], Contaminatio
     }
 
 
-def tests_of(records: Sequence[RunRecord]) -> Iterator[tuple[RunRecord, str, Mapping[str, Any]]]:
+def order_tests(records: Sequence[RunRecord]) -> Iterator[tuple[RunRecord, str, Mapping[str, Any]]]:
     """Yield each run that holds a test of the published order, with the split and what was found."""
     for record in records:
         by_split = record.details.get(METRIC)

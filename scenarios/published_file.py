@@ -15,7 +15,7 @@ from harness import Data, Instance, Row, Source, Split, scenario
     adapter={"method": "exchangeability"},
     metrics=("contamination", "efficiency"),
     main_metric="contamination",
-    taxonomy={"task": "contamination test", "what": "whatever the file holds", "who": "", "when": "", "language": ""},
+    taxonomy={"task": "contamination test", "what": "a file", "who": "anybody", "when": "any time", "language": "any"},
 )
 def published_file(data: Data, *, path: str, column: str | None = None) -> Iterator[Instance]:
     """Any file of examples: lines of JSON or text, CSV, TSV, a list in JSON, Parquet; compressed or not.

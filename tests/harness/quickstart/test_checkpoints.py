@@ -17,7 +17,7 @@ from rich.console import Console
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from harness.contamination_sweep import contamination_sweep
-from harness.contamination_verdicts import tests_of
+from harness.contamination_verdicts import order_tests
 from harness.errors import ModelError
 from harness.progress import watch
 from harness.quickstart import SEEN_SCENARIO, checkpoints, train_models
@@ -143,7 +143,7 @@ def demonstrated(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
         records = list(run_sweep(sweep.runs, registry, Settings(folder / "results"), watcher))
     return {
         (record.spec.model.name.rpartition("/")[2], record.spec.scenario.name): dict(found)
-        for record, _, found in tests_of(records)
+        for record, _, found in order_tests(records)
     }
 
 
