@@ -151,9 +151,12 @@ class Registry:
             for file in sorted(Path(folder).glob("*.yaml")):
                 with self._reporting(f"scenario file {file}"):
                     self._add_scenario_file(file)
-            for found in pkgutil.iter_modules([folder], f"{module.__name__}."):
-                with self._reporting(f"module {found.name!r}"):
-                    self._scan(importlib.import_module(found.name))
+            for found in pkgutil.iter_modules([folder]):
+                if found.name.startswith("_"):  # as in a folder; what is imported here costs every command its time
+                    continue
+                name = f"{module.__name__}.{found.name}"
+                with self._reporting(f"module {name!r}"):
+                    self._scan(importlib.import_module(name))
 
     def _add_scenario_file(self, path: Path) -> None:
         from harness.scenario_file import load_scenario_file

@@ -173,7 +173,7 @@ class _Texts:
     """
 
     def __init__(self, rows: LogitRows, layers: int, tree: PrefixTree, pad: int) -> None:
-        from harness.models.key_values import Growing
+        from harness.models._key_values import Growing
 
         self.rows: dict[int, Row] = {}
         self._model = rows

@@ -16,7 +16,7 @@ from harness.models.shareable import refusals
 if TYPE_CHECKING:
     import torch
 
-    from harness.models.key_values import KeyValues
+    from harness.models._key_values import KeyValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def read_rows(
     """
     import torch
 
-    from harness.models.key_values import OnTop
+    from harness.models._key_values import OnTop
 
     length = 0 if before is None else before.length
     tokens, inputs = packed_inputs(packed, length, rows.model, pad=pad)

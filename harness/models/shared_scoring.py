@@ -26,7 +26,7 @@ from harness.models.tokenized import Tokens
 from harness.models.windows import Span
 
 if TYPE_CHECKING:
-    from harness.models.key_values import KeyValues
+    from harness.models._key_values import KeyValues
 
 logger = logging.getLogger(__name__)
 

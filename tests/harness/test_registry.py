@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from textwrap import dedent
 from typing import Literal
@@ -205,6 +206,23 @@ def test_a_folder_holds_python_and_scenario_files(tmp_path: Path) -> None:
     assert registry.problems == []
     assert registry.names(Kind.SCENARIO) == ["capitals", "rivers"]
     assert registry.names(Kind.METRIC) == ["always_one"]
+
+
+def test_modules_with_an_underscore_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "offered_package"
+    write(package / "__init__.py", "")
+    metric_file(package / "open.py")
+    metric_file(package / "deeper" / "inside.py", name="inside")
+    write(package / "deeper" / "__init__.py", "")
+    write(package / "_heavy.py", "raise RuntimeError('imported')")
+    write(package / "__main__.py", "raise RuntimeError('run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("offered", "offered_package", "harness.plugins")
+    monkeypatch.setattr("harness.registry.entry_points", lambda group: [entry])
+    registry = Registry()
+    registry.load_entry_points()
+    assert registry.problems == []
+    assert registry.names(Kind.METRIC) == ["always_one", "inside"]
 
 
 @pytest.mark.parametrize("name", ["missing.py", "notes.txt"])

@@ -1,6 +1,7 @@
 """Keys and values that a model has computed for some tokens, kept outside its own cache so that many rows can use them.
 
-This module imports transformers, whose cache classes it extends; import it inside functions.
+It extends classes of transformers, so the registry must not import it where it looks for plugins: hence the underscore.
+Import it inside functions.
 """
 
 from __future__ import annotations
