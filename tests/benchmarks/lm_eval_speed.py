@@ -224,7 +224,7 @@ def commands(python: Path, model: Path, data: Path, documents: list[dict[str, An
             str(len(documents)),
             "--data-dir",
             str(data),
-            "--output",
+            "--results-dir",
             str(folder / "out"),
         ]
         own, _ = _timed(lambda: _run(harness, environment))
