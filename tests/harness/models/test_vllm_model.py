@@ -293,6 +293,7 @@ if __name__ == "__main__":
     children = [child for child in every if "resource_tracker" not in " ".join(child.cmdline())]
     assert children
     model.close()
+    psutil.wait_procs(children, timeout=60)
     left = [child.name() for child in children if child.is_running()]
     print([sum(answers[index].logprobs) for index in (0, 1)], left)
 """
