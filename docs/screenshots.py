@@ -38,7 +38,7 @@ def main(site: Path) -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         picture(browser.new_page(viewport=SIZE), site, "", "leaderboard")
         dark = browser.new_page(viewport=SIZE, color_scheme="dark")
-        picture(dark, site, f"run/{run}?only=wrong&copies=:mild_mix", "run")
+        picture(dark, site, f"run/{run}?only=wrong&copies=:dialect", "run")
         browser.close()
 
 
