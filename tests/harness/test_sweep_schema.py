@@ -22,7 +22,16 @@ from harness.sweep_file import DefaultKeys, RunKeys, SweepKeys
 
 Load = Callable[..., Sweep]
 
-RUNS = {"quickstart": 8, "classic": 34, "lite": 9, "mmlu": 57, "smoke": 5, "holistic": 14, "holistic_stand_ins": 19}
+RUNS = {
+    "contamination": 340,
+    "quickstart": 8,
+    "classic": 34,
+    "lite": 9,
+    "mmlu": 57,
+    "smoke": 5,
+    "holistic": 14,
+    "holistic_stand_ins": 19,
+}
 """The runs of each sweep that comes with the harness."""
 
 
