@@ -33,5 +33,6 @@ def _line(snapshot: Snapshot, finding: Finding, key: str) -> dict[str, Any]:
         "log10_p_holm": finding.log10_p_holm,
         "verdict": finding.verdict,
         "seen": finding.seen,
+        "control": finding.control,
         "examples": finding.fields.get("n_used", finding.fields.get("n_examples")),
     }

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.contamination_verdicts import corrected_verdict, order_tests
 from harness.exchangeability.families import holm
 from harness.exchangeability.headline import Verdict
 from harness.leaderboard.columns import canonical
 from harness.results import RunRecord
-
-METRIC = "contamination"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,8 @@ class Finding:
         split: The split that was tested.
         log10_p: The headline's log10 p-value.
         log10_p_holm: Adjusted over all of the model's data sets (Holm 1979).
-        verdict: The words that the test uses.
+        verdict: The words for the adjusted p-value.
+        control: Whether it is a control, which the model cannot have seen.
         fields: Everything that the test reports.
     """
 
@@ -32,12 +32,13 @@ class Finding:
     log10_p: float
     log10_p_holm: float
     verdict: str
+    control: bool
     fields: Mapping[str, Any]
 
     @property
     def seen(self) -> bool:
         """Whether dependence on the published order was detected."""
-        return self.verdict == Verdict.DETECTED
+        return self.verdict == Verdict.DETECTED and not self.control
 
     def concerns(self, run: RunRecord) -> bool:
         """Whether a run of the same model asked about the data set that was tested."""
@@ -45,30 +46,29 @@ class Finding:
 
 
 def findings(runs: Iterable[RunRecord]) -> list[Finding]:
-    """Return the findings of all runs that tested for contamination, in their order."""
+    """Return the findings of all runs that tested for contamination, controls as well, by model in the runs' order.
+
+    A control is a data set that the model cannot have seen: it belongs to no family, and what it shows is no verdict.
+    """
     by_model: dict[str, list[tuple[RunRecord, str, Mapping[str, Any]]]] = {}
-    for run in runs:
-        for split, fields in tested(run):
-            by_model.setdefault(canonical(run.spec.model.model_dump(mode="json")), []).append((run, split, fields))
+    for run, split, fields in order_tests(list(runs)):
+        by_model.setdefault(canonical(run.spec.model.model_dump(mode="json")), []).append((run, split, fields))
     return [finding for tests in by_model.values() for finding in _family(tests)]
-
-
-def tested(run: RunRecord) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return what a run's record says of contamination, by split."""
-    splits = run.details.get(METRIC, {})
-    if run.status != "ok" or not isinstance(splits, Mapping):
-        return []
-    found = [(split, parts.get("original")) for split, parts in splits.items() if isinstance(parts, Mapping)]
-    return [(split, f) for split, f in found if isinstance(f, Mapping) and _number(f.get("headline_log10_p"))]
 
 
 def _family(tests: Sequence[tuple[RunRecord, str, Mapping[str, Any]]]) -> list[Finding]:
     values = [float(fields["headline_log10_p"]) for _, _, fields in tests]
+    targets = [at for at, (_, _, fields) in enumerate(tests) if fields.get("role") != "control"]
+    adjusted = dict(zip(targets, holm([values[at] for at in targets]), strict=True)) if targets else {}
     return [
-        Finding(run, split, value, adjusted, str(fields.get("verdict", "")), fields)
-        for (run, split, fields), value, adjusted in zip(tests, values, holm(values), strict=True)
+        Finding(
+            run,
+            split,
+            value,
+            adjusted.get(at, value),
+            str(corrected_verdict(fields, adjusted.get(at, value))),
+            fields.get("role") == "control",
+            fields,
+        )
+        for at, ((run, split, fields), value) in enumerate(zip(tests, values, strict=True))
     ]
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -167,7 +167,11 @@ def write_contamination(root: Path, make_run: Record) -> None:
             "log10_p_t": value + 1,
             "shard_scores": [{"canonical": -10.0 - n, "shuffled": [-12.5 - n, -11.0 - n]} for n in range(4)],
             "diagnostics": {"length_sort": {"p": 0.4, "z": 0.2}},
-            "next_example": {"log10_p_rank": -3.0, "log10_E": 2.0, "per_boundary_rank": [1, 3, 1, 2]},
+            "next_example": {
+                "log10_p_rank": -3.0,
+                "log10_E": 2.0,
+                "per_boundary_rank": [[0, 1, 8], [1, 3, 8], [2, 1, 8], [3, 2, 8]],
+            },
         }
         record = make_run(
             model, "boolq", -value, metric="contamination", method="exchangeability", suite="order", higher=None

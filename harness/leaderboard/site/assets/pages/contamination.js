@@ -3,7 +3,7 @@
 (() => {
   const { make, text, plain, count, number, probability, facts, link } = harness;
 
-  const mark = (line) => make(line.seen ? "span.mark.bad" : line.verdict.startsWith("inconclusive") ? "span.mark.warn" : "span.mark", null, plain(line.verdict || "—", 80));
+  const mark = (line) => make(line.seen ? "span.mark.bad" : line.verdict.startsWith("inconclusive") ? "span.mark.warn" : "span.mark", null, plain(`${line.control ? "control: " : ""}${line.verdict || "—"}`, 90));
 
   harness.page("contamination", {
     title: "Contamination",
@@ -45,8 +45,8 @@
     harness.add(main, make("h2", null, "p-values"), facts([
       ["Headline", probability(line.log10_p)], ["Corrected over the model's data sets (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
-      ["Smallest p that was possible", p("p_floor_log10")],
-      ["Next example, ranks", f.next_example ? probability(f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? `10^${number(f.next_example.log10_E)}` : null],
+      ["Smallest p that was possible", p("log10_p_floor")],
+      ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? `10^${number(f.next_example.log10_E)}` : null],
       ["Examples used", simple("n_used") === null ? null : count(f.n_used)], ["Tokens", simple("n_tokens") === null ? null : count(f.n_tokens)], ["Shards", Array.isArray(f.shard_scores) ? count(f.shard_scores.length) : simple("shards") === null ? null : count(f.shards)], ["Shuffles of each", simple("m") ?? simple("shuffles")]]));
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
     if (scores.length) {
@@ -71,7 +71,8 @@
     ], tests, { id: "diagnostics", label: "Diagnostics" }));
     const ranks = f.next_example && f.next_example.per_boundary_rank;
     if (Array.isArray(ranks) && ranks.length) {
-      const first = ranks.map((rank, at) => [rank, at]).filter(([rank]) => rank === 0 || rank === 1 && !ranks.includes(0)).map(([, at]) => at + 1);
+      // Position, rank of the true next example among the candidates, from 1, and how many candidates there were.
+      const first = ranks.filter(([, rank]) => rank === 1).map(([position]) => position);
       harness.add(main, make("h2", null, "Boundaries recalled"), make("p", null, `At ${count(first.length)} of ${count(ranks.length)} boundaries between examples the true next example was the likeliest of the candidates.`),
         make("details", null, make("summary", null, "Which"), harness.passage(first.join(" "), { name: "boundaries", limit: 6000 })));
     }
