@@ -78,7 +78,7 @@ def test_nothing_acts(browser: Any, hostile: tuple[Path, Path]) -> None:
     scenarios = [path.stem for path in (site / "data" / "scenarios").glob("*.js")]
     routes = ["", "board?view=all", "models", "coverage", "contamination", "board?q=%3Cscript%3Ealert(1)%3C/script%3E"]
     routes += [f"model/{name}" for name in models] + [f"scenario/{name}" for name in scenarios]
-    routes += [f"run/{name}" for name in addresses] + [f"run/{name}?view=spec" for name in addresses]
+    routes += [f"run/{name}" for name in addresses] + [f"run/{name}?view=spec" for name in addresses[::4]]
     for route in routes:
         page = visit.go(route)
         assert page.locator("h1").first.inner_text() != "This cannot be shown", route
@@ -90,8 +90,8 @@ def test_nothing_acts(browser: Any, hostile: tuple[Path, Path]) -> None:
         )
         assert page.evaluate("document.querySelectorAll('script').length") <= 4
         assert page.evaluate(HANDLERS) == 0
-        assert len(page.inner_text("body")) < 400_000, route
         said = page.inner_text("body")
+        assert len(said) < 400_000, route
         assert not re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\u0000\u0007\u001b\ufeff\u2028\u2029]", said), route
         assert not re.search(r"[\u202a-\u202e\u2066-\u2069]", page.title())
     visit.context.close()
