@@ -21,7 +21,7 @@ from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenizati
     metrics=("contamination", "efficiency"),
 )
 class Exchangeability(Adapter):
-    """The data set's own examples in published order and in shuffled ones, by shards that fit the model's context.
+    """The data set's own examples in published order and in shuffled ones, by shards of about ten examples.
 
     One stand-in instance for each shard, whose requests are its orders, the published one first; then those of the
     next-example test. Each example is tokenized once, by itself, so that all orders of a shard have the same tokens.
@@ -35,7 +35,7 @@ class Exchangeability(Adapter):
         """Settings of the exchangeability test."""
 
         shards: int | None = Field(default=None, ge=1)
-        """How many shards; null: a tenth of the examples, between 8 and 200, more where they would not fit."""
+        """How many shards; null: a tenth of the examples, between 8 and 200, more where they would be very long."""
 
         shuffles: int = Field(default=10, ge=1)
         """How many shuffled orders of each shard."""

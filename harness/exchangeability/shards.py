@@ -9,6 +9,7 @@ from harness.errors import DataError
 
 _EXAMPLES_A_SHARD = 10
 _FEWEST_A_SHARD = 5
+_CONTEXTS = 4
 _FEWEST, _MOST = 8, 200
 
 
@@ -16,10 +17,10 @@ def shard_count(token_counts: Sequence[int], context: int, shards: int | None = 
     """Return the number of shards, from the numbers of examples and tokens alone and so fixed before looking.
 
     A tenth of the number of examples, between 8 and 200, raised while the longest shard and its one
-    beginning-of-sequence token do not fit the context, as long as shards keep five examples: what a model remembers of
-    an order shows in how examples follow one another, and shards of two or three have little of that. Where five do not
-    fit, shards are longer than the context and are scored in windows. Never more than half the number of examples, so
-    that every shard has an order.
+    beginning-of-sequence token do not fit into four contexts, as long as shards keep five examples. A shard longer than
+    the context is scored in overlapping windows, which costs up to twice as much; shorter shards would cost more power
+    than that, for what a model remembers of an order shows in how examples follow one another. Never more than half the
+    number of examples, so that every shard has an order.
 
     Args:
         token_counts: Tokens of each example, in published order, without special tokens.
@@ -41,7 +42,7 @@ def shard_count(token_counts: Sequence[int], context: int, shards: int | None = 
         return shards
     ends = [0, *accumulate(token_counts)]
     count = min(max(-(-n // _EXAMPLES_A_SHARD), _FEWEST), _MOST, most)
-    while count < n // _FEWEST_A_SHARD and _longest(ends, count) + 1 > context:
+    while count < n // _FEWEST_A_SHARD and _longest(ends, count) + 1 > _CONTEXTS * context:
         count += 1
     return count
 

@@ -18,10 +18,9 @@ from harness import DataError, shard_bounds, shard_count
         (5000, 1, 1024, 200),  # at most 200
         (10, 10, 1024, 5),  # two examples a shard at least
         (2, 10, 1024, 1),
-        (100, 30, 256, 13),  # 8 examples of 30 tokens and one more fit 256
-        (100, 30, 241, 13),  # exactly
-        (100, 30, 240, 15),
-        (100, 200, 256, 20),  # nothing fits: windows, and five examples a shard
+        (100, 30, 76, 10),  # 10 examples of 30 tokens and one more fit into four contexts of 76
+        (100, 32, 80, 13),  # but with 32 tokens not into four of 80: 8 examples a shard do
+        (100, 400, 256, 20),  # nothing fits: five examples a shard
     ],
 )
 def test_the_rule(examples: int, tokens: int, context: int, shards: int) -> None:
@@ -31,9 +30,9 @@ def test_the_rule(examples: int, tokens: int, context: int, shards: int) -> None
 def test_one_long_example_decides() -> None:
     counts = [10] * 100
     counts[42] = 200
-    assert shard_count(counts, 256) > 10
-    longest = max(sum(counts[start:stop]) for start, stop in shard_bounds(100, shard_count(counts, 256)))
-    assert longest + 1 <= 256
+    assert shard_count(counts, 64) > 10
+    longest = max(sum(counts[start:stop]) for start, stop in shard_bounds(100, shard_count(counts, 64)))
+    assert longest + 1 <= 4 * 64
 
 
 def test_a_number_of_ones_own() -> None:
