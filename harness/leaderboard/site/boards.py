@@ -11,14 +11,11 @@ from harness.leaderboard.columns import Group
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.descriptions import taxonomy
 from harness.leaderboard.site.files import SiteFolder
-from harness.leaderboard.site.measures import Measure, category_measures, win_rates
+from harness.leaderboard.site.measures import CONTAMINATION, Measure, category_measures, win_rates
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.leaderboard.visible import sentence
 from harness.leaderboard.win_rate import WinRate
 from harness.plugins import CATEGORIES
-
-CONTAMINATION = "contamination"
-"""The category whose columns are no results of models but tests of them."""
 
 MAIN = "main"
 """The view that stands before the categories: every column's main metric, as on the terminal."""

@@ -27,6 +27,9 @@ REPRESENTATIVES: Mapping[str, tuple[str, ...]] = {
 }
 """Of each category with several measures of the same thing, the one that enters the win rate: HELM's choice."""
 
+CONTAMINATION = "contamination"
+"""The category whose columns are tests of data sets, no results on them."""
+
 WORST = ("robustness", "fairness")
 """Categories that are the main metric's on the worst of an instance and its copies."""
 
@@ -101,7 +104,10 @@ def category_measures(groups: Sequence[Group], measures: Sequence[Sequence[Measu
     """
     chosen: dict[str, list[Measure]] = {}
     for group, several in zip(groups, measures, strict=True):
+        test = bool(several) and several[0].category == CONTAMINATION
         for measure in representing(several, group.metric):
+            if test and measure.category != CONTAMINATION:
+                continue  # what a test of the data took is no result of the model on them
             chosen.setdefault(measure.category, []).append(measure)
     ordered = [*(name for name in CATEGORIES if name in chosen), *sorted(chosen.keys() - set(CATEGORIES))]
     return {name: _contested(groups, chosen[name]) for name in ordered}

@@ -26,7 +26,7 @@
         { name: "n", label: "Examples", key: (line) => line.examples ?? null, cell: (line) => count(line.examples) },
         { name: "p", label: "p", first: "ascending", key: (line) => line.log10_p, cell: (line) => probability(line.log10_p) },
         { name: "holm", label: "p, Holm", note: "over the model's data sets", first: "ascending", key: (line) => line.log10_p_holm, cell: (line) => probability(line.log10_p_holm) },
-        { name: "verdict", label: "Verdict", kind: "text", key: (line) => line.verdict, cell: (line) => mark(line) },
+        { name: "verdict", label: "Verdict", kind: "text", key: (line) => line.verdict, cell: (line) => make("td.wrap.left", null, mark(line)) },
       ], rows, { id: "contamination", label: "Contamination tests", sort: query.sort || "holm", onsort: (sort) => harness.go("contamination", { ...query, sort }, { replace: true }) }));
       return "Contamination";
     },
