@@ -12,7 +12,7 @@ from harness.results import RunRecord
 
 
 def order_run(make_run: Any, model: str, scenario: str, log10_p: float, **fields: Any) -> RunRecord:
-    run = make_run(model, scenario, -log10_p, metric="contamination", method="exchangeability")
+    run: RunRecord = make_run(model, scenario, -log10_p, metric="contamination", method="exchangeability")
     details = {"contamination": {"test": {"original": {"headline_log10_p": log10_p, **fields}}}}
     return dataclasses.replace(run, details=details)
 
