@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 HEAVY = {
+    "numpy",
     "torch",
     "transformers",
     "tokenizers",

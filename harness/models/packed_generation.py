@@ -14,9 +14,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from harness.models.batching import Budget, free_memory, out_of_memory
 from harness.models.causal_generation import Draw, Drawn, Row, drawn_row, extend, finished, new_row
 from harness.models.causal_generation import generate as generate_in_batches
@@ -29,7 +26,9 @@ from harness.models.tokenized import TextTokenizer, Tokens
 from harness.models.windows import Span
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
 
 SIDE_BY_SIDE = {"cpu": 60_000}
 """Square of the number of texts times the tokens that each has for itself: a step reads the weights once for all texts,
@@ -173,6 +172,8 @@ class _Texts:
     """
 
     def __init__(self, rows: LogitRows, layers: int, tree: PrefixTree, pad: int) -> None:
+        import numpy as np
+
         from harness.models._key_values import Growing
 
         self.rows: dict[int, Row] = {}
@@ -205,6 +206,7 @@ class _Texts:
 
     def join(self, entries: Sequence[Entry], draws: Sequence[Draw], tokenizer: TextTokenizer) -> list[int]:
         """Read the prompts of some draws, and write their first tokens; return the draws' indices."""
+        import numpy as np
         import torch
 
         started = time.perf_counter()
@@ -232,6 +234,7 @@ class _Texts:
 
     def step(self, tokenizer: TextTokenizer) -> list[int]:
         """Write one more token of each text; return their draws' indices."""
+        import numpy as np
         import torch
 
         started = time.perf_counter()
@@ -256,6 +259,7 @@ class _Texts:
 
     def leave(self, done: Sequence[int]) -> None:
         """Forget texts; once much of the cache is theirs, what the others do not see is taken out of it."""
+        import numpy as np
         import torch
 
         if not done:

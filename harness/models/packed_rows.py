@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from harness.models.logit_rows import LogitRows
 from harness.models.prefix_tree import Branch, PrefixTree
 from harness.models.shareable import refusals
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
+    from numpy.typing import NDArray
 
     from harness.models._key_values import KeyValues
 
@@ -45,6 +44,8 @@ def pack(tree: PrefixTree, branches: Sequence[Branch], before: int) -> PackedRow
         branches: The branches.
         before: The trunk's length; a branch sees its beginning, up to the branch's depth.
     """
+    import numpy as np
+
     size = sum(map(tree.size, branches))
     tokens, depths = np.zeros(size, np.int64), np.zeros(size, np.int64)
     visible = np.zeros((size, before + size), bool)
@@ -73,6 +74,7 @@ def packed_inputs(
 
     Padding stands at the end of a row, and sees itself alone.
     """
+    import numpy as np
     import torch
 
     width = max(len(row.tokens) for row in rows)

@@ -8,13 +8,12 @@ that does not agree goes back for good.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from harness.models.batching import Budget, out_of_memory, run_batches
 from harness.models.causal_scoring import ScoredSpan, score_spans, target_logprobs
@@ -103,6 +102,8 @@ class PrefixSharing:
         Raises:
             NotShareable: They differ.
         """
+        import numpy as np
+
         if len(span.tokens) <= 2 * self._checked:
             return
         [(_, plain)] = score_spans(self._rows, [span], budget, pad=pad)
@@ -168,6 +169,8 @@ class PrefixSharing:
 
     def _read_trunk(self, work: _Work, tokens: Tokens, kept: KeyValues | None, reads: Sequence[Read]) -> KeyValues:
         """Read a trunk's own tokens, as many at once as a batch may have; return all keys and values so far."""
+        import numpy as np
+
         step = max(work.row, work.budget.tokens)
         for start in range(0, len(tokens), step):
             part = tokens[start : start + step]
@@ -273,7 +276,7 @@ class _Work:
     def __post_init__(self) -> None:
         self._missing = [span.scored for span in self.spans]
         self._owners = [index for index, span in enumerate(self.spans) for _ in range(span.scored)]
-        self._first_place = [0, *np.cumsum(self._missing).tolist()]
+        self._first_place = [0, *itertools.accumulate(self._missing)]
         self._logprobs = [0.0] * len(self._owners)
         self._greedy = [False] * len(self._owners)
         self._seconds = [0.0] * len(self.spans)
