@@ -19,7 +19,7 @@ from harness import DataError, shard_bounds, shard_count
         (10, 10, 1024, 5),  # two examples a shard at least
         (2, 10, 1024, 1),
         (100, 30, 76, 10),  # 10 examples of 30 tokens and one more fit into four contexts of 76
-        (100, 32, 80, 13),  # but with 32 tokens not into four of 80: 8 examples a shard do
+        (100, 32, 80, 12),  # but with 32 tokens not into four of 80: 9 examples a shard do
         (100, 400, 256, 20),  # nothing fits: five examples a shard
     ],
 )
