@@ -34,7 +34,8 @@ class Contamination(RunMetric):
     Two exact tests, combined by Bonferroni: the re-labelling test on the shards' log-likelihoods (normal scores), and
     the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
     not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
-    t-test among them, and ``contamination_evidence`` is log10 of the e-value. That nothing is detected proves nothing.
+    t-test among them, and ``contamination_evidence`` is log10 of the e-value. From 0 up; neither way is better for the
+    model, higher is surer. That nothing is detected proves nothing.
     How the tests work, and what they assume, is in docs/contamination.md.
 
     Args:

@@ -31,8 +31,8 @@ class Membership(RunMetric):
     ``membership_min_k`` is Min-20% Prob, the mean over the least likely fifth of the tokens;
     ``membership_min_k_plus_plus`` Min-20%++, the same of log-probabilities standardized by their mean and deviation
     over the vocabulary; ``membership_zlib`` the log-likelihood a byte of the compressed text. Higher is likelier to
-    have been read, but no threshold is valid without texts of the same kind that were not: none of these proves
-    anything.
+    have been read, neither way is better, and no threshold is valid without texts of the same kind that were not: none
+    of these proves anything. Loss and Min-K% are at most 0; the standardized score has no limits.
     """
 
     def __init__(self) -> None:

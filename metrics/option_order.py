@@ -15,7 +15,8 @@ class OptionOrder(RunMetric):
 
     For each question the published order is ranked among others by log-likelihood; under the null hypothesis, that the
     model does not depend on it, every rank is equally likely. The ranks' normal scores are added up, and p is the exact
-    tail. ``option_order_first`` is the share of questions whose published order is the likeliest, ties shared. Needs
+    tail. From 0 up; neither way is better for the model, higher is surer. ``option_order_first`` is the share of
+    questions whose published order is the likeliest, ties shared. Needs
     options that were put in a random order by the authors; read of the adapter ``option_order`` only.
     """
 

@@ -26,9 +26,7 @@ from typing import Any
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent))
-from published_sharded_test import likelihood_table, t_test
-
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness.client import Client
 from harness.contracts import Example, Split
 from harness.judges import Judges
@@ -36,6 +34,7 @@ from harness.models.huggingface import HuggingFaceModel
 from harness.pipeline import build_scorer, prepare
 from harness.registry import default_registry
 from harness.specs import Component, RunSpec
+from tests.benchmarks.published_sharded_test import likelihood_table, t_test
 
 REGISTRY = default_registry()
 
@@ -89,14 +88,14 @@ def main() -> None:
         settings = {"shards": shards, "shuffles": 25, "context": context, "stride": context // 2}
         first = [tokenizer.bos_token_id]
         started = time.process_time()
-        table = likelihood_table(examples, plain, first=first, **settings)  # type: ignore[arg-type]
+        table = likelihood_table(examples, plain, first=first, **settings)
         theirs = time.process_time() - started
         t, p = t_test(table)
         theirs_log = -math.log10(max(p, 1e-300))
         default = 10 * theirs
         if arguments.full:
             started = time.process_time()
-            likelihood_table(examples, plain, first=first, **{**settings, "shuffles": 250})  # type: ignore[arg-type]
+            likelihood_table(examples, plain, first=first, **{**settings, "shuffles": 250})
             default = time.process_time() - started
         exact_seconds, exact = run_ours(client, file, "exchangeability", {"shuffles": 4, "next_example": None})
         same = run_ours(client, file, "exchangeability", {"shards": shards, "shuffles": 1, "next_example": None})[1]
