@@ -119,6 +119,14 @@ class PublishedOrder:
     description: Mapping[str, Any]
 
     @property
+    def digest(self) -> str:
+        """What tells these examples from others, whatever their order: each data set is shuffled by itself.
+
+        The same shuffles for several data sets of one length would make their p-values depend on each other.
+        """
+        return str(self.description["data_hash"])
+
+    @property
     def lengths(self) -> list[int]:
         """Tokens of each position, its prefix included, in published order."""
         return [own + prefix for own, prefix in zip(self.tokens, self.prefix_tokens, strict=True)]

@@ -28,7 +28,7 @@ def ask_shards(
 ) -> Iterator[Adapted]:
     """Yield one stand-in instance a shard, whose requests are its published order and then the shuffled ones."""
     for number, (start, stop) in enumerate(bounds):
-        rng = derive_rng(seed, f"exchangeability/shard={number}")
+        rng = derive_rng(seed, f"exchangeability/{order.digest}/shard={number}")
         identity = list(range(start, stop))
         orders = [identity, *(order.arrangement.draw(rng, start, stop) for _ in range(shuffles))]
         segments, requests = sequences(order, orders, start, stop)
@@ -46,7 +46,8 @@ def sequences(
 ) -> tuple[tuple[str, ...], list[tuple[int, ...]]]:
     """Return the segments that orders of a range share, and each order as indices into them.
 
-    Where prefixes stay in place, each position is two segments, its prefix and the content that stands there.
+    Where prefixes stay in place, each position is two segments, its prefix and the content that stands there. Of equal
+    contents the first stands for all, so that orders that read alike are one question and tie whatever a model rounds.
 
     Args:
         order: The data set.
@@ -56,11 +57,13 @@ def sequences(
     """
     contents = order.contents[start:stop]
     prefixes = order.prefixes[start:stop]
+    first: dict[str, int] = {}
+    of = [first.setdefault(content, place) for place, content in enumerate(contents)]
     if not any(prefixes):
-        return contents, [tuple(place - start for place in one) for one in orders]
+        return contents, [tuple(of[place - start] for place in one) for one in orders]
     size = stop - start
     return (*prefixes, *contents), [
-        tuple(chain.from_iterable((at, size + place - start) for at, place in enumerate(one))) for one in orders
+        tuple(chain.from_iterable((at, size + of[place - start]) for at, place in enumerate(one))) for one in orders
     ]
 
 

@@ -54,7 +54,7 @@ def ask_whole(
     order: PublishedOrder, settings: SimpleSettings, test: SimpleTest, seed: int, trial: int
 ) -> Iterator[Adapted]:
     """Yield stand-in instances for some orders each, the published one first, until the test is done."""
-    rng = derive_rng(seed, "exchangeability/whole")
+    rng = derive_rng(seed, f"exchangeability/{order.digest}/whole")
     n = len(order.contents)
     asked = 0
     while asked < settings.most and not test.done:

@@ -108,7 +108,7 @@ class Contamination(RunMetric):
         layout = data.pop("shards", None)
         # How many tests the headline is over was settled before any model was asked.
         planned = (layout is not None) + (settings is not None)
-        seed = derive_seed(data["seed"], "contamination/ties")
+        seed = derive_seed(data["seed"], f"contamination/ties/{data.get('data_hash')}")
         result: dict[str, Any] = {**data, "alpha": self._alpha}
         headlines: list[float] = []
         if layout is not None and sorted(self._shards) == list(range(layout["r"])):

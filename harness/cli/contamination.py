@@ -109,7 +109,8 @@ def test_command(
     settings |= {"context": context} if context is not None else {}
     settings |= {"repairs": [_repair(name) for name in repairs]} if repairs else {}
     settings |= {"simple": {"most": permutations}} if permutations is not None else {}
-    settings |= {"next_example": {"stop": True, "alpha": alpha}} if stop else {}
+    # The headline is twice the smaller of two p-values.
+    settings |= {"next_example": {"stop": True, "alpha": alpha / 2}} if stop else {}
     plan = ContaminationPlan(models, data, control_models, rows, control_rows, settings, alpha, plugins, suite, seed)
     sweep, registry = contamination_sweep(plan)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from harness.errors import DataError
 
@@ -16,11 +16,14 @@ _FEWEST, _MOST = 8, 200
 def shard_count(token_counts: Sequence[int], context: int, shards: int | None = None) -> int:
     """Return the number of shards, from the numbers of examples and tokens alone and so fixed before looking.
 
-    A tenth of the number of examples, between 8 and 200, raised while the longest shard and its one
+    A tenth of the number of examples, between 8 and 200, raised while the mean shard and its one
     beginning-of-sequence token do not fit into four contexts, as long as shards keep five examples. A shard longer than
     the context is scored in overlapping windows, which costs up to twice as much; shorter shards would cost more power
     than that, for what a model remembers of an order shows in how examples follow one another. Never more than half the
     number of examples, so that every shard has an order.
+
+    The mean and not the longest: which shard is longest depends on the published order, and a layout that was chosen by
+    the order would tell orders within shards apart.
 
     Args:
         token_counts: Tokens of each example, in published order, without special tokens.
@@ -40,9 +43,9 @@ def shard_count(token_counts: Sequence[int], context: int, shards: int | None = 
                 f"{shards} shards of {n} examples: a shard needs at least 2 examples, so shards can be 1 to {most}."
             )
         return shards
-    ends = [0, *accumulate(token_counts)]
+    total = sum(token_counts)
     count = min(max(-(-n // _EXAMPLES_A_SHARD), _FEWEST), _MOST, most)
-    while count < n // _FEWEST_A_SHARD and _longest(ends, count) + 1 > _CONTEXTS * context:
+    while count < n // _FEWEST_A_SHARD and total / count + 1 > _CONTEXTS * context:
         count += 1
     return count
 
@@ -57,11 +60,6 @@ def shard_bounds(n: int, r: int) -> list[tuple[int, int]]:
         raise ValueError(f"{n} examples make no {r} shards")
     size, longer = divmod(n, r)
     return list(pairwise(index * size + min(index, longer) for index in range(r + 1)))
-
-
-def _longest(ends: Sequence[int], r: int) -> int:
-    """Return the tokens of the longest of r shards, from the tokens before each example and at the end."""
-    return max(ends[stop] - ends[start] for start, stop in shard_bounds(len(ends) - 1, r))
 
 
 def _are(n: int) -> str:

@@ -291,6 +291,26 @@ def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order
             assert draw == other_draw or not draw & other_draw
 
 
+def test_orders_that_read_alike_are_one_question() -> None:
+    data = [example(number, f"{WORDS[number % 6]} and so on") for number in range(24)]
+    adapter = Exchangeability(Exchangeability.Params(shards=2, shuffles=20, next_example=None))
+    for shard in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        read: dict[str, tuple[int, ...]] = {}
+        for request in sequences(shard):
+            text = "".join(request.segments[place] for place in request.order)
+            assert read.setdefault(text, request.order) == request.order
+
+
+def test_data_sets_of_one_length_are_shuffled_each_by_itself() -> None:
+    def orders(first: int) -> list[tuple[int, ...]]:
+        adapter = Exchangeability(Exchangeability.Params(next_example=None))
+        data = [example(number) for number in range(first, first + 40)]
+        shards = adapter.adapt(data, (), Letters(), trial=0, seed=0)
+        return [request.order for shard in shards for request in sequences(shard)]
+
+    assert orders(0) != orders(40)
+
+
 def test_equal_examples_are_candidates_that_tie() -> None:
     texts = [example(number).published for number in range(12)] * 2
     order = an_order(24, texts=texts)
