@@ -106,10 +106,10 @@ def _score_batch(
     places = torch.tensor(where, device=device).T
     with torch.inference_mode():
         logits, _ = rows(tokens, places[0], places[1], use_cache=False)
-        where, wanted = (torch.tensor(numbers, device=logits.device) for numbers in (read, targets))
-        columns = [*target_logprobs(logits, where, wanted)]
+        chosen, wanted = (torch.tensor(numbers, device=logits.device) for numbers in (read, targets))
+        columns = [*target_logprobs(logits, chosen, wanted)]
         if moments:
-            columns += [column[where] for column in logprob_moments(logits)]
+            columns += [column[chosen] for column in logprob_moments(logits)]
         answers = torch.stack([column.float() for column in columns]).cpu().tolist()
     seconds = (time.perf_counter() - started) / len(order)
     found, start = [], 0
