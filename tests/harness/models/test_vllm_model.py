@@ -307,7 +307,9 @@ def test_close_leaves_no_process(
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    environment = {**os.environ, "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    # The other tests' engines, which are in this process, have set this to 0 for theirs.
+    apart = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+    environment = {**os.environ, **apart, "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
     done = subprocess.run(
         [sys.executable, str(script), str(checkpoints["llama"]), str(copies)],
         capture_output=True,
