@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.exchangeability.tfidf import similarity_rows, tfidf
 from harness.statistics.families import holm
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
-    Order = NDArray[np.int64]
-    Statistic = Callable[[Order], float]
+    Orders = NDArray[np.int64]
+    Statistic = Callable[[Orders], Floats]
 
 MOST_EXAMPLES = 5000
 """Examples looked at, from the first: the table of their similarities takes 100 MB."""
@@ -25,6 +25,8 @@ _NUMBER = re.compile(r"\d+")
 _NUMBER_WITHIN = 200
 _NUMBERED = 0.9
 _FEWEST = 4
+_CELLS = 2**21
+"""Numbers that are computed at once: 16 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +117,13 @@ def diagnose(
     statistics = dict(_battery(texts, None if labels is None else labels[:n]))
     if len(statistics) / (permutations + 1) > alpha:
         raise ValueError(f"{permutations} permutations are too few for {len(statistics)} tests at level {alpha}")
-    published = np.array([statistic(np.arange(n)) for statistic in statistics.values()])
+    published = np.array([statistic(np.arange(n)[None])[0] for statistic in statistics.values()])
     generator = np.random.default_rng(seed)
     shuffled = np.empty((permutations, len(statistics)))
-    for row in range(permutations):
-        order = generator.permutation(n)
-        shuffled[row] = [statistic(order) for statistic in statistics.values()]
+    at_once = max(1, _CELLS // n)
+    for start in range(0, permutations, at_once):
+        orders = np.array([generator.permutation(n) for _ in range(min(at_once, permutations - start))])
+        shuffled[start : start + at_once] = np.stack([statistic(orders) for statistic in statistics.values()], axis=1)
     means, sds = shuffled.mean(axis=0), shuffled.std(axis=0)
     tolerance = 1e-6 * np.maximum(np.abs(published), sds)  # sums in another order differ in the last digits
     p_values = ((1 + (shuffled >= published - tolerance).sum(axis=0)) / (permutations + 1)).tolist()
@@ -145,17 +148,23 @@ def _battery(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[tup
     positions = np.arange(n) - (n - 1) / 2
     scale = float(lengths @ lengths) or 1.0
     trend = float(np.sqrt(scale * (positions @ positions)))
-    yield "length trend", lambda order: abs(float(lengths[order] @ positions)) / trend
-    yield "neighbouring lengths", lambda order: abs(float(lengths[order[:-1]] @ lengths[order[1:]])) / scale
+    yield "length trend", lambda orders: np.abs(lengths[orders] @ positions) / trend
+
+    def neighbouring(orders: Orders) -> Floats:
+        placed = lengths[orders]
+        sums: Floats = np.abs((placed[:, :-1] * placed[:, 1:]).sum(axis=1)) / scale
+        return sums
+
+    yield "neighbouring lengths", neighbouring
 
     yield from _topics(texts)
 
     keys = np.array([places[text] for text in folded])
     if len(places) < n:
-        yield "neighbouring duplicates", lambda order: float((keys[order[:-1]] == keys[order[1:]]).mean())
+        yield "neighbouring duplicates", _alike_neighbours(keys)
     if labels is not None and 1 < len(set(labels)) < n:
         coded = np.unique(np.array(labels, dtype=str), return_inverse=True)[1].ravel()
-        yield "label runs", lambda order: float((coded[order[:-1]] == coded[order[1:]]).mean())
+        yield "label runs", _alike_neighbours(coded)
 
 
 def _topics(texts: Sequence[str]) -> Iterator[tuple[str, Statistic]]:
@@ -168,22 +177,46 @@ def _topics(texts: Sequence[str]) -> Iterator[tuple[str, Statistic]]:
         alike[start : start + len(rows)] = rows
     flat = alike.ravel()
 
-    def at_distance(order: Order, distance: int) -> float:
-        return float(flat.take(order[:-distance] * n + order[distance:]).sum(dtype=np.float64)) / (n - distance)
+    def at_distance(orders: Orders, distance: int) -> Floats:
+        pairs = flat.take(orders[:, :-distance] * n + orders[:, distance:])
+        means: Floats = pairs.sum(axis=1, dtype=np.float64) / (n - distance)
+        return means
 
     distances = range(1, min(6, n // 2 + 1))
-    yield "neighbours alike", lambda order: at_distance(order, 1)
-    yield "near neighbours alike", lambda order: sum(at_distance(order, k) for k in distances) / len(distances)
+    yield "neighbours alike", lambda orders: at_distance(orders, 1)
+
+    def near(orders: Orders) -> Floats:
+        means: Floats = np.mean([at_distance(orders, distance) for distance in distances], axis=0)
+        return means
+
+    yield "near neighbours alike", near
 
     half = n // 2
     transposed = matrix.T.tocsr()
+    sides = np.where(np.arange(n) < half, 1 / half, -1 / (n - half))
 
-    def drift(order: Order) -> float:
-        weights = np.empty(n)
-        weights[order] = np.where(np.arange(n) < half, 1 / half, -1 / (n - half))
-        return float(np.linalg.norm(transposed @ weights))
+    def drift(orders: Orders) -> Floats:
+        distances = np.empty(len(orders))
+        at_once = max(1, _CELLS // max(transposed.shape))
+        for start in range(0, len(orders), at_once):
+            part = orders[start : start + at_once]
+            weights = np.empty((n, len(part)))
+            np.put_along_axis(weights, part.T, np.broadcast_to(sides[:, None], weights.shape), axis=0)
+            distances[start : start + at_once] = np.linalg.norm(transposed @ weights, axis=0)
+        return distances
 
     yield "topic drift", drift
+
+
+def _alike_neighbours(keys: NDArray[Any]) -> Statistic:
+    """Return the statistic of an order that is the share of neighbours with the same key."""
+
+    def statistic(orders: Orders) -> Floats:
+        placed = keys[orders]
+        shares: Floats = (placed[:, :-1] == placed[:, 1:]).mean(axis=1)
+        return shares
+
+    return statistic
 
 
 def _rises(values: Sequence[float]) -> Statistic:
@@ -192,9 +225,11 @@ def _rises(values: Sequence[float]) -> Statistic:
 
     given = np.array(values)
 
-    def statistic(order: Order) -> float:
-        steps = np.diff(given[order])
-        return abs(int((steps > 0).sum()) - int((steps < 0).sum())) / len(steps)
+    def statistic(orders: Orders) -> Floats:
+        steps = np.diff(given[orders], axis=1)
+        differences = (steps > 0).sum(axis=1) - (steps < 0).sum(axis=1)
+        shares: Floats = np.abs(differences) / steps.shape[1]
+        return shares
 
     return statistic
 
