@@ -130,7 +130,8 @@ class AnthropicModel(ApiModel):
         }
 
     def description(self) -> Mapping[str, Any]:
-        return {"server": self._base_url, "window": self._window}
+        known = {"modality": "text", "server": self._base_url, "window": self._window}
+        return {**known, "creator": "Anthropic", "access": "API"} if self._official else known
 
     def _library(self) -> ModuleType:
         try:

@@ -24,7 +24,7 @@ from harness import (
     backend,
     derive_rng,
 )
-from harness.models.hash_language import END, TextState, tokenize
+from harness.models.hash_language import CLASSES, END, KNOWN, TextState, tokenize
 from harness.models.segments import segment_sums
 from harness.models.stop_sequences import cut_at_stop
 from harness.models.windows import Span, spans, strided_spans
@@ -89,7 +89,14 @@ class FakeModel(Model):
         }
 
     def description(self) -> Mapping[str, Any]:
-        return {"architecture": "hash", "parameters": 0}
+        return {
+            "modality": "text",
+            "architecture": "hash",
+            "parameters": 0,
+            "tokenizer": f"{len(KNOWN) + CLASSES} words and characters",
+            "window": self._window,
+            "access": "open",
+        }
 
     def count_tokens(self, prompt: Prompt) -> int:
         return len(tokenize(_text_of(prompt)))

@@ -118,14 +118,24 @@ class HuggingFaceModel(Model):
     def description(self) -> Mapping[str, Any]:
         config = self._config
         known: dict[str, Any] = {
+            "modality": "text",
             "architecture": (getattr(config, "architectures", None) or [config.model_type])[0],
+            "tokenizer": _tokenizer_name(self._raw_tokenizer),
             "vocabulary": config.get_text_config().vocab_size,
             "window": self.window,
             "dtype": self._precision,
             "revision": self._checkpoint.revision,
         }
+        owner, _, name = self._checkpoint.location.rpartition("/")
+        known["access"] = "local weights" if self._checkpoint.local else "open weights"
+        if owner and name and not self._checkpoint.local:
+            known["creator"] = owner
         if self._model is not None:
-            known["parameters"] = self._model.rows.model.num_parameters()
+            weights = self._model.rows.model
+            known["parameters"] = weights.num_parameters()
+            known["device"] = weights.device.type
+            # Processes time themselves; a model that is spread holds several devices while one is timed.
+            known["devices_at_once"] = len(set((getattr(weights, "hf_device_map", None) or {"": 0}).values()))
         return known
 
     def count_tokens(self, prompt: Prompt) -> int:
@@ -242,6 +252,12 @@ class HuggingFaceModel(Model):
             budget=Budget(tokens, max(1, LOGITS // vocabulary)),
             sharing=PrefixSharing(rows),
         )
+
+
+def _tokenizer_name(tokenizer: Any) -> str:
+    """Return a tokenizer's kind and how many tokens it knows, such as ``BPE, 50,257 tokens``."""
+    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    return f"{type(model if model is not None else tokenizer).__name__}, {len(tokenizer):,} tokens"
 
 
 def _prompt_of(request: Request) -> Prompt:

@@ -144,7 +144,13 @@ class OpenAIModel(ApiModel):
         }
 
     def description(self) -> Mapping[str, Any]:
-        return {"server": self._base_url, "window": self._given_window}
+        known = {"modality": "text", "server": self._base_url, "window": self._given_window}
+        if self._tokenizer_name:
+            known["tokenizer"] = self._tokenizer_name
+        if self._official:
+            # A fine-tuned model's name says whose it is: ft:base:organization:….
+            known |= {"access": "API", **({} if self._model.startswith("ft:") else {"creator": "OpenAI"})}
+        return known
 
     def count_tokens(self, prompt: Prompt) -> int:
         if self._tokenizer is not None:

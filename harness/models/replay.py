@@ -78,7 +78,7 @@ class ReplayModel(Model):
             return {"backend": "replay", "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
     def description(self) -> Mapping[str, Any]:
-        return {"file": str(self._path)}
+        return {"modality": "text", "file": str(self._path)}
 
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
         if self._predictions is None:

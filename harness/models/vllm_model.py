@@ -120,7 +120,12 @@ class VllmModel(Model):
 
     def description(self) -> Mapping[str, Any]:
         with self._renamed():
-            return {**self._reader.description(), "window": self.window, "quantization": self._quantization}
+            return {
+                **self._reader.description(),
+                "window": self.window,
+                "quantization": self._quantization,
+                "devices_at_once": self._options["tensor_parallel_size"] * self._options["data_parallel_size"],
+            }
 
     def count_tokens(self, prompt: Prompt) -> int:
         with self._renamed():

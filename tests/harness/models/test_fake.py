@@ -212,3 +212,9 @@ def test_truncate_and_count_agree() -> None:
     model = FakeModel("1")
     assert model.count_tokens(model.truncate("All the people of the world", 5)) == 5
     assert model.truncate("short", 50) == "short"
+
+
+def test_a_description_gives_the_window_and_counts_the_tokens() -> None:
+    known = FakeModel("0", window=64).description()
+    assert known["window"] == 64
+    assert known["tokenizer"].startswith(str(len(hash_language.KNOWN) + hash_language.CLASSES))

@@ -401,3 +401,16 @@ def test_models_that_cannot_answer_say_so(tiny_checkpoint: Make) -> None:
     wrong = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device="abacus")
     with pytest.raises(ModelError, match="abacus"):
         list(wrong.answer([ScoreRequest("a", "b")]))
+
+
+def test_a_description_says_what_the_files_say(tiny_checkpoint: Make, tiny_tokenizer: Any) -> None:
+    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")))
+    known = model.description()
+    assert known["modality"] == "text"
+    assert known["tokenizer"] == f"BPE, {len(tiny_tokenizer):,} tokens"
+    assert known["access"] == "local weights"
+    assert "creator" not in known  # a folder's name says nothing about who made what is in it
+    assert "parameters" not in known  # nothing was loaded to say so
+    ask(model, [ScoreRequest("a", " b")])
+    assert model.description()["parameters"] > 0
+    assert model.description()["devices_at_once"] == 1
