@@ -116,6 +116,7 @@ def _board(
             for name, measures in categories.items()
         ],
         "seen": _seen(snapshot, view, models),
+        "tested": _tested(snapshot, models),
         "failures": _failures(view),
         "explanations": notes.explanations,
         "legend": notes.legend,
@@ -167,6 +168,17 @@ def _measure(measure: Measure, groups: Sequence[Group], models: Sequence[str]) -
         "contested": measure.contested,
         "cells": [cell_row(measure.cells.get(model)) for model in models],
     }
+
+
+def _tested(snapshot: Snapshot, models: Sequence[str]) -> list[list[int] | None]:
+    """Return for each model how many data sets it has been found to have seen, and of how many; None without a test."""
+    counts: dict[str, list[int]] = {}
+    for finding in snapshot.findings:
+        if not finding.control:
+            found = counts.setdefault(snapshot.model(finding.run), [0, 0])
+            found[0] += finding.seen
+            found[1] += 1
+    return [counts.get(model) for model in models]
 
 
 def _seen(snapshot: Snapshot, view: BoardView, models: Sequence[str]) -> list[list[Any]]:

@@ -44,7 +44,7 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
 def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
     """Return what runs took together; what no run says is left out, and of money in several currencies each one.
 
-    ``accelerator_hours`` is the model's seconds in hours, times the devices that it ran on where the record says so.
+    ``device_seconds`` are the model's seconds, each counted for as many devices as the model holds at once.
     """
     sums: dict[str, float] = {}
     money: dict[str, float] = {}
@@ -54,6 +54,8 @@ def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
             value = run.efficiency.get(name)
             if isinstance(value, int | float):
                 sums[name] = sums.get(name, 0) + value
+        if isinstance(seconds := run.efficiency.get("model_seconds"), int | float):
+            sums["device_seconds"] = sums.get("device_seconds", 0) + seconds * _devices(run)
         if isinstance(price := run.efficiency.get("money"), int | float):
             currency = str(run.efficiency.get("currency", ""))
             money[currency] = money.get(currency, 0.0) + price
@@ -68,6 +70,13 @@ def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
     return found
 
 
+def _devices(run: RunRecord) -> int:
+    """Return how many devices a run's model holds while one of its answers is timed; 1 where the record is silent."""
+    model = run.provenance.get("model", {})
+    devices = model.get("devices_at_once") if isinstance(model, Mapping) else None
+    return devices if isinstance(devices, int) and devices > 0 else 1
+
+
 def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
     """Return what the newest run that knows it says of the model."""
     known: dict[str, Any] = {}
@@ -77,7 +86,7 @@ def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
             known.update(
                 {
                     name: model[name]
-                    for name in (*FACTS, "architecture", "vocabulary", "dtype", "revision")
+                    for name in (*FACTS, "architecture", "vocabulary", "dtype", "revision", "device")
                     if model.get(name) is not None
                 }
             )

@@ -51,6 +51,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
     with_examples = [run for model in models for run in counting[model].values() if has_examples(run.directory)]
     return {
         **column_title(snapshot, view, column),
+        "suites": sorted({run.suite for subruns in counting.values() for run in subruns.values()}),
         "models": [[model, model_address(first[model].spec.model)] for model in models],
         "runs": [[address_of(run) for run in counting[model].values()] for model in models]
         if len(view.groups[column].runs) == 1

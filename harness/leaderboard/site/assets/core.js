@@ -172,6 +172,7 @@
     return `[${harness.number(low)}, ${harness.number(high)}]`;
   };
   harness.count = (value) => (value === null || value === undefined ? "—" : Number(value).toLocaleString("en"));
+  harness.moment = (time) => harness.plain(time.replace("T", " ").replace(/\+00:00$/, " UTC"), 40);
   // A p-value from its logarithm to base 10.
   harness.probability = (log10) => {
     if (log10 === null || log10 === undefined) return "—";
@@ -179,6 +180,8 @@
     const exponent = Math.floor(log10);
     return `${(10 ** (log10 - exponent)).toFixed(1)} × 10${superscript(exponent)}`;
   };
+  // A number as large as evidence can be, from its logarithm to base 10.
+  harness.power = (log10) => (Math.abs(log10) < 3 ? harness.number(10 ** log10) : `${(10 ** (log10 - Math.floor(log10))).toFixed(1)} × 10${superscript(Math.floor(log10))}`);
   const superscript = (n) => String(n).split("").map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] || "⁻").join("");
 
   // ------------------------------------------------------------------------------------------------------------

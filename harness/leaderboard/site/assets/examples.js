@@ -20,7 +20,10 @@
   };
   const load = async (address, index, n) => { const at = place(index, n); return (await piece(address, at))[n - index.starts[at]]; };
   const answers = (example) => [...(example.predictions || []), ...(example.responses || []).flatMap((response) => (response.completions || []).map((completion) => completion.text))];
-  const words = (example) => [example.id, example.input, example.prediction || "", ...(example.references || []).map((reference) => reference.text), ...answers(example)].join("\n").toLowerCase();
+  // A search box holds no line breaks, so that any white space stands for any other.
+  const folded = (value) => value.replace(/\s+/g, " ").toLowerCase();
+  const asked = (request) => [...[request.prompt, request.context].flatMap((prompt) => (Array.isArray(prompt) ? prompt.map((turn) => turn.content) : [prompt || ""])), request.continuation || ""];
+  const words = (example) => [...(example.requests || []).flatMap(asked), example.id, example.input, example.prediction || "", ...(example.references || []).map((reference) => reference.text), ...answers(example)].map(folded).join("\n");
 
   // Runs of other models on the same thing.
   const peers = async (run, address) => {
@@ -82,7 +85,7 @@
     let rest = total > from + PAGE;
     if (query.q) {
       // Pieces are looked through until the page is full.
-      const needle = query.q.toLowerCase();
+      const needle = folded(query.q);
       const hits = [];
       let looked = 0;
       for (const n of found) {
@@ -133,7 +136,7 @@
     const names = index.perturbations.filter((name) => name !== null);
     if (query.at !== undefined || query.key) return make("div.bar", null, make("button", { type: "button", onclick: () => go(reset) }, "All examples"));
     return make("div.bar", { role: "search", "aria-label": "Examples" },
-      make("label", null, "Id, input, reference or answer contains", search),
+      make("label", null, "Id, prompt, reference or answer contains", search),
       make("label", null, "Show", select("only", only, (value) => go({ only: value, ...reset }), [["", "all examples"],
         graded ? ["wrong", "wrong only"] : null, graded ? ["right", "right only"] : null, index.failed.length ? ["failed", "without a score"] : null, other ? ["differs", "answered otherwise by the other"] : null])),
       names.length ? make("label", null, "Copies", select("copies", which, (value) => go({ copies: value, ...reset }), [["", "originals and copies"], ["original", "originals"], ...names.map((name) => [`:${name}`, plain(name, 40)])])) : null,

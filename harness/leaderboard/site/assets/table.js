@@ -56,8 +56,8 @@
       body.replaceChildren(...order.map((item) => item.line));
     };
     arrange(options.sort);
-    const groups = options.group ? make("tr.groups", null, options.group.map(([label, span]) => make("th", { colspan: span, scope: "colgroup" }, label))) : null;
-    const caption = options.caption ? make("caption", null, options.caption) : null;
+    const groups = options.group ? make("tr.groups", null, options.group.map(([label, span]) => make("th", { colspan: span, scope: "colgroup" }, make("span", null, label)))) : null;
+    const caption = options.caption ? make("caption", null, make("div", null, options.caption)) : null;
     const table = make("table", options.id ? { id: options.id } : null, caption, make("thead", null, groups, make("tr", null, heads)), body);
     return make("div.scroll", { role: "region", tabindex: "0", "aria-label": options.label || "Table" }, table);
   };

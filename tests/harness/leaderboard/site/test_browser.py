@@ -155,12 +155,15 @@ def test_scenarios_and_suites_and_kinds_filter(visit: Visit) -> None:
     assert "imdb" in page.inner_text("#scenarios")
     page.go_back()
     visit.until("document.querySelector('#scenarios').innerText.includes('boolq')")
+    visit.go("board?tag=measured:robustness")
+    assert [text.split("\n")[0] for text in visit.texts("#scenarios thead .title")] == ["Model", "boolq"]
     visit.go("board?data=sample")
     assert [text.split("\n")[0] for text in visit.texts("#scenarios thead .title")] == ["Model", "sample_reading"]
 
 
 def test_what_a_model_has_seen_is_struck_through_and_can_be_left_out(visit: Visit) -> None:
     page = visit.go("board?q=boolq")
+    assert visit.texts("#overview tbody tr td:nth-child(4)") == ["1 of 1", "0 of 1", "—"]
     struck = page.locator("#scenarios s")
     assert struck.count() == 1
     assert struck.inner_text() == "0.800"
@@ -217,6 +220,8 @@ def test_examples_filter_by_what_is_wrong_and_by_words(visit: Visit, results: Pa
     page.fill("#example-filter", "number 37 about")
     visit.until("document.querySelectorAll('article.example').length === 2")
     assert "test-37" in page.inner_text("article.example")
+    page.fill("#example-filter", "number 37 about the moon? Answer:")  # stands in a prompt alone
+    visit.until("document.querySelector('main').innerText.includes('1 of 80 examples contain it')")
     visit.go(f"run/{run}?page=8")
     assert "71–80 of 80" in page.inner_text("main")
     page.click("text=Previous")
@@ -243,6 +248,25 @@ def test_what_is_not_there_says_so(visit: Visit) -> None:
         page = visit.go(route)
         assert page.locator("h1").inner_text() in {"This cannot be shown", "Leaderboard"}
     visit.wrong = [wrong for wrong in visit.wrong if "ERR_FILE_NOT_FOUND" not in wrong]
+
+
+def test_coverage_is_filtered_by_several_facets_at_once(visit: Visit) -> None:
+    page = visit.go("coverage?tag=task:question%20answering")
+    both = len(visit.texts("#coverage tbody tr"))
+    assert page.locator("#facet-task").input_value() == "question answering"
+    page.select_option("#facet-when", "before 2021")
+    visit.until("location.hash.includes('when=')")
+    visit.drawn()
+    assert page.locator("#facet-task").input_value() == "question answering"
+    assert 0 < len(visit.texts("#coverage tbody tr")) < both
+
+
+def test_the_pages_are_named_in_full_in_a_narrow_window(browser: Any, site: Path) -> None:
+    opened = Visit(browser, site.as_uri(), viewport={"width": 390, "height": 700})
+    page = opened.go("")
+    heights = page.eval_on_selector_all(".site-head nav a", "links => links.map(a => a.getClientRects()[0].height)")
+    opened.context.close()
+    assert max(heights) == min(heights) < 40
 
 
 @pytest.mark.parametrize("width", [340, 800])

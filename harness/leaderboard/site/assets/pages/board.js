@@ -3,6 +3,7 @@
 (() => {
   const { make, text, plain, number, spread, link, count } = harness;
   const SAMPLE = "†";
+  const MEASURED = "measured"; // a kind beside the taxonomy's: columns on which a category was measured
 
   const title = (name) => name[0].toUpperCase() + name.slice(1);
 
@@ -22,7 +23,7 @@
       harness.add(main, make("p.lead", null,
         `${count(state.models.length)} of ${count(board.models.length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
         board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
-        site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "", board.finished ? `; newest run ended ${plain(board.finished, 30)}` : "", "."));
+        site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
       harness.add(main, controls(site, board, key, state, query, go));
       const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
       harness.add(main, make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
@@ -48,7 +49,7 @@
       const about = `${column.title} ${column.scenario} ${column.method} ${column.metric}`.toLowerCase();
       const facet = query.tag ? query.tag.split(":") : null;
       return words.every((word) => about.includes(word))
-        && (!facet || column.taxonomy[facet[0]] === facet.slice(1).join(":"))
+        && (!facet || (facet[0] === MEASURED ? column.measured.some((at) => board.names[at] === facet[1]) : column.taxonomy[facet[0]] === facet.slice(1).join(":")))
         && (!query.data || (query.data === "sample") === column.sample);
     }));
     const seen = new Map(board.seen.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }]));
@@ -68,6 +69,8 @@
         facets.get(facet).add(value);
       }
     }
+    const measured = new Set(board.columns.flatMap((column) => column.measured.map((at) => board.names[at])));
+    if (measured.size > 1) facets.set(MEASURED, measured);
     const option = (value, words, selected) => make("option", { value, selected: selected === value }, words);
     const search = make("input", { type: "search", id: "scenario-filter", value: query.q || "", autocomplete: "off" });
     search.addEventListener("input", harness.later(() => go({ q: search.value }, { replace: true }), 250));
@@ -94,7 +97,7 @@
         ? make("label", null, "Data", make("select", { id: "data", onchange: (event) => go({ data: event.target.value }) },
           option("", "all data", query.data || ""), option("real", "no sample data", query.data), option("sample", "sample data", query.data))) : null,
       state.seen.size ? make("label.check", null, make("input", { type: "checkbox", id: "clean", checked: state.clean,
-        onchange: (event) => go({ clean: event.target.checked }) }), `leave out the ${state.seen.size} results on data sets that the model has seen`) : null);
+        onchange: (event) => go({ clean: event.target.checked }) }), `leave out ${state.seen.size === 1 ? "the result on a data set" : `the ${count(state.seen.size)} results on data sets`} that the model has seen`) : null);
   }
 
   const modelCell = (model) => [harness.to(`model/${model.address}`, model.name, 60), model.origin ? [" ", make("span.mark", null, "imported from ", text(model.origin, 30))] : null];
@@ -113,11 +116,6 @@
     const total = state.filtered ? fresh("main") : new Map(board.models.map((model, i) => [i, model.rate]).filter(([, rate]) => rate));
     const places = state.filtered ? harness.ranks(new Map([...total].map(([i, rate]) => [i, rate[0]]))) : new Map(board.models.map((model, i) => [i, model.rank]));
     const byCategory = board.categories.map((category) => state.filtered ? fresh(category.name) : new Map(category.rates.map((rate, i) => [i, rate])));
-    const seen = new Map();
-    for (const place of state.seen.keys()) {
-      const [m, c] = place.split("/").map(Number);
-      if (state.columns.has(c)) seen.set(m, (seen.get(m) || 0) + 1);
-    }
     const columns = [
       { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) },
       { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => places.get(i) ?? "—" },
@@ -127,8 +125,13 @@
         key: (i) => byCategory[at].get(i)?.[0] ?? null, cell: (i) => rateCell(byCategory[at].get(i)),
       })).filter(Boolean),
     ];
-    if (board.seen.length) columns.push({ name: "seen", label: "Has seen", note: "data sets ↓", first: "ascending", key: (i) => seen.get(i) || 0,
-      cell: (i) => seen.get(i) ? make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, make("span.mark.bad", null, String(seen.get(i))))) : make("td.quiet", null, "0") });
+    // Beside the number that it casts doubt on.
+    if (board.tested.some(Boolean)) columns.splice(3, 0, { name: "seen", label: "Has seen", note: "of the data sets tested ↓", first: "ascending", key: (i) => board.tested[i]?.[0] ?? null,
+      title: "How many data sets the contamination test says that the model has seen", cell: (i) => {
+        if (!board.tested[i]) return make("td.quiet", null, "—");
+        const [found, of] = board.tested[i];
+        return make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, found ? make("span.mark.bad", null, `${count(found)} of ${count(of)}`) : `0 of ${count(of)}`));
+      } });
     harness.add(main, harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
       onsort: (sort) => go({ sort }, { replace: true }),
       caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval${state.filtered ? "; computed for what is shown" : ""}.` }));
@@ -201,7 +204,7 @@
       make("ul.plain.quiet", null, board.explanations.map((words) => make("li", null, words)), legend.map(([mark, words]) => make("li", null, `${mark} ${words}`))),
       board.failures.length ? [make("h2", null, "Failures"), make("ol.plain", null, board.failures.map(([m, c, errors], at) =>
         make("li", { id: `failure-${at + 1}`, tabindex: "-1" }, make("span.bad", null, `✗${at + 1} `), text(board.models[m].name), ", ", text(board.columns[c].title), ": ",
-          errors.map((error, position) => [position ? "; " : "", text(error, 400)]))))] : null,
+          errors.map((error, position) => [position ? "; " : "", text(error.startsWith(`${board.columns[c].title}: `) ? error.slice(board.columns[c].title.length + 2) : error, 400)]))))] : null,
       board.notes.length ? [make("h2", null, "Notes"), make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))] : null));
   }
 })();

@@ -107,7 +107,7 @@
       .filter(([amount]) => amount).map(([amount, what]) => `${count(amount)} ${what}`).join(", ");
     return harness.table([
       { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (row) => row.question.title,
-        cell: (row) => make("span", null, text(row.question.title, 60), make("small.quiet", null, ` ${plain([row.question.method, ...row.question.details].join(" · "), 80)}`)) },
+        cell: (row) => make("span", null, text(row.question.title, 60), make("small.quiet", null, ` ${plain([row.question.method, ...row.question.details.filter((detail) => !detail.startsWith("mean of "))].join(" · "), 80)}`)) },
       others.length > 1 ? { name: "other", label: "Against", kind: "text", key: (row) => models[row.other][1], cell: (row) => text(models[row.other][1], 40) } : null,
       { name: "metric", label: "Metric", kind: "text", key: (row) => row.question.metric, cell: (row) => `${plain(row.question.metric, 40)}${arrow(row.question)}` },
       { name: "n", label: "Instances", key: (row) => row.count, cell: (row) => make("span", null, count(row.count), left(row) ? make("small", null, ` ${left(row)}`) : null) },
@@ -119,7 +119,7 @@
       { name: "p", label: "p", first: "ascending", key: (row) => row.p, cell: (row) => p(row.p) },
       { name: "holm", label: "p, Holm", first: "ascending", key: (row) => row.holm, cell: (row) => p(row.holm) },
       { name: "differ", label: "They differ on", key: differing, cell: (row) => (differing(row)
-        ? make("a", { href: link("compare", { ...query, at: `${row.at}.${row.other}` }) }, `${count(differing(row))} instances`) : "none") },
+        ? make("a", { href: link("compare", { ...query, at: `${row.at}.${row.other}` }) }, `${count(differing(row))} ${differing(row) === 1 ? "instance" : "instances"}`) : "none") },
     ].filter(Boolean), rows, { id: "comparisons", label: "Paired differences", sort: query.sort, onsort: (sort) => go({ sort }) });
   }
 

@@ -21,12 +21,12 @@
         make("option", { value: "" }, "all models"), models.map(([address, name]) => make("option", { value: address, selected: address === query.model }, plain(name, 60)))))));
       harness.add(main, harness.table([
         { name: "model", label: "Model", kind: "text", class: "fixed", key: (line) => line.model[0], cell: (line) => harness.to(`model/${line.model[1]}`, line.model[0], 50) },
-        { name: "data", label: "Data set", kind: "text", key: (line) => line.scenario[0], cell: (line) => [harness.to(`contamination/${line.key}`, line.scenario[0], 60), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
+        { name: "verdict", label: "Verdict", kind: "text", key: (line) => line.verdict, cell: (line) => make("td.wrap.left", null, mark(line)) },
+        { name: "data", label: "Data set", kind: "text", key: (line) => line.scenario[0], cell: (line) => [harness.to(`contamination/${line.key}`, line.scenario[0], 44), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
         { name: "split", label: "Split", kind: "text", key: (line) => line.split, cell: (line) => plain(line.split, 20) },
         { name: "n", label: "Examples", key: (line) => line.examples ?? null, cell: (line) => count(line.examples) },
         { name: "p", label: "p", first: "ascending", key: (line) => line.log10_p, cell: (line) => probability(line.log10_p) },
         { name: "holm", label: "p, Holm", note: "over the model's data sets", first: "ascending", key: (line) => line.log10_p_holm, cell: (line) => probability(line.log10_p_holm) },
-        { name: "verdict", label: "Verdict", kind: "text", key: (line) => line.verdict, cell: (line) => make("td.wrap.left", null, mark(line)) },
       ], rows, { id: "contamination", label: "Contamination tests", sort: query.sort || "holm", onsort: (sort) => harness.go("contamination", { ...query, sort }, { replace: true }) }));
       return "Contamination";
     },
@@ -46,7 +46,7 @@
       ["Headline", probability(line.log10_p)], ["Corrected over the model's data sets (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
       ["Smallest p that was possible", p("log10_p_floor")],
-      ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? `10^${number(f.next_example.log10_E)}` : null],
+      ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? harness.power(f.next_example.log10_E) : null],
       ["Examples used", simple("n_used") === null ? null : count(f.n_used)], ["Tokens", simple("n_tokens") === null ? null : count(f.n_tokens)], ["Shards", Array.isArray(f.shard_scores) ? count(f.shard_scores.length) : simple("shards") === null ? null : count(f.shards)], ["Shuffles of each", simple("m") ?? simple("shuffles")]]));
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
     if (scores.length) {

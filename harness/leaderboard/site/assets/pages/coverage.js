@@ -10,14 +10,16 @@
       const site = await harness.get("site");
       const board = await harness.get(`boards/${site.boards[0][0]}`);
       const facets = ["task", "what", "who", "when", "language"];
-      const wanted = query.tag ? [query.tag.split(":")[0], query.tag.split(":").slice(1).join(":")] : null;
-      const rows = board.columns.filter((column) => !column.test).filter((column) => !wanted || column.taxonomy[wanted[0]] === wanted[1]);
-      harness.add(main, make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of ${count(board.columns.length)} columns.`));
+      // A link names one facet as its tag; the choices here are kept each under its own name.
+      const linked = query.tag ? { [query.tag.split(":")[0]]: query.tag.split(":").slice(1).join(":") } : {};
+      const wanted = Object.fromEntries(facets.map((facet) => [facet, query[facet] ?? linked[facet] ?? ""]));
+      const rows = board.columns.filter((column) => !column.test).filter((column) => facets.every((facet) => !wanted[facet] || column.taxonomy[facet] === wanted[facet]));
+      harness.add(main, make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of the leaderboard's columns; ${count(rows.length)} of ${count(board.columns.filter((column) => !column.test).length)} are shown.`));
       harness.add(main, make("div.bar", null, facets.map((facet) => {
         const values = [...new Set(board.columns.map((column) => column.taxonomy[facet]).filter(Boolean))].sort();
         if (!values.length) return null;
-        return make("label", null, title(facet), make("select", { id: `facet-${facet}`, onchange: (event) => harness.go("coverage", { ...query, tag: event.target.value ? `${facet}:${event.target.value}` : "" }) },
-          make("option", { value: "" }, "any"), values.map((value) => make("option", { value, selected: Boolean(wanted) && wanted[0] === facet && wanted[1] === value }, plain(value, 50)))));
+        return make("label", null, title(facet), make("select", { id: `facet-${facet}`, onchange: (event) => harness.go("coverage", { sort: query.sort, ...wanted, [facet]: event.target.value }) },
+          make("option", { value: "" }, "any"), values.map((value) => make("option", { value, selected: wanted[facet] === value }, plain(value, 50)))));
       })));
       harness.add(main, harness.table([
         { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (column) => column.title, cell: (column) => [harness.to(`scenario/${column.address}`, column.title, 50), column.sample ? " †" : "",

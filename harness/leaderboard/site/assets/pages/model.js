@@ -16,7 +16,7 @@
           ["Runs", `${count(about.runs)}${about.failed ? `, ${count(about.failed)} failed` : ""}`],
           ["Queries", about.queries ? `${count(about.queries)}${about.cached_queries ? `, ${count(about.cached_queries)} from the cache` : ""}` : null],
           ["Tokens", about.prompt_tokens ? `${count(about.prompt_tokens)} read, ${count(about.completion_tokens)} written or scored` : null],
-          ["Hours of its machine", about.model_seconds ? harness.hours(about.model_seconds) : null],
+          [about.facts.device === "cuda" ? "GPU hours" : "Device hours", about.device_seconds ? harness.hours(about.device_seconds) : null],
           ["Arithmetic", about.model_flops ? `${about.model_flops.toExponential(2)} FLOP` : null],
           ["Energy", about.energy_joules ? `${number(about.energy_joules / 3.6e6)} kWh` : null],
           ["Cost", about.money ? harness.money(about.money) : null],
@@ -36,13 +36,13 @@
           { name: "perturbations", label: "Perturbations", kind: "text", key: (run) => run.perturbations.length, cell: (run) => run.perturbations.length ? text(run.perturbations.join(", "), 40) : make("span.quiet", null, "—") },
           { name: "metric", label: "Metric", kind: "text", key: (run) => run.metric, cell: (run) => [text(run.metric, 40), run.higher === null ? "" : run.higher ? " ↑" : " ↓"] },
           { name: "value", label: "Value", key: (run) => (run.value ? run.value[0] : null), cell: (run) => run.status !== "ok"
-            ? make("td.wrap.bad", null, "✗ failed: ", text(run.error || "no reason given", 160)) : run.value
+            ? make("td.wrap.left.bad", null, "✗ failed: ", text(run.error || "no reason given", 160)) : run.value
               ? [number(run.value[0]), " ", make("span.spread", null, spread(...run.value))] : "—" },
           { name: "n", label: "n", key: (run) => (run.value ? run.value[3] : null), cell: (run) => (run.value ? count(run.value[3]) : "—") },
           { name: "queries", label: "Queries", key: (run) => run.queries ?? null, cell: (run) => count(run.queries) },
           { name: "tokens", label: "Tokens", key: (run) => tokens(run) || null, cell: (run) => harness.large(tokens(run)) },
           { name: "seconds", label: "Seconds", key: (run) => run.model_seconds ?? null, cell: (run) => (run.model_seconds ? number(run.model_seconds) : "—") },
-          { name: "finished", label: "Ended", kind: "text", first: "descending", key: (run) => run.finished, cell: (run) => plain(run.finished.replace("T", " ").replace(/\+00:00$/, ""), 30) },
+          { name: "finished", label: "Ended", kind: "text", first: "descending", key: (run) => run.finished, cell: (run) => harness.moment(run.finished) },
         ], shown, { id: "runs", label: "Runs", sort: query.sort || "run", onsort: (sort) => harness.go(`model/${path[0]}`, { ...query, sort }, { replace: true }) }));
       if (shown.length < rows.length) harness.add(main, make("p", null, harness.to(`model/${path[0]}`, `Show all ${count(rows.length)} runs`, 60, { ...query, all: 1 })));
       harness.add(main, make("h2", null, "Where the results come from"));

@@ -32,13 +32,13 @@
         { name: "runs", label: "Runs", key: (model) => model.runs, cell: (model) => [count(model.runs), model.failed ? make("small.bad", null, `${model.failed} failed`) : null] },
         total("queries", "Queries", large), total("prompt_tokens", "Prompt tokens", large), total("completion_tokens", "Output tokens", large),
         { name: "money", label: "Cost", key: (model) => (model.money ? model.money[0][0] : null), cell: (model) => harness.money(model.money) },
-        total("model_seconds", "Hours", harness.hours, "of the model's machine"),
+        total("device_seconds", "Device hours", harness.hours, "GPU or CPU"),
         total("energy_joules", "Energy", (joules) => (joules ? `${number(joules / 3.6e6)} kWh` : "—")),
-      ].filter((column) => ["model", "runs", "queries", "parameters", "window", "access", "creator", "modality", "tokenizer", "model_seconds", "money", "prompt_tokens", "completion_tokens"].includes(column.name)
+      ].filter((column) => ["model", "runs", "queries", "parameters", "window", "access", "creator", "modality", "tokenizer", "device_seconds", "money", "prompt_tokens", "completion_tokens"].includes(column.name)
         || models.some((model) => column.key(model) !== null));
       harness.add(main, make("h1", null, "Models"),
         make("p.lead", null, `${count(models.length)} models, ${large(sum(models, "queries"))} queries, ${large(sum(models, "prompt_tokens") + sum(models, "completion_tokens"))} tokens. `
-          + "What a backend does not say of its model is left open."),
+          + "What neither a model's files nor its server say is left open."),
         make("div.bar", null, make("label", null, "Models with", search)),
         harness.table(columns, rows, { id: "models", label: "Models", sort: query.sort || "model", onsort: (sort) => harness.go("models", { ...query, sort }, { replace: true }),
           caption: "Totals of all runs; an answer from the cache counts with what it took when it was computed." }));

@@ -23,7 +23,7 @@
         ["Tokens", used.prompt_tokens ? `${count(used.prompt_tokens)} read, ${count(used.completion_tokens)} written or scored` : null],
         ["Seconds of the model", used.model_seconds ? number(used.model_seconds) : null],
         ["Perturbations", run.spec.perturbations.length ? text(run.spec.perturbations.map((one) => one.name).join(", "), 100) : null],
-        ["Ended", plain(run.finished.replace("T", " ").replace(/\+00:00$/, " UTC"), 40)]]));
+        ["Ended", harness.moment(run.finished)]]));
       const views = [["", `Examples`], ["stats", `Statistics (${count(run.stats.length)})`], ["spec", "Settings"], ["provenance", "Provenance"]];
       const view = views.some(([name]) => name === query.view) ? query.view : "";
       harness.add(main, make("nav", { "aria-label": "Parts of this run" }, make("ul.tabs", null, views.map(([name, words]) => make("li", null,

@@ -25,12 +25,12 @@
   });
 
   function block(main, column, at, query, go) {
-    const heading = [column.method, column.split, ...column.details].map((part) => plain(part, 80)).join(" · ");
+    const heading = [column.method, column.split, ...column.details, `${column.suites.length > 1 ? "suites" : "suite"} ${column.suites.join(", ")}`].map((part) => plain(part, 80)).join(" · ");
     const categories = [...new Set(column.measures.map((measure) => measure.category))];
     const name = `view${at || ""}`;
     const chosen = categories.includes(query[name]) ? query[name] : "";
     const measures = column.measures.filter((measure, i) => (chosen ? measure.category === chosen : i === 0 || measure.stands));
-    harness.add(main, make("h2", null, "Results"), make("p.quiet", null, heading, column.sample ? [" ", make("span.mark.warn", null, "sample data: no measurement")] : null));
+    harness.add(main, make("h2", null, ["Results", ...column.details.map((detail) => plain(detail, 60))].join(", ")), make("p.quiet", null, heading, column.sample ? [" ", make("span.mark.warn", null, "sample data: no measurement")] : null));
     harness.add(main, make("nav", { "aria-label": "Categories of metrics" }, make("ul.tabs", null, ["", ...categories].map((category) => make("li", null,
       make("a", { href: link(harness.route().name + "/" + harness.route().path[0], { ...query, [name]: category }), "aria-current": chosen === category ? "true" : null }, category ? title(category) : "One of each category"))))));
     const places = column.models.map((_, i) => i);
