@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness import ModelError
+
+if TYPE_CHECKING:
+    import torch
 
 INSTALL = "pip install 'holistic-harness[hf]'"
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -185,7 +188,19 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
             f"hf:{checkpoint.name}: the checkpoint lacks {len(missing)} of the model's weights ({shown}…), "
             "which would be filled with random numbers. Is it a language model with its output layer?"
         )
+    fuse_activations(model)
     return model.eval()
+
+
+def fuse_activations(model: torch.nn.Module) -> None:
+    """Let one kernel compute GPT-2's activation, which transformers spells out in seven steps; equal up to rounding."""
+    import torch
+    from transformers.activations import NewGELUActivation
+
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if type(child) is NewGELUActivation:
+                setattr(module, name, torch.nn.GELU(approximate="tanh"))
 
 
 def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options: Any) -> Any:

@@ -177,3 +177,15 @@ def test_quantised_weights_are_made_on_their_device(tiny_checkpoint: Make, monke
     with pytest.raises(ModelError, match="far enough"):
         list(model.answer([ScoreRequest("a", " b")]))
     assert given[2] == {"": "cpu"}
+
+
+def test_one_kernel_computes_what_the_activation_of_gpt2_computes() -> None:
+    import torch
+    from transformers.activations import NewGELUActivation
+
+    values = torch.linspace(-12, 12, 4001)
+    model = torch.nn.Sequential(NewGELUActivation())
+    spelt_out = model(values)
+    checkpoint.fuse_activations(model)
+    assert isinstance(model[0], torch.nn.GELU)
+    torch.testing.assert_close(model(values), spelt_out, rtol=1e-6, atol=1e-6)
