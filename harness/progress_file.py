@@ -33,9 +33,10 @@ class SweepProgress:
         done: How many of them are finished, those that were so before included.
         failed: How many of these failed.
         current: The run that is going on, ``scenario · method · model``; empty between runs.
-        examples: How many of its examples are answered.
-        of_examples: How many it has at most; 0 until that is known.
-        rate: Examples a second since the run began.
+        beside: How many further runs are under way with it.
+        examples: How many examples of all these are answered.
+        of_examples: How many they have at most; 0 until that is known.
+        rate: Examples a second since the current run came to be shown.
         started: When the sweep began, UTC, ISO 8601.
         updated: When this was written.
         host: The machine.
@@ -48,6 +49,7 @@ class SweepProgress:
     done: int
     failed: int
     current: str
+    beside: int
     examples: float
     of_examples: int
     rate: float
@@ -81,7 +83,8 @@ class ProgressFile:
         self._watcher, self._path, self._clock = watcher, results_dir / PROGRESS_FOLDER / f"{suite}.json", clock
         self._suite, self._runs, self._started = suite, runs, _now()
         self._done = self._failed = self._of_examples = 0
-        self._examples, self._current = 0.0, ""
+        self._examples, self._current, self._beside = 0.0, "", 0
+        self._examples_before: float | None = None
         self._began = self._wrote = clock()
 
     def __enter__(self) -> ProgressFile:
@@ -91,7 +94,7 @@ class ProgressFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._current = ""
+        self._current, self._beside = "", 0
         self._write("ended")
 
     def started(self, spec: RunSpec) -> None:
@@ -99,6 +102,7 @@ class ProgressFile:
         self._watcher.started(spec)
         self._current = f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}"
         self._examples, self._of_examples, self._began = 0.0, 0, self._clock()
+        self._examples_before = None
         self._write("running")
 
     def planned(self, examples: int) -> None:
@@ -110,6 +114,14 @@ class ProgressFile:
         """Note how far the run is."""
         self._watcher.advanced(examples)
         self._examples += examples
+        if self._clock() - self._wrote >= SECONDS_BETWEEN:
+            self._write("running")
+
+    def together(self, runs: int, answered: float, planned: int) -> None:
+        """Note how far all runs are that are under way, the current one among them."""
+        self._beside, self._examples, self._of_examples = max(0, runs - 1), answered, planned
+        if self._examples_before is None:
+            self._examples_before = answered
         if self._clock() - self._wrote >= SECONDS_BETWEEN:
             self._write("running")
 
@@ -138,9 +150,10 @@ class ProgressFile:
             "done": self._done,
             "failed": self._failed,
             "current": self._current,
+            "beside": self._beside,
             "examples": round(self._examples, 1),
             "of_examples": self._of_examples,
-            "rate": round(self._examples / took, 2) if took > 0 else 0.0,
+            "rate": round(max(0.0, self._examples - (self._examples_before or 0.0)) / took, 2) if took > 0 else 0.0,
             "started": self._started,
             "updated": _now(),
             "host": platform.node(),
@@ -168,7 +181,7 @@ def _progress(value: dict[str, Any]) -> SweepProgress:
     if value["state"] not in {"running", "ended"}:
         raise ValueError("neither running nor ended")
     texts = {name: str(value.get(name, "")) for name in ("suite", "current", "started", "updated", "host")}
-    counts = {name: int(value.get(name, 0)) for name in ("runs", "done", "failed", "of_examples", "process")}
+    counts = {name: int(value.get(name, 0)) for name in ("runs", "done", "failed", "beside", "of_examples", "process")}
     return SweepProgress(
         suite=texts["suite"],
         state=value["state"],
@@ -176,6 +189,7 @@ def _progress(value: dict[str, Any]) -> SweepProgress:
         done=counts["done"],
         failed=counts["failed"],
         current=texts["current"],
+        beside=counts["beside"],
         examples=float(value.get("examples", 0)),
         of_examples=counts["of_examples"],
         rate=float(value.get("rate", 0)),

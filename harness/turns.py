@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from harness.results import RunRecord
 from harness.specs import RunSpec
@@ -28,6 +28,14 @@ class SweepWatcher(Protocol):
         """Called when a run has ended, well or badly."""
 
 
+@runtime_checkable
+class StreamWatcher(Protocol):
+    """A watcher that also wants to know of the runs that are under way beside the one that is shown."""
+
+    def together(self, runs: int, answered: float, planned: int) -> None:
+        """Called with how many runs are under way, and how many of their examples are answered, and are planned."""
+
+
 class Turns:
     """Shows the run that began first; what is heard of the others is told when it is their turn."""
 
@@ -41,16 +49,19 @@ class Turns:
         self._going.append(run)
         if self._shows(run):
             self._show(run)
+        self._sum_up()
 
     def planned(self, run: Run, examples: int) -> None:
         self._planned[run] = examples
         if self._shows(run):
             self._watcher.planned(examples)
+        self._sum_up()
 
     def advanced(self, run: Run, examples: float) -> None:
         self._advanced[run] = self._advanced.get(run, 0.0) + examples
         if self._shows(run):
             self._watcher.advanced(examples)
+        self._sum_up()
 
     def finished(self, run: Run, record: RunRecord) -> None:
         """Show that a run has ended, and then the one whose turn it is."""
@@ -63,6 +74,12 @@ class Turns:
         self._advanced.pop(run, None)
         if self._going:
             self._show(self._going[0])
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        if isinstance(self._watcher, StreamWatcher):
+            answered = sum(self._advanced.get(run, 0.0) for run in self._going)
+            self._watcher.together(len(self._going), answered, sum(self._planned.get(run, 0) for run in self._going))
 
     def _shows(self, run: Run) -> bool:
         return self._going[:1] == [run]

@@ -13,6 +13,8 @@ from harness import Split
 from harness.progress_file import PROGRESS_FOLDER, ProgressFile, read_progress
 from harness.results import RunRecord
 from harness.specs import Component, RunSpec
+from harness.stream import Run
+from harness.turns import Turns
 
 
 class Heard:
@@ -55,6 +57,26 @@ def _record(status: Any = "ok") -> RunRecord:
 def _clock() -> tuple[Callable[[], float], list[float]]:
     now = [0.0]
     return lambda: now[0], now
+
+
+def test_runs_that_are_answered_together_are_counted_together(tmp_path: Path) -> None:
+    clock, now = _clock()
+    with ProgressFile(Heard(), tmp_path, "s", 3, clock) as watcher:
+        turns = Turns(watcher)
+        runs = [Run(SPEC), Run(SPEC)]
+        for run, planned in zip(runs, (10, 30), strict=True):
+            turns.started(run)
+            turns.planned(run, planned)
+        turns.advanced(runs[0], 10)
+        now[0] = 10.0
+        turns.advanced(runs[1], 20)
+        (during,) = read_progress(tmp_path)
+        assert (during.beside, during.examples, during.of_examples, during.rate) == (1, 30.0, 40, 3.0)
+        turns.finished(runs[0], _record())
+        now[0] = 15.0
+        turns.advanced(runs[1], 5)
+        (after,) = read_progress(tmp_path)
+        assert (after.done, after.beside, after.examples, after.of_examples, after.rate) == (1, 0, 25.0, 30, 1.0)
 
 
 def test_a_sweep_as_it_goes(tmp_path: Path) -> None:

@@ -26,12 +26,14 @@
     if (state.failed) parts.push(`${harness.count(state.failed)} failed`);
     if (state.of_examples) parts.push(`${harness.count(Math.round(state.examples))} of ${harness.count(state.of_examples)} examples`);
     if (state.rate) parts.push(`${harness.number(state.rate)} a second`);
+    // Runs of a model are answered together: those under way count by the share of their examples that is answered.
+    const under = state.of_examples ? (Math.min(1, state.examples / state.of_examples) * (state.beside + 1)) : 0;
     if (stalled) parts.push(`no word for ${harness.count(Math.round(silent / 60))} minutes`);
     return make("div.live-sweep", null,
       make("strong", null, harness.text(state.suite)),
-      make("progress", { value: state.done, max: Math.max(1, state.runs), "aria-label": `Runs of ${harness.plain(state.suite)}` }),
+      make("progress", { value: state.done + under, max: Math.max(1, state.runs), "aria-label": `Runs of ${harness.plain(state.suite)}` }),
       make("span", null, parts.join(" · ")),
-      state.current ? make("span.quiet", null, harness.text(state.current, 120)) : null);
+      state.current ? make("span.quiet", null, harness.text(state.current, 120), state.beside ? ` and ${harness.count(state.beside)} more` : "") : null);
   };
 
   harness.live = (text) => {
