@@ -137,7 +137,7 @@ class ProgressFile:
         self._watcher.finished(record)
         self._done += 1
         self._failed += record.status != "ok"
-        self._current = ""
+        self._current, self._beside, self._examples, self._of_examples = "", 0, 0.0, 0
         self._write("running")
 
     def _write(self, state: Literal["running", "ended"]) -> None:

@@ -25,7 +25,7 @@
     const parts = [`${harness.count(state.done)} of ${harness.count(state.runs)} runs`];
     if (state.failed) parts.push(`${harness.count(state.failed)} failed`);
     if (state.of_examples) parts.push(`${harness.count(Math.round(state.examples))} of ${harness.count(state.of_examples)} examples`);
-    if (state.rate) parts.push(`${harness.number(state.rate)} a second`);
+    if (state.rate) parts.push(`${Number(state.rate.toPrecision(2))} a second`);
     // Runs of a model are answered together: those under way count by the share of their examples that is answered.
     const under = state.of_examples ? (Math.min(1, state.examples / state.of_examples) * (state.beside + 1)) : 0;
     if (stalled) parts.push(`no word for ${harness.count(Math.round(silent / 60))} minutes`);
