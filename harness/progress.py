@@ -100,7 +100,7 @@ class Lines:
 
     def started(self, spec: RunSpec) -> None:
         """Say which run starts."""
-        self._label, self._done, self._said = _label(spec), 0.0, time.monotonic()
+        self._label, self._done, self._total, self._said = _label(spec), 0.0, 0, time.monotonic()
         self._say(f"[{self._index + 1}/{self._runs}] {self._label}")
 
     def planned(self, examples: int) -> None:
@@ -112,7 +112,8 @@ class Lines:
         self._done += examples
         if time.monotonic() - self._said > _LINE_SECONDS:
             self._said = time.monotonic()
-            self._say(f"[{self._index + 1}/{self._runs}] {self._label}: {self._done:.0f} of {self._total} examples")
+            whole = f" of {self._total} examples" if self._total else " answered"
+            self._say(f"[{self._index + 1}/{self._runs}] {self._label}: {self._done:.0f}{whole}")
 
     def skipped(self, record: RunRecord) -> None:
         """Say that a run was finished before."""

@@ -259,7 +259,9 @@ class _Answers:
         except Exception as error:
             self._fail(run, error)
         else:
-            self._watcher.planned(run, run.evaluation.examples)
+            # A method about the order asks for stand-ins, of which it alone knows how many there will be.
+            if not run.evaluation.adapter.in_order:
+                self._watcher.planned(run, run.evaluation.examples)
         run.answering += time.perf_counter() - clock
 
     def _answered(self, items: Sequence[tuple[Run, Adapted]]) -> list[tuple[Run, Adapted, list[Response]]]:

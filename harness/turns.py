@@ -79,7 +79,9 @@ class Turns:
     def _sum_up(self) -> None:
         if isinstance(self._watcher, StreamWatcher):
             answered = sum(self._advanced.get(run, 0.0) for run in self._going)
-            self._watcher.together(len(self._going), answered, sum(self._planned.get(run, 0) for run in self._going))
+            known = all(run in self._planned for run in self._going)
+            planned = sum(self._planned[run] for run in self._going) if known else 0
+            self._watcher.together(len(self._going), answered, planned)
 
     def _shows(self, run: Run) -> bool:
         return self._going[:1] == [run]

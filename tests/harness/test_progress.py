@@ -46,3 +46,20 @@ def test_a_lopsided_interval_is_shown_by_its_ends(
     with Lines(Console(file=stream, width=200), 1) as lines:
         lines.finished(record(mean, interval))
     assert stream.getvalue() == f"[1/1] ok mmlu:subject=law by generation with fake:0: {shown}\n"
+
+
+@pytest.mark.parametrize(("planned", "shown"), [(40, "3 of 40 examples"), (None, "3 answered")])
+def test_how_far_a_run_is(monkeypatch: pytest.MonkeyPatch, planned: int | None, shown: str) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    stream = io.StringIO()
+    with Lines(Console(file=stream, width=200), 2) as lines:
+        lines.started(record(0.5, None).spec)
+        lines.planned(90)
+        lines.finished(record(0.5, None))
+        lines.started(record(0.5, None).spec)
+        if planned is not None:
+            lines.planned(planned)
+        clock[0] = 40.0
+        lines.advanced(3)
+    assert stream.getvalue().splitlines()[-1].endswith(f": {shown}")
