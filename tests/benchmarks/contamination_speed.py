@@ -39,7 +39,9 @@ from tests.benchmarks.published_sharded_test import likelihood_table, t_test
 REGISTRY = default_registry()
 
 
-def run_ours(client: Client, file: Path, method: str, settings: dict[str, Any]) -> tuple[float, Any]:
+def run_ours(
+    client: Client, file: Path, method: str, settings: dict[str, Any], seed: int = 0
+) -> tuple[float, dict[str, Any]]:
     """Return the CPU seconds of a run's data, requests, answers and statistics, and its details."""
     spec = RunSpec(
         suite="speed",
@@ -49,6 +51,7 @@ def run_ours(client: Client, file: Path, method: str, settings: dict[str, Any]) 
         main_metric="contamination",
         model=Component(name="hf:model"),
         eval_split=Split.TEST,
+        seed=seed,
     )
     started = time.process_time()
     evaluation = prepare(spec, REGISTRY, None)

@@ -1,0 +1,87 @@
+"""How often do the tests reject when a real model is asked about orders drawn at random? Prints shares and errors.
+
+The examples of a file are shuffled again and again, and each order is tested as if it were the published one, by the
+whole road from file to verdict. Whatever the model has read, no drawn order is known to it, so that p-values of at most
+0.05 come up in a share of at most 0.05.
+
+    python tests/benchmarks/contamination_orders.py MODELS/lab3 FILE [FILE ...] [--orders 1000] [--examples 40]
+
+``fake:0`` in the place of a checkpoint asks the deterministic model without weights.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+from contamination_speed import run_ours
+
+from harness.client import Client
+from harness.models.fake import FakeModel
+from harness.models.huggingface import HuggingFaceModel
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--orders", type=int, default=1000, help="of all files together")
+    parser.add_argument("--examples", type=int, default=40, help="of each file, the first ones")
+    parser.add_argument("--shuffles", type=int, default=10)
+    parser.add_argument("--permutations", type=int, help="also the simple test, with at most so many orders")
+    parser.add_argument("--candidates", type=int, help="of the next-example test; all that are left without it")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    fake = given.model.startswith("fake:")
+    model = FakeModel(given.model.removeprefix("fake:")) if fake else HuggingFaceModel(given.model, device="cpu")
+    client = Client(model, "model", None)
+    settings = {"next_example": {"candidates": given.candidates}, "shuffles": given.shuffles}
+    if fake:
+        settings |= {"context": 256}
+    if given.permutations is not None:
+        settings |= {"simple": {"most": given.permutations}}
+    columns: dict[str, list[float]] = {"exact": [], "exact, raw": [], "next": [], "headline": [], "permutation": []}
+    evidence: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(given.orders):
+            lines = given.files[number % len(given.files)].read_text(encoding="utf-8").splitlines()[: given.examples]
+            random.Random(f"{given.seed}/{number}").shuffle(lines)
+            file = Path(folder) / "order.jsonl"
+            file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            _, found = run_ours(client, file, "exchangeability", settings, given.seed + number)
+            columns["exact"].append(found["log10_p_exact"])
+            columns["exact, raw"].append(found["log10_p_exact_raw"])
+            columns["next"].append(found["next_example"]["log10_p"])
+            columns["headline"].append(found["headline_log10_p"])
+            if given.permutations is not None:
+                columns["permutation"].append(math.log10(found["p_permutation"]))
+            evidence.append(found["next_example"]["max_log10_E"])
+            if (number + 1) % 100 == 0:
+                print(f"{number + 1} orders", file=sys.stderr, flush=True)
+    for name, values in columns.items():
+        if not values:
+            continue
+        cells = []
+        for level in (0.05, 0.01):
+            share = sum(value <= math.log10(level) + 1e-12 for value in values) / len(values)
+            cells.append(f"p ≤ {level}: {shown(share, level, len(values))}")
+        print(f"{name:<12} {'   '.join(cells)}")
+    reached = sum(value >= math.log10(20) for value in evidence) / len(evidence)
+    print(f"{'evidence':<12} E ≥ 20 at any time: {shown(reached, 0.05, len(evidence))}")
+
+
+def shown(share: float, level: float, tests: int) -> str:
+    error = math.sqrt(level * (1 - level) / tests)
+    return f"{share:.3f} (at most {level:.3f} + 2 × {error:.3f})"
+
+
+if __name__ == "__main__":
+    main()
