@@ -85,6 +85,13 @@ def train_checkpoint(
     from harness.lab.training import train_rows, train_tokenizer
 
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    try:
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(
+            f"device {device!r} cannot be used ({reason}). `auto` takes a GPU where there is one."
+        ) from error
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

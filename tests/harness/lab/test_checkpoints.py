@@ -94,3 +94,10 @@ def test_presets_have_names() -> None:
     assert preset_named("small") is PRESETS["small"]
     with pytest.raises(ModelError, match="Did you mean 'small'"):
         preset_named("smal")
+
+
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    plan = Plan((injection("seen", 1),), RECIPE, characters=20_000)
+    with pytest.raises(ModelError, match="device 'gpu0' cannot be used"):
+        train_checkpoint(tmp_path / "model", plan, device="gpu0")
+    assert not list(tmp_path.iterdir())
