@@ -17,8 +17,8 @@ Row = Sequence[Any]
 UP, DOWN = "higher is better", "lower is better"
 ROW_STEP = 17
 """Pixels for a line of a ranking."""
-LABEL = 48
-"""Characters of a model's name on an axis."""
+LABEL = 36
+"""Characters of a model's name on an axis: what fits, so that names which end differently are told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: 
     return {
         "width": width,
         "height": {"step": ROW_STEP},
-        "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
+        "encoding": {"y": names("model", order, axis={"labelLimit": 240})},
         "layer": [
             {
                 "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
@@ -127,7 +127,7 @@ def panels(parts: Sequence[tuple[str, str, Json]], field: str, columns: int) -> 
 
 def by_model(order: Sequence[str]) -> Json:
     """Return colour and shape of points by model; a click in the legend dims the others."""
-    legend = {"title": "model", "labelLimit": 180, "symbolLimit": 60, "columns": 1 if len(order) <= 15 else 2}
+    legend = {"title": "model", "labelLimit": 240, "symbolLimit": 60, "columns": 1 if len(order) <= 15 else 2}
     channel = {"field": "model", "type": "nominal", "sort": list(order), "legend": legend}
     return {
         "color": channel,
@@ -200,7 +200,7 @@ def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
     return {
         "width": 400,
         "height": {"step": ROW_STEP},
-        "encoding": {"y": names("model", order, axis={"labelLimit": 220})},
+        "encoding": {"y": names("model", order, axis={"labelLimit": 240})},
         "layer": [
             {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": told}},
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": median}},
@@ -234,8 +234,8 @@ def heat_map(order: Sequence[str]) -> Json:
         "width": {"step": size},
         "height": {"step": size if numbers else 20},
         "encoding": {
-            "y": names("model", order, axis={"labelLimit": 220}),
-            "x": names("against", order, axis={"labelLimit": 160, "labelAngle": -40, "orient": "top"}),
+            "y": names("model", order, axis={"labelLimit": 240}),
+            "x": names("against", order, axis={"labelLimit": 240, "labelAngle": -40, "orient": "top"}),
         },
         "layer": cells,
     }

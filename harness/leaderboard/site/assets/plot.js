@@ -26,7 +26,7 @@
     // A colour and a shape together name 49 models.
     const shapes = colours.flatMap((_, i) => colours.map((__, j) => SHAPES[(i + j) % SHAPES.length]));
     return {
-      background: ground, font, padding: 6, numberFormat: "~g",
+      background: ground, font, padding: 6, numberFormat: ".6~g",
       axis: { labelColor: text, titleColor: text, gridColor: line, domainColor: quiet, tickColor: quiet, titleFontWeight: 500, labelFontSize: 11, titleFontSize: 12 },
       legend: { labelColor: text, titleColor: text, labelFontSize: 11, titleFontWeight: 500 },
       title: { color: text, fontSize: 13, fontWeight: 600, anchor: "start" },

@@ -167,6 +167,7 @@ def test_what_a_model_has_seen_is_struck_through_and_can_be_left_out(visit: Visi
     struck = page.locator("#scenarios s")
     assert struck.count() == 1
     assert struck.inner_text() == "0.800"
+    assert page.locator("#scenarios td.best s").count() == 0  # the largest number, but nobody's best
     assert page.locator("#scenarios tr", has=page.locator("s")).locator("th").inner_text() == "hf:org/alpha"
     mark = page.locator("#scenarios a.tip")
     mark.focus()
@@ -305,6 +306,17 @@ def test_the_theme_is_kept(visit: Visit) -> None:
     assert page.evaluate(colour) == dark
     page.select_option("#theme", "light")
     assert page.evaluate(colour) == "rgb(255, 255, 255)"
+
+
+def test_paper_is_white_and_holds_the_table(visit: Visit) -> None:
+    page = visit.go("")
+    page.select_option("#theme", "dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(26, 31, 40)"
+    assert page.locator("#theme").is_visible() is False
+    page.set_viewport_size({"width": 1032, "height": 700})  # A4, landscape, within its margins
+    assert page.evaluate("document.querySelector('#overview').getBoundingClientRect().right") <= 1032
 
 
 def test_the_records_are_as_they_were(results: Path) -> None:

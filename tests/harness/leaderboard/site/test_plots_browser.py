@@ -113,6 +113,7 @@ def test_files_of_a_plot(looking: Visit, tmp_path: Path) -> None:
     assert {row["category"] for row in rows} >= {"accuracy", "calibration", "efficiency"}
     assert len(rows) % 3 == 0
     figure.locator("details.numbers summary").click()
+    figure.locator("details.numbers tbody tr").first.wait_for()  # made once the browser has told that it is open
     assert figure.locator("details.numbers tbody tr").count() == len(rows)
 
 
@@ -206,7 +207,7 @@ def test_a_running_sweep_is_shown_and_new_results_come(browser: Any, plotted: Pa
             page = opened.go("plots")
             opened.until("document.querySelector('.live-sweep')")
             shown = page.inner_text(".live")
-            for words in ("<b>main</b>", "4 of 9 runs", "1 failed", "12 of 50 examples", "2.500 a second", "<i>quiz"):
+            for words in ("<b>main</b>", "4 of 9 runs", "1 failed", "12 of 50 examples", "2.5 a second", "<i>quiz"):
                 assert words in shown
             assert _draw_all(opened) == 11
             page.mouse.click(5, 5)  # somebody reads: the page does not renew itself under their eyes

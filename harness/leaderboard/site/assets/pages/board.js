@@ -190,7 +190,7 @@
     const target = runs ? `run/${runs[0]}` : `scenario/${column.address}`;
     const value = make("a", { href: link(target) }, number(mean));
     const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}`;
-    return make(best ? "td.best" : "td", null,
+    return make(best && !seen ? "td.best" : "td", null,
       seen ? [make("s", null, value), " ", make("a.tip.bad", { href: link(`contamination/${seen.run}`), "data-tip": `seen: p = ${harness.probability(seen.p)}`,
         "aria-label": `the model has seen this data set, p = ${harness.probability(seen.p)}` }, "seen")] : value,
       " ", make("span.spread", null, spread(mean, low, high)), marks, failed ? [" ", failed] : null,
@@ -199,7 +199,7 @@
 
   function footnotes(main, board, state) {
     const legend = [...board.legend];
-    if (state.seen.size) legend.push(["seen", "The model depends on the order in which this data set was published: it has read the test set. A result that is struck through says little about anything else."]);
+    if (state.seen.size) legend.push(["“seen”:", "the model depends on the order in which this data set was published: it has read the test set. A result that is struck through says little about anything else."]);
     harness.add(main, make("section", { "aria-label": "Footnotes" }, make("h2", null, "How to read this"),
       make("ul.plain.quiet", null, board.explanations.map((words) => make("li", null, words)), legend.map(([mark, words]) => make("li", null, `${mark} ${words}`))),
       board.failures.length ? [make("h2", null, "Failures"), make("ol.plain", null, board.failures.map(([m, c, errors], at) =>
