@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import sys
@@ -146,10 +147,8 @@ def test_digests_are_of_what_can_change_an_answer(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_spread_needs_accelerate(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = checkpoint.importlib.util.find_spec
-    monkeypatch.setattr(
-        checkpoint.importlib.util, "find_spec", lambda name: None if name == "accelerate" else find(name)
-    )
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "accelerate" else find(name))
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device_map="auto")
     with pytest.raises(ModelError, match=r"holistic-harness\[hf-large\]"):
         list(model.answer([ScoreRequest("a", " b")]))
