@@ -44,14 +44,14 @@ class NextExampleSettings(BaseModel):
     stretch: int = Field(default=25, ge=2)
     """About how many neighbouring examples candidates are drawn from."""
 
-    candidates: int | None = Field(default=None, ge=2)
+    candidates: int | None = Field(default=8, ge=2)
     """How many candidates compete at a boundary, the true next one among them, or a few more, or fewer where fewer are
     left; null: all that are left."""
 
     head: int | None = Field(default=None, ge=1)
     """How many tokens of a candidate are scored; null: 32, or all of them where examples are short."""
 
-    neutral: int = Field(default=8, ge=1)
+    neutral: int = Field(default=4, ge=1)
     """How many examples, drawn without looking at the order, are contexts that tell what a candidate scores anyway."""
 
     draws: int = Field(default=1, ge=1)
