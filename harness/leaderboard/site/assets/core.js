@@ -231,7 +231,10 @@
         make("p", null, make("a", { href: "#/" }, "To the leaderboard")));
     }
     const held = last === where ? focusPath(main) : null;
+    // A list of choices stays open while boxes in it are ticked.
+    const opened = last === where ? [...main.querySelectorAll("details[id][open]")].map((details) => details.id) : [];
     main.replaceChildren(fresh);
+    for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
     for (const link of document.querySelectorAll(".site-head nav a")) {
       if (link.dataset.page === name) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
@@ -285,6 +288,12 @@
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault();
       document.getElementById("main").focus();
+    });
+    // A list of choices lies over the page, and goes when the work is elsewhere.
+    const choices = () => document.querySelectorAll("details.models-choice[open]");
+    document.addEventListener("pointerdown", (event) => { for (const details of choices()) if (!details.contains(event.target)) details.open = false; });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") for (const details of choices()) { details.open = false; details.querySelector("summary").focus(); }
     });
     window.addEventListener("hashchange", show);
     show();

@@ -141,11 +141,26 @@ def test_the_keyboard_sorts_too(visit: Visit) -> None:
     assert page.evaluate("document.activeElement.id") == "overview-rank"
 
 
+def test_the_list_of_models_stays_open_until_the_work_is_elsewhere(visit: Visit) -> None:
+    page = visit.go("")
+    page.click("#models summary")
+    page.uncheck(f"#model-{BETA}")
+    visit.until("document.querySelectorAll('#overview tbody tr').length === 2")
+    assert page.locator("#models").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.id") == f"model-{BETA}"
+    page.keyboard.press("Escape")
+    assert page.locator("#models").get_attribute("open") is None
+    page.click("#models summary")
+    page.click("h1")
+    assert page.locator("#models").get_attribute("open") is None
+
+
 def test_scenarios_and_suites_and_kinds_filter(visit: Visit) -> None:
     page = visit.go("")
     page.fill("#scenario-filter", "mmlu")
     visit.until("document.querySelectorAll('#scenarios thead th').length === 2")
     assert page.evaluate("document.activeElement.id") == "scenario-filter"
+    assert "1 column ↑" in page.inner_text("#overview-accuracy")
     assert "q=mmlu" in page.url
     visit.go("board?tag=task:sentiment%20analysis")
     assert [text.split("\n")[0] for text in visit.texts("#scenarios thead .title")] == ["Model", "imdb"]

@@ -74,16 +74,14 @@
     const option = (value, words, selected) => make("option", { value, selected: selected === value }, words);
     const search = make("input", { type: "search", id: "scenario-filter", value: query.q || "", autocomplete: "off" });
     search.addEventListener("input", harness.later(() => go({ q: search.value }, { replace: true }), 250));
-    const models = make("details.models-choice", null,
+    const models = make("details.models-choice", { id: "models" },
       make("summary", null, state.models.length === board.models.length ? "all models" : `${state.models.length} models`),
       make("div", null, make("p", null, make("button.small", { type: "button", onclick: () => go({ models: "" }) }, "All models")),
         board.models.map((model, i) => make("label", null, make("input", {
-          type: "checkbox", checked: state.models.includes(i), value: model.address, onchange: (event) => {
+          type: "checkbox", id: `model-${model.address}`, checked: state.models.includes(i), value: model.address, onchange: (event) => {
             const boxes = [...event.target.closest("div").querySelectorAll("input")];
             const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
-            const open = event.target.closest("details");
             go({ models: chosen.length === boxes.length || !chosen.length ? "" : chosen.join(",") }, { replace: true });
-            open.open = true;
           } }), " ", text(model.name, 60)))));
     return make("div.bar", null,
       site.boards.length > 1 ? make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => go({ suite: event.target.value, models: "" }) },
@@ -116,12 +114,16 @@
     const total = state.filtered ? fresh("main") : new Map(board.models.map((model, i) => [i, model.rate]).filter(([, rate]) => rate));
     const places = state.filtered ? harness.ranks(new Map([...total].map(([i, rate]) => [i, rate[0]]))) : new Map(board.models.map((model, i) => [i, model.rank]));
     const byCategory = board.categories.map((category) => state.filtered ? fresh(category.name) : new Map(category.rates.map((rate, i) => [i, rate])));
+    const columnsOf = (category) => {
+      const shown = state.filtered ? loaded[category.name].filter((measure) => state.columns.has(measure.column)).length : category.measures;
+      return `${count(shown)} ${shown === 1 ? "column" : "columns"} ↑`;
+    };
     const columns = [
       { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) },
       { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => places.get(i) ?? "—" },
       { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
       ...board.categories.map((category, at) => category.name === "contamination" ? null : ({
-        name: category.name, label: title(category.name), note: `${category.measures} ${category.measures === 1 ? "column" : "columns"} ↑`,
+        name: category.name, label: title(category.name), note: columnsOf(category),
         key: (i) => byCategory[at].get(i)?.[0] ?? null, cell: (i) => rateCell(byCategory[at].get(i)),
       })).filter(Boolean),
     ];

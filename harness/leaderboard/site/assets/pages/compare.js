@@ -53,9 +53,9 @@
   });
 
   function controls(site, key, models, first, others, go) {
-    const choice = make("details.models-choice", null, make("summary", null, others.map((at) => plain(models[at][1], 40)).join(", ")),
+    const choice = make("details.models-choice", { id: "others" }, make("summary", null, others.map((at) => plain(models[at][1], 40)).join(", ")),
       make("div", null, models.map(([address, name], at) => at === first ? null : make("label", null, make("input", {
-        type: "checkbox", value: address, checked: others.includes(at), onchange: (event) => {
+        type: "checkbox", id: `other-${address}`, value: address, checked: others.includes(at), onchange: (event) => {
           const boxes = [...event.target.closest("div").querySelectorAll("input")].filter((box) => box.checked);
           go({ with: boxes.map((box) => box.value).join(","), at: "" });
         } }), " ", text(name, 60)))));
