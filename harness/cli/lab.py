@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from rich.console import Console
+
+from harness.errors import ModelError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -237,6 +241,9 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
         key=lambda item: (item[1].copies, item[1].label, item[3].get("r", 0), item[3].get("shuffles", 0)),
     )
     Console().print(evidence_table((one, details) for _, one, _, details in found))
+    if failures := _failures(records):
+        click.echo("\n".join(failures), err=True)
+        sys.exit(1)
 
 
 def numbers(written: str | None, option: str, *, least: int) -> list[int]:
@@ -277,4 +284,15 @@ def _train_and_test(
     file = output / f"{suite}.yaml"
     write_sweep(file, suite, [(folder, plan.injections) for folder, plan in plans], settings)
     sweep, registry = load_sweep(file)
-    return execute(sweep.runs, registry, Settings(output / "results"))
+    records = execute(sweep.runs, registry, Settings(output / "results"))
+    if failures := _failures(records):
+        raise ModelError("\n".join(failures))
+    return records
+
+
+def _failures(records: Sequence[RunRecord]) -> list[str]:
+    """Return why tests failed, each reason once."""
+    reasons = Counter(
+        (record.error or "no reason").strip().splitlines()[-1] for record in records if record.status != "ok"
+    )
+    return [f"{count} of {len(records)} tests failed: {reason}" for reason, count in reasons.items()]

@@ -1,0 +1,41 @@
+"""``harness lab``: mistakes are one message, before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness.cli.lab import _failures
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "model", "--inject", "missing.txt@3"), "missing.txt: does not exist."),
+        (("train", "model", "--inject", "few.txt:0-4"), "is no injection"),
+        (("train", "model", "--inject", "few.txt:0-90@4"), "has 10 examples, not 0 to 90"),
+        (("train", "model", "--inject", "few.txt@4", "--preset", "smal"), "Did you mean 'small'?"),
+        (("power", "few.txt", "--copies", "0,10"), "has 10 examples; 2 numbers of copies"),
+        (("power", "few.txt", "--copies", "0"), "two different numbers"),
+        (("vary", ".", "--shards", "4"), "is no checkpoint of the lab"),
+        (("vary", ".", "--shards", "none"), "--shards is a list of whole numbers"),
+        (("vary", "."), "say what is to vary"),
+        (("table1", "."), "has no boolq.jsonl"),
+    ],
+)
+def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    (folder / "few.txt").write_text("".join(f"example {number}\n" for number in range(10)))
+    said = harness("lab", *arguments)
+    assert said.code == 2
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not (folder / "model").exists()
+
+
+def test_why_tests_failed_is_said_once() -> None:
+    records: list[Any] = [SimpleNamespace(status="ok", error=None)]
+    records += [SimpleNamespace(status="failed", error="Traceback\nHarnessError: too few") for _ in range(3)]
+    assert _failures(records) == ["3 of 4 tests failed: HarnessError: too few"]
