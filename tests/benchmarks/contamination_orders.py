@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent))
-from contamination_speed import run_ours
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.benchmarks.contamination_speed import run_ours
 
 from harness.client import Client
 from harness.models.fake import FakeModel

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parent))
-from contamination_speed import run_ours
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.benchmarks.contamination_speed import run_ours
 
 from harness.client import Client
 from harness.contamination_verdicts import shown_p
