@@ -21,11 +21,10 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.benchmarks.contamination_speed import run_ours
-
 from harness.client import Client
 from harness.models.fake import FakeModel
 from harness.models.huggingface import HuggingFaceModel
+from tests.benchmarks.contamination_speed import run_ours
 
 
 def main() -> None:

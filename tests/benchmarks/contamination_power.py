@@ -20,12 +20,11 @@ from typing import Any
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.benchmarks.contamination_speed import run_ours
-
 from harness.client import Client
 from harness.contamination_verdicts import shown_p
 from harness.exchangeability.families import holm
 from harness.models.huggingface import HuggingFaceModel
+from tests.benchmarks.contamination_speed import run_ours
 
 LEVEL = 0.01
 
