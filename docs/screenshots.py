@@ -1,7 +1,8 @@
-"""Make the README's pictures of the leaderboard's site: ``python docs/screenshots.py SITE-FOLDER``.
+"""Make the README's pictures of the leaderboard's site: ``python docs/screenshots.py SITE-FOLDER [RUN]``.
 
-SITE-FOLDER is a site built by ``harness leaderboard --site``. The pictures go to ``docs/screenshots``. It needs the
-extra ``browser`` and Chromium.
+SITE-FOLDER is a site built by ``harness leaderboard --site``, RUN the beginning of a run's address; without it the
+pictured run is the one with the most examples. The pictures go to ``docs/screenshots``. It needs the extra ``browser``
+and Chromium.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ def picture(page: Page, site: Path, route: str, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
-def main(site: Path) -> None:
+def main(site: Path, start: str = "") -> None:
     """Take the pictures: the leaderboard in the light, and the examples of a run in the dark."""
     PICTURES.mkdir(exist_ok=True)
     # The run with the most examples has the most to show.
     run = max(
-        site.glob("data/runs/*/index.js"), key=lambda index: (index.stat().st_size, index.parent.name)
+        site.glob(f"data/runs/{start}*/index.js"), key=lambda index: (index.stat().st_size, index.parent.name)
     ).parent.name
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
@@ -43,4 +44,4 @@ def main(site: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), *sys.argv[2:3])
