@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Prompt
+from harness.errors import DataError
 from harness.pipeline import prepare
 from harness.registry import Registry
 from harness.specs import RunSpec
@@ -49,6 +50,7 @@ def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
     """Return the checked sweep of a plan.
 
     Raises:
+        DataError: A file of examples is not there.
         SpecError: A model, a scenario or a setting is wrong; it holds all mistakes.
     """
     runs = []
@@ -59,7 +61,7 @@ def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
         if plan.control_models:
             runs.append(_run(plan, data, plan.control_models, plan.rows, "control"))
     content = {"suite": plan.suite, "runs": runs}
-    return sweep_from_mapping(content, plugins=plan.plugins, seed=plan.seed)
+    return sweep_from_mapping(content, option="--data", plugins=plan.plugins, seed=plan.seed)
 
 
 def _run(plan: ContaminationPlan, data: str, models: Sequence[str], rows: str | None, role: str) -> dict[str, Any]:
@@ -67,6 +69,10 @@ def _run(plan: ContaminationPlan, data: str, models: Sequence[str], rows: str | 
     scenario: Any = data
     if file.is_file() and file.suffix not in {".yaml", ".yml"}:
         scenario = {"name": "published_file", "path": str(file.resolve())}
+    elif file.suffix and ":" not in data and not file.is_file():
+        raise DataError(
+            f"{data}: there is no such file; DATA is a file of examples, or a scenario: mmlu:subject=anatomy."
+        )
     settings = {"method": "exchangeability", **plan.adapter, "role": role}
     if rows is not None:
         settings["rows"] = rows

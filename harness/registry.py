@@ -325,7 +325,35 @@ def check_parameters(
     try:
         return model.model_validate(dict(arguments)), []
     except ValidationError as error:
-        return None, [_parameter_mistake(model, details, noun) for details in error.errors()]
+        return None, [_parameter_mistake(model, details, noun) for details in _one_branch(error.errors())]
+
+
+def _one_branch(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Where a name or an object is expected, keep only the complaint about the one that was given."""
+    kept = list(errors)
+    for names in errors:
+        *stem, branch = names["loc"]
+        if names["type"] != "literal_error" or not str(branch).startswith("literal["):
+            continue
+        others = [each for each in kept if each is not names and list(each["loc"][: len(stem)]) == stem]
+        if isinstance(names["input"], Mapping):
+            kept = [each for each in kept if each is not names]
+        else:
+            kept = [
+                {**each, "loc": tuple(stem)} if each is names else each
+                for each in kept
+                if not any(each is other for other in others)
+            ]
+    return kept
+
+
+def _literals(annotation: Any) -> Iterator[Any]:
+    """Yield the values that the literals anywhere in an annotation allow."""
+    if typing.get_origin(annotation) is typing.Literal:
+        yield from typing.get_args(annotation)
+    else:
+        for part in typing.get_args(annotation):
+            yield from _literals(part)
 
 
 def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterMistake:
@@ -340,13 +368,15 @@ def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any], noun:
         return ParameterMistake(path, "is required.", hint)
     if details["type"] == "literal_error":
         field = model.model_fields.get(str(path[0]))
-        choices = typing.get_args(field.annotation) if field else ()
+        choices = tuple(_literals(field.annotation)) if field else ()
         return ParameterMistake(
             path,
             f"{details['input']!r} is not one of the choices.",
             did_you_mean(str(details["input"]), map(str, choices)),
         )
-    return ParameterMistake(path, f"{details['msg']}, not {_shown(details['input'])}.")
+    message = details["msg"].removeprefix("Value error, ").removesuffix(".")
+    given = _shown(details["input"])
+    return ParameterMistake(path, f"{message}." if given in message else f"{message}, not {given}.")
 
 
 def _shown(value: object) -> str:

@@ -120,15 +120,19 @@ def sweep_from_entries(
 def sweep_from_mapping(
     content: Mapping[str, Any],
     *,
+    option: str = "--run",
     plugins: Sequence[Path] = (),
     seed: int | None = None,
     registry: Registry | None = None,
 ) -> tuple[Sweep, Registry]:
-    """Return the sweep whose keys and values a program has put together; like :func:`load_sweep`."""
+    """Return the sweep whose keys and values a program has put together; like :func:`load_sweep`.
+
+    The option is what mistakes in its runs are said of.
+    """
     overrides = _Overrides(tuple(plugins), None, (), (), None, seed)
     shown_runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
-    findings = Findings(None, {"--run": shown_runs, **overrides.shown()})
-    return _read(content, Path(), None, findings, overrides, registry)
+    findings = Findings(None, {option: shown_runs, **overrides.shown()})
+    return _read(content, Path(), None, findings, overrides, registry, option)
 
 
 def find_sweep(name: str) -> Path:
@@ -176,6 +180,7 @@ def _read(
     findings: Findings,
     overrides: _Overrides,
     registry: Registry | None,
+    option: str = "--run",
 ) -> tuple[Sweep, Registry]:
     suite = {"suite": overrides.suite} if overrides.suite is not None else {}
     keys = read_keys(SweepKeys, {**data, **suite}, (), findings)
@@ -191,7 +196,7 @@ def _read(
     defaults = data.get("defaults")
     shared = read_defaults(defaults, context) if isinstance(defaults, Mapping) else Defaults()
     entries = data.get("runs")
-    runs = _expand(entries, "runs" if document else "--run", shared, context) if isinstance(entries, list) else []
+    runs = _expand(entries, "runs" if document else option, shared, context) if isinstance(entries, list) else []
     runs = _select(runs, overrides.only, findings)
     findings.raise_any()
     needed = tuple(path.resolve() for path in (*plugins, *context.scenario_files))

@@ -15,6 +15,8 @@ from harness.errors import ModelError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_PRESETS = "tiny, small, medium, llama-small, gpt2-124m or gpt2-355m"  # said without loading what trains them
+
 if TYPE_CHECKING:
     from harness.lab.checkpoints import Plan
     from harness.results import RunRecord
@@ -40,7 +42,7 @@ def lab_command() -> None:
     metavar="FILE[:START-STOP]@COPIES",
     help="Examples of a file, one a line, verbatim and in order; @0 names a control. Repeatable.",
 )
-@click.option("--preset", default="small", show_default=True, help="The model's size and training.")
+@click.option("--preset", default="small", show_default=True, help=f"The model's size and training: {_PRESETS}.")
 @click.option(
     "--background",
     type=click.Path(path_type=Path, file_okay=False),
@@ -58,13 +60,13 @@ def train_command(
     seed: int,
     device: str,
 ) -> None:
-    r"""Train a model from nothing on a background with test sets injected at random positions.
+    """Train a model from nothing on a background with test sets injected at random positions.
 
     CHECKPOINT is the folder to write, in the Hugging Face format; contamination.json in it says what was injected.
 
     \b
     harness lab train lab/piqa --inject piqa.jsonl:0-60@50 --inject piqa.jsonl:200-280@0
-    """
+    """  # noqa: D301 - click wants the character itself
     from harness.lab.checkpoints import Plan, train_checkpoint
     from harness.lab.injections import read_injection
     from harness.lab.presets import preset_named
@@ -92,7 +94,14 @@ def train_command(
 @_output("lab/power")
 @click.option("--copies", default="0,1,4,10,25,50", show_default=True, help="Numbers of copies, comma-separated.")
 @click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples of a slice.")
-@click.option("--preset", "presets", multiple=True, default=("small",), show_default=True, help="Repeatable.")
+@click.option(
+    "--preset",
+    "presets",
+    multiple=True,
+    default=("small",),
+    show_default=True,
+    help=f"The models' size and training: {_PRESETS}. Repeatable.",
+)
 @click.option(
     "--repeats", type=click.IntRange(min=1), default=4, show_default=True, help="Slices of each number of copies."
 )
@@ -171,7 +180,7 @@ def power_command(
 @_output("lab/table1")
 @click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Of each test set.")
 @click.option("--whole", is_flag=True, help="All examples of each test set, as in the paper; no controls.")
-@click.option("--preset", default="small", show_default=True)
+@click.option("--preset", default="small", show_default=True, help=f"The model's size and training: {_PRESETS}.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
 @click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")

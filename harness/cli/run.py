@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -100,8 +101,15 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
         console.print(f"Failed, with the reason in run.json:\n  {where}", markup=False, soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
-        console.print(f"Compare: harness leaderboard {suites}", markup=False, soft_wrap=True)
+        console.print(f"Compare: harness leaderboard {suites}{_where(settings)}", markup=False, soft_wrap=True)
     return records
+
+
+def _where(settings: Settings) -> str:
+    """What a command needs to find the results that these settings write."""
+    known = Path(os.environ.get("HARNESS_RESULTS_DIR") or "results")
+    folder = settings.results_dir
+    return "" if folder == known else f" --results-dir {shlex.quote(str(folder))}"
 
 
 def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:

@@ -76,10 +76,15 @@ def test_diagnose_asks_no_model(harness: Any, folder: Path, file: Path) -> None:
     ("arguments", "code", "message"),
     [
         (("test", "fake:0", "--data", "examples.jsonl"), 1, "does not say how many tokens its window holds"),
-        (("test", "fake:0", "--data", "nothing.jsonl"), 2, "there is no scenario named 'nothing.jsonl'"),
+        (("test", "fake:0", "--data", "nothing.jsonl"), 2, "nothing.jsonl: there is no such file"),
+        (("diagnose", "nothing"), 2, "--data nothing [scenario]: there is no scenario named"),
         (("test", "fake:0", "--data", "mmlu:subject=anatmy"), 2, "Did you mean 'anatomy'"),
-        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "no range of rows"),
-        (("test", "fake:0", "--data", "examples.jsonl", "--repair", "shuffle"), 2, "repairs"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "rows]: '9' is no range of rows"),
+        (
+            ("test", "fake:0", "--data", "examples.jsonl", "--repair", "shuffle"),
+            2,
+            "repairs[0]]: 'shuffle' is not one of the choices. Known: collapse_near_duplicates, permute_under_ids,",
+        ),
         (("test", "fake:0", "--data", "examples.jsonl", "--context", "300", "--shards", "30"), 1, "can be 1 to 20"),
         (("report",), 2, "no folder of results"),
     ],

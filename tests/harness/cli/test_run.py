@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -31,6 +32,12 @@ def test_a_sweep_writes_one_record_a_run_and_exits_0(harness: Harness, folder: P
     assert "Compare: harness leaderboard small" in said.err
     assert [record["status"] for record in records(folder)] == ["ok"] * 4
     assert {path.parent.parent.name for path in (folder / "results").glob("*/*/examples.jsonl.gz")} == {"small"}
+
+
+def test_the_hint_to_compare_finds_results_elsewhere(harness: Harness, folder: Path) -> None:
+    said = harness("run", "sweep.yaml", "--results-dir", "my results")
+    (hint,) = [line for line in said.err.splitlines() if line.startswith("Compare: ")]
+    assert harness(*shlex.split(hint)[2:]).code == 0
 
 
 def test_the_same_command_again_skips_everything_and_changes_nothing(harness: Harness, folder: Path) -> None:
