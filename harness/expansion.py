@@ -295,6 +295,8 @@ def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
         if not keys.models:
             context.findings.add((*path, "models"), "is empty; a run needs a model.")
         own = list(resolve_models(placed((*path, "models"), keys.models), context.registry, context.findings))
+    elif context.models is None and context.findings.document is None:
+        context.findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
     elif context.models is None:
         message = "is required, since not every run names its own; models can also be named with --model."
         context.findings.add(("models",), message, "For example: models: [hf:openai-community/gpt2]")

@@ -16,6 +16,7 @@ from harness.results import RunRecord
 from harness.specs import RunSpec
 
 _LINE_SECONDS = 30.0
+_NUMBERS_WIDTH = 34  # 10000/10000, 1,234.5/s, 0:00:00 and the gaps
 
 
 class _RateColumn(ProgressColumn):
@@ -31,9 +32,11 @@ class Bars:
 
     def __init__(self, console: Console, runs: int) -> None:
         self._console = console
+        bar = 30 if console.width >= 120 else 12
+        self._room = max(20, min(90, console.width - bar - _NUMBERS_WIDTH))
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
+            BarColumn(bar_width=bar),
             MofNCompleteColumn(),
             _RateColumn(),
             TimeRemainingColumn(),
@@ -55,9 +58,11 @@ class Bars:
 
     def started(self, spec: RunSpec) -> None:
         """Show the run's bar."""
-        label = escape(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}"[:90])
+        label = f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}"
+        label = escape(label if len(label) <= self._room else f"{label[: self._room - 1]}…")
         self._done = 0.0
-        self._progress.reset(self._run, total=None, description=label, visible=True)
+        self._progress.remove_task(self._run)  # reset would keep the length of the run before
+        self._run = self._progress.add_task(label, total=None)
 
     def planned(self, examples: int) -> None:
         """Give the run's bar its length."""

@@ -103,6 +103,8 @@ def _show(adapted: Adapted, model: Model) -> None:
             click.secho(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
             click.echo(scored)
         elif isinstance(request, GenerateRequest):
-            click.secho(f"--- at most {request.max_tokens} tokens, stop at {list(request.stop)}", dim=True)
+            most = f"{request.max_tokens} token{'' if request.max_tokens == 1 else 's'}"
+            stops = f", stop at {', '.join(map(repr, request.stop))}" if request.stop else ""
+            click.secho(f"--- at most {most}{stops}", dim=True)
     answers = [reference.text for reference in adapted.instance.correct]
     click.secho(f"--- correct: {' | '.join(answers) or 'no reference'}", dim=True)

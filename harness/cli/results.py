@@ -86,7 +86,8 @@ def stats_command(runs: tuple[Path, ...]) -> None:
         )
         if record.error:
             console.print(Text(record.error))
-        console.print(table)
+        if record.stats:
+            console.print(table)
 
 
 def _subject(stat: Stat) -> str:

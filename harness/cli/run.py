@@ -101,7 +101,9 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
         console.print(f"Failed, with the reason in run.json:\n  {where}", markup=False, soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
-        console.print(f"Compare: harness leaderboard {suites}{_where(settings)}", markup=False, soft_wrap=True)
+        tests = all(record.spec.adapter.name == "exchangeability" for record in ok)
+        what = "Report: harness contamination report" if tests else "Compare: harness leaderboard"
+        console.print(f"{what} {suites}{_where(settings)}", markup=False, soft_wrap=True)
     return records
 
 

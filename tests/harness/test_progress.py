@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from harness.contracts import Split, Stat
-from harness.progress import Lines
+from harness.progress import Bars, Lines
 from harness.results import RunRecord
 from harness.specs import Component, RunSpec
 
@@ -63,3 +63,27 @@ def test_how_far_a_run_is(monkeypatch: pytest.MonkeyPatch, planned: int | None, 
         clock[0] = 40.0
         lines.advanced(3)
     assert stream.getvalue().splitlines()[-1].endswith(f": {shown}")
+
+
+def test_a_run_of_unknown_length_does_not_show_the_length_of_the_one_before() -> None:
+    stream = io.StringIO()
+    with Bars(Console(file=stream, width=200, force_terminal=True), 2) as bars:
+        bars.started(record(0.5, None).spec)
+        bars.planned(30)
+        bars.finished(record(0.5, None))
+        before = stream.tell()
+        bars.started(record(0.5, None).spec)
+    shown = stream.getvalue()[before:]
+    assert "0/?" in shown
+    assert "/30" not in shown
+
+
+def test_on_a_narrow_terminal_the_label_is_cut_and_not_the_numbers() -> None:
+    stream = io.StringIO()
+    spec = record(0.5, None).spec.model_copy(update={"model": Component(name="hf:" + "long-name/" * 9)})
+    with Bars(Console(file=stream, width=80, force_terminal=True), 2) as bars:
+        bars.started(spec)
+        bars.planned(10000)
+        bars.advanced(10000)
+    assert "10000/10000" in stream.getvalue()
+    assert "mmlu:subject=law · generation" in stream.getvalue()

@@ -65,3 +65,9 @@ def test_the_schema_is_json_and_knows_the_plugins(harness: Harness) -> None:
     assert said.code == 0
     assert json.loads(said.out)["type"] == "object"
     assert "quiz" in said.out
+
+
+def test_a_missing_model_is_said_once(harness: Harness) -> None:
+    said = harness("validate", "-r", "quiz", "--plugin", "quiz.yaml")
+    assert said.code == 2
+    assert said.err == "command line: --model: is required. For example: --model hf:openai-community/gpt2\n"

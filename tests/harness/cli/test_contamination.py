@@ -28,6 +28,7 @@ ASKED = ("contamination", "test", "fake:0", "--data", "examples.jsonl", "--conte
 @pytest.mark.usefixtures("file")
 def test_a_file_is_tested_and_reported(harness: Any) -> None:
     said = harness(*ASKED, "--permutations", "12", "--control-rows", "20:40")
+    assert "Report: harness contamination report contamination\n" in said.err
     assert said.code == 0
     assert "examples.jsonl" in said.out
     assert "c examples.jsonl [20:40]" in said.out

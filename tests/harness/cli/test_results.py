@@ -91,6 +91,15 @@ def test_stats_shows_perturbed_copies_apart(harness: Harness, runs: list[Path]) 
     assert "fake:" in said.out.splitlines()[0]
 
 
+def test_stats_of_a_run_without_any_is_its_reason_alone(harness: Harness, folder: Path) -> None:
+    (folder / "quiz" / "valid.jsonl").unlink()
+    harness("run", "sweep.yaml")
+    failed = next((folder / "results").glob("*/*/run.json")).parent
+    said = harness("stats", str(failed))
+    assert "valid.jsonl" in said.out
+    assert "interval" not in said.out
+
+
 def test_scoring_what_is_no_run_is_one_message(harness: Harness, folder: Path) -> None:
     said = harness("score", str(folder / "quiz"))
     assert said.code == 2
