@@ -115,6 +115,7 @@ def _where(settings: Settings) -> str:
 
 
 def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from harness.asked_models import load_model
@@ -124,7 +125,8 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     from harness.preview import plan
     from harness.runner import finished_before
 
-    table = Table("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
+    heads = ("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
+    table = Table(*heads, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in table.columns[:2]:
         column.overflow = "fold"
     for column in table.columns[2:]:
@@ -163,6 +165,8 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     table.add_section()
     table.add_row(f"{len(runs) - finished} runs", "", *(f"{number:,}" for number in total))
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
     console.print(table)
     if finished:
         console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -150,7 +151,7 @@ def test_what_cannot_be_written_stops_the_sweep_with_one_message(harness: Harnes
 
 
 def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip("│").split("│")]
+    return re.split(r" {2,}", line.strip())
 
 
 def test_a_dry_run_tells_what_the_run_will_ask(harness: Harness, folder: Path) -> None:
@@ -161,7 +162,7 @@ def test_a_dry_run_tells_what_the_run_will_ask(harness: Harness, folder: Path) -
     (total,) = [cells(line) for line in said.out.splitlines() if "4 runs" in line]
     harness("run", "sweep.yaml")
     found = [record["efficiency"] for record in records(folder)]
-    assert total[2:] == [
+    assert total[1:] == [
         str(sum(each["examples"] for each in found)),
         str(sum(each["queries"] for each in found)),
         f"{sum(each['prompt_tokens'] for each in found):,}",
