@@ -57,9 +57,7 @@ def power_sentences(curve: PowerCurve) -> Iterable[str]:
 
 def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table:
     """Return each slice's p-values: the tests of the paper, and the exact ones."""
-    table = _table(
-        "slice", "copies", "shards", "shuffles", "t-test, as published", "exact", "next example", "headline p"
-    )
+    table = _table("slice", "copies", "shards", "shuffles", "t test", "exact", "next", "p")
     for one, found in rows:
         following = found.get("next_example") or {}
         table.add_row(
@@ -76,7 +74,7 @@ def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", overflow="fold")
+        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=not number)
     return table
