@@ -76,5 +76,5 @@ def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=not number)
+        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
     return table
