@@ -150,7 +150,8 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
     known = sorted(path.name for path in results_dir.iterdir() if path.is_dir() and not path.name.startswith("."))
     for suite in suites or ():
         if suite not in known:
-            raise DataError(f"there is no suite {suite!r} in {results_dir}. There are: {', '.join(known) or 'none'}.")
+            there = [name for name in known if any((results_dir / name).glob("*/run.json"))]  # the site is no suite
+            raise DataError(f"there is no suite {suite!r} in {results_dir}. There are: {', '.join(there) or 'none'}.")
     return [
         file.parent
         for suite in known

@@ -106,6 +106,12 @@ def test_scoring_what_is_no_run_is_one_message(harness: Harness, folder: Path) -
     assert "there is no finished run here" in said.err
 
 
+@pytest.mark.usefixtures("runs")
+def test_the_site_is_not_named_as_a_suite(harness: Harness) -> None:
+    assert harness("leaderboard", "--site").code == 0
+    assert "There are: small." in harness("leaderboard", "large").err
+
+
 def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Path], folder: Path) -> None:
     for suites in ((), ("small",)):
         said = harness("leaderboard", *suites, "--format", "csv")

@@ -4,6 +4,8 @@
   const { make, text, plain, count, number, probability, facts, link } = harness;
 
   const mark = (line) => make(line.seen ? "span.mark.bad" : line.verdict.startsWith("inconclusive") ? "span.mark.warn" : "span.mark", null, plain(`${line.control ? "control: " : ""}${line.verdict || "—"}`, 90));
+  // A file is known by its own name, not by the folders before it.
+  const dataset = (line) => line.scenario[0].replace(/^published_file:path=.*[\\/]/, "");
 
   harness.page("contamination", {
     title: "Contamination",
@@ -22,7 +24,7 @@
       harness.add(main, harness.table([
         { name: "model", label: "Model", kind: "text", class: "fixed", key: (line) => line.model[0], cell: (line) => harness.to(`model/${line.model[1]}`, line.model[0], 50) },
         { name: "verdict", label: "Verdict", kind: "text", key: (line) => line.verdict, cell: (line) => make("td.wrap.left", null, mark(line)) },
-        { name: "data", label: "Data set", kind: "text", key: (line) => line.scenario[0], cell: (line) => [harness.to(`contamination/${line.key}`, line.scenario[0], 44), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
+        { name: "data", label: "Data set", kind: "text", key: dataset, cell: (line) => [harness.to(`contamination/${line.key}`, dataset(line), 44), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
         { name: "split", label: "Split", kind: "text", key: (line) => line.split, cell: (line) => plain(line.split, 20) },
         { name: "n", label: "Examples", key: (line) => line.examples ?? null, cell: (line) => count(line.examples) },
         { name: "p", label: "p", first: "ascending", key: (line) => line.log10_p, cell: (line) => probability(line.log10_p) },
@@ -38,7 +40,7 @@
     if (!line) throw new Error("There is no such test.");
     const found = await harness.get(`contamination/${line.key}`);
     const f = found.fields;
-    harness.add(main, harness.crumbs(harness.to("contamination", "Contamination"), text(line.scenario[0], 60)), make("h1", null, text(line.scenario[0], 80)),
+    harness.add(main, harness.crumbs(harness.to("contamination", "Contamination"), text(dataset(line), 60)), make("h1", null, text(line.scenario[0], 80)),
       make("p.lead", null, "and ", harness.to(`model/${line.model[1]}`, line.model[0], 60), ": ", mark(line), " ", harness.to(`run/${line.run}`, "the run")));
     const simple = (name) => (typeof f[name] === "number" ? f[name] : null);
     const p = (name) => (simple(name) === null ? null : probability(f[name]));
