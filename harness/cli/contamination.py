@@ -97,8 +97,6 @@ def test_command(
     The same command again goes on where it was. Exit code 1 says that a test failed, 2 that a mistake kept anything
     from being asked.
     """
-    from rich.console import Console
-
     from harness.cli.run import execute
     from harness.contamination_report import build_report
     from harness.contamination_sweep import ContaminationPlan, contamination_sweep
@@ -119,7 +117,7 @@ def test_command(
         click.echo(f"{record.spec.scenario.label} with {record.spec.model.label}: {_reason(record.error)}", err=True)
     if len(failed) < len(records):
         report = build_report(records)
-        _print(report, as_json, Console())
+        _print(report, as_json, _console())
     if failed:
         sys.exit(1)
 
@@ -130,12 +128,10 @@ def test_command(
 @as_json
 def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) -> None:
     """Report on the tests of SUITES, or of all suites, of a results folder."""
-    from rich.console import Console
-
     from harness.contamination_report import build_report
     from harness.results import find_runs
 
-    _print(build_report(find_runs(results_dir, suites or None)), as_json, Console())
+    _print(build_report(find_runs(results_dir, suites or None)), as_json, _console())
 
 
 @contamination_command.command("diagnose")
@@ -161,8 +157,6 @@ def diagnose_command(
 
     Exit code 1 says that an order is not exchangeable.
     """
-    from rich.console import Console
-
     from harness.contamination_sweep import ContaminationPlan, contamination_sweep, diagnoses
 
     settings = {"render": render, **({"repairs": [_repair(name) for name in repairs]} if repairs else {})}
@@ -172,10 +166,19 @@ def diagnose_command(
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
     else:
+        console = _console()
         for name, description in found.items():
-            _show_diagnostics(name, description, Console())
+            _show_diagnostics(name, description, console)
     if not all(description["exchangeable"] for description in found.values()):
         sys.exit(1)
+
+
+def _console() -> Console:
+    """A terminal's own width; where there is none, one that names of files fit."""
+    from rich.console import Console
+
+    console = Console()
+    return console if console.is_terminal else Console(width=160)
 
 
 def _repair(name: str) -> Any:

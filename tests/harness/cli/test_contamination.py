@@ -54,6 +54,14 @@ def test_the_same_command_again_asks_nothing(harness: Any, file: Path) -> None:
     assert json.loads(harness(*ASKED, "--json").out) != json.loads(first.out)
 
 
+def test_a_test_is_one_line_where_no_terminal_is(harness: Any, file: Path) -> None:
+    name = "examples_of_a_benchmark_0-40_x50.jsonl"
+    file.rename(file.with_name(name))
+    said = harness(*(name if part == "examples.jsonl" else part for part in ASKED))
+    (line,) = [line for line in said.out.splitlines() if line.startswith(name)]
+    assert "detected" in line
+
+
 @pytest.mark.usefixtures("file")
 def test_scores_are_computed_again_from_the_examples(harness: Any) -> None:
     before = json.loads(harness(*ASKED, "--json").out)
