@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Prompt
-from harness.errors import DataError
+from harness.errors import DataError, HarnessError
 from harness.pipeline import prepare
 from harness.registry import Registry
 from harness.specs import RunSpec
@@ -93,8 +93,12 @@ def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
     """
     found = {}
     for spec in runs:
-        evaluation = prepare(spec, registry, data_dir)
-        first = next(iter(evaluation.adapted(_Characters())))
+        try:
+            evaluation = prepare(spec, registry, data_dir)
+            first = next(iter(evaluation.adapted(_Characters())))
+        except HarnessError as error:
+            name = str(spec.scenario.arguments.get("path", spec.scenario.label))
+            raise error if name in str(error) else DataError(f"{name}: {error}") from error
         found[spec.scenario.label] = dict(first.instance.meta["data"])
     return found
 

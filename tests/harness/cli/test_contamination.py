@@ -81,6 +81,13 @@ def test_diagnose_asks_no_model(harness: Any, folder: Path, file: Path) -> None:
     assert "the order is not exchangeable" in said.out
 
 
+def test_diagnose_says_which_of_several_has_no_order(harness: Any, folder: Path, file: Path) -> None:
+    (folder / "two.txt").write_text("a\nb\n")
+    said = harness("contamination", "diagnose", file.name, "two.txt")
+    assert said.code == 2
+    assert "two.txt: there are 2 examples" in said.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
