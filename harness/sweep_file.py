@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.contracts import Split
 from harness.errors import Mistake, SpecError
@@ -29,7 +29,7 @@ class SweepKeys(_Keys):
     """A sweep: many runs, written down as scenarios × models."""
 
     suite: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
-    """Name of the folder of results: letters, digits, '.', '_' and '-'."""
+    """Name of the folder of results: letters, digits, '.', '_' and '-'; not ``site``, where the leaderboard's lie."""
 
     description: str = ""
     """What the sweep is for."""
@@ -39,6 +39,13 @@ class SweepKeys(_Keys):
 
     models: list[Any] | None = None
     """Every run is made with each of these: backend:identifier, or a mapping with a name and parameters."""
+
+    @field_validator("suite")
+    @classmethod
+    def _leaves_the_site_its_folder(cls, suite: str) -> str:
+        if suite == "site":
+            raise ValueError("is the folder of the leaderboard's pages; name the suite otherwise")
+        return suite
 
     defaults: dict[str, Any] | None = None
     """Settings of every run that does not say otherwise."""

@@ -70,7 +70,10 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
 def overlap_command(
     corpus: Path, data: tuple[str, ...], words: int, plugins: tuple[Path, ...], data_dir: Path | None, as_json: bool
 ) -> None:
-    """Count the runs of words that examples share with the files of a folder, CORPUS, that a model was trained on."""
+    """Count the runs of words that examples share with the files of a folder, CORPUS, that a model was trained on.
+
+    Lines of JSON are read as the texts in them where the file's name ends in .jsonl or .json; any other file is text.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

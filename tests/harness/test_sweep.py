@@ -296,3 +296,8 @@ def test_resolved_specs_do_not_depend_on_how_they_are_written(load: Load) -> Non
     (long,) = entry(load, "{max_train_instances: 2, scenario: {year: 2020, subject: law, name: exam}}")
     assert short == long
     assert short.digest == long.digest
+
+
+def test_a_suite_leaves_the_site_its_folder(load: Load) -> None:
+    with pytest.raises(SpecError, match="folder of the leaderboard's pages"):
+        load("suite: site\nmodels: [hf:a]\nruns: [chat]")
