@@ -288,10 +288,10 @@ def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
     """Return pydantic's path without the names of the types that it tried."""
     path: list[str | int] = []
     for index, step in enumerate(loc):
-        if step == "[key]":
-            continue
         if isinstance(data, dict) and step in data:
             data = data[str(step)]
+        elif step == "[key]":  # pydantic's word for a wrong key; a file may have a key of that name
+            continue
         elif isinstance(data, list) and isinstance(step, int) and step < len(data):
             data = data[step]
         elif index < len(loc) - 1 or not isinstance(data, dict):

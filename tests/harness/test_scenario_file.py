@@ -371,6 +371,7 @@ eval_split: dev
         ("input: x\nfilter: a b", "quiz.yaml:5: filter: is not a template"),
         ("input: x\nmeta: {y: ['{{']}", "quiz.yaml:5: meta.y[0]: is not a template"),
         ("input: x\ncolour: red", "quiz.yaml:5: colour: is not a key here. Known: adapter, citation, correct"),
+        ('input: x\n"[key]": a', "quiz.yaml:5: [key]: is not a key here."),
         ("input: x\nmetric: [a]", "quiz.yaml:5: metric: is not a key here. Did you mean 'metrics'?"),
         ("input: x\ntaxonomy: {tsak: a}", "quiz.yaml:5: taxonomy.tsak: is not a key here. Did you mean 'task'?"),
         ("input: x\nreferences: [a]", "quiz.yaml:1: has references, but neither correct nor correct_index"),
