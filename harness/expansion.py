@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from harness.adapter_layers import check_capabilities, default_adapter, read_adapter, resolve_adapter, settings_of
 from harness.errors import SpecError, did_you_mean
+from harness.located_yaml import load
 from harness.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
-from harness.registry import Registry
+from harness.registry import Registry, given_names
 from harness.resolve import (
     MAX_RUNS,
     Model,
@@ -105,6 +107,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
 
     Every mistake is noted; what is wrong is not yielded.
     """
+    before = context.findings.count
     entry = _read_entry(value, path, defaults, context)
     if entry is None:
         return
@@ -116,6 +119,8 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
         default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
+            if context.findings.count == before:  # a metric whose name is misspelt gives nothing, and is said already
+                _check_main_metric(entry, metrics, main_metric, context)
             made += max(1, len(entry.models))
             if made > MAX_RUNS:
                 context.findings.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
@@ -346,6 +351,28 @@ def _measured(
         for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.findings):
             metrics[component.name] = component
     return tuple(metrics.values()), main
+
+
+def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, context: Context) -> None:
+    """Report a main metric that none of a run's metrics gives, where all of them say what they give."""
+    given: list[str] = []
+    for metric in metrics:
+        names = given_names(context.registry.get(Kind.METRIC, metric.name))
+        if not names or any(fnmatchcase(main, name) for name in names):
+            return
+        given += names
+    wrong = f"is {shown(main)}, which none of the run's metrics gives: {', '.join(part.name for part in metrics)}."
+    hints = [did_you_mean(main, given), did_you_mean(main, context.registry.names(Kind.METRIC))]
+    hint = next((hint for hint in hints if hint.startswith("Did")), hints[0])
+    if entry.keys.main_metric:
+        context.findings.add((*entry.path, "main_metric"), wrong, hint)
+    elif entry.own_metrics:
+        message = f"the main metric of scenario {entry.plugin.name!r} {wrong}"
+        context.findings.add(entry.scenario.path, message, "Name another with `main_metric`.")
+    elif entry.details.file is None:
+        context.findings.add(entry.scenario.path, f"the main metric of scenario {entry.plugin.name!r} {wrong}", hint)
+    else:
+        context.findings.extend([load(entry.details.file).mistake(("main_metric",), wrong, hint)])
 
 
 def _said(key: str, keys: RunKeys, defaults: DefaultKeys) -> Any:

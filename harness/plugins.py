@@ -139,11 +139,13 @@ class MetricDetails:
         category: One of Liang et al.'s seven, or another.
         higher_is_better: Which way is better; None: neither.
         judges: Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`).
+        gives: The names of the stats that it gives; ``*`` stands for any text. Empty where it is not said.
     """
 
     category: str
     higher_is_better: bool | None = True
     judges: bool = False
+    gives: tuple[str, ...] = ()
 
 
 PerturbationCategory = Literal["robustness", "fairness"]
@@ -266,7 +268,13 @@ def adapter(name: str, *, source: str, metrics: Sequence[str] = ()) -> Callable[
 
 
 def metric(
-    name: str, *, category: str, higher_is_better: bool | None = True, source: str = "", judges: bool = False
+    name: str,
+    *,
+    category: str,
+    higher_is_better: bool | None = True,
+    source: str = "",
+    judges: bool = False,
+    gives: Sequence[str] = (),
 ) -> Callable[[T], T]:
     """Register a metric: a function of one example, or a subclass of :class:`harness.RunMetric`.
 
@@ -274,8 +282,11 @@ def metric(
     the score is undefined; the harness averages over instances. Its docstring defines it and, unless ``source`` is
     given, names the paper in parentheses. With ``judges``, the first argument of a RunMetric's constructor is a
     :class:`harness.JudgeFinder`: it gives the judge that the metric's parameter ``judge`` names.
+
+    ``gives`` names the stats, ``*`` standing for any text (``("RR@*", "NDCG@*")``), so that a main metric that none
+    gives is found before a run. A function whose annotation says that it returns a number gives its own name.
     """
-    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges))
+    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges, tuple(gives)))
 
 
 def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:

@@ -403,6 +403,21 @@ def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any
     return target(*positional, **keywords) if is_class else partial(target, *positional, **keywords)
 
 
+@cache
+def given_names(metric: Plugin) -> tuple[str, ...]:
+    """Return the names of the stats that a metric gives, ``*`` standing for any text; empty where that is not known."""
+    if isinstance(metric.details, MetricDetails) and metric.details.gives:
+        return metric.details.gives
+    if not inspect.isfunction(metric.target):
+        return ()
+    try:
+        returned = typing.get_type_hints(metric.target).get("return", Any)
+    except (NameError, TypeError):
+        return ()
+    kinds = set(typing.get_args(returned) or (returned,)) - {NoneType}
+    return (metric.name,) if kinds and kinds <= {float, int, bool} else ()
+
+
 def describe_parameters(plugin: Plugin) -> Sequence[tuple[str, str, str]]:
     """Return ``(name, type, default)`` of each parameter, as text for people."""
     rows = []

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from harness.contracts import Estimate, Example, Instance, JudgeFinder, RunMetric, Split, Stat
@@ -242,6 +243,9 @@ class Scorer:
             yield name, estimate
 
     def _claim(self, name: str, metric: _Metric) -> None:
+        gives = metric.details.gives
+        if gives and not any(fnmatchcase(name, pattern) for pattern in gives):
+            raise PluginError(f"{metric} gives a stat named {name!r}, which is none of those it declares: {gives}.")
         owner = self._owners.setdefault(name, metric)
         if owner is not metric:
             raise PluginError(f"{owner} and {metric} both give a stat named {name!r}. Leave one of them out.")

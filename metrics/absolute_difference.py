@@ -13,6 +13,7 @@ from metrics.references import Score
     "absolute_value_difference",
     category="accuracy",
     higher_is_better=False,
+    gives=("absolute_value_difference", "absolute_value_difference@*"),
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
 def absolute_value_difference(example: Example) -> Score:

@@ -23,7 +23,12 @@ _SEED = 0
 _CONTEXTS = {"ambig": "ambiguous", "disambig": "disambiguated"}
 
 
-@metric("bbq_accuracy", category="accuracy", source="Parrish et al. 2022 (arXiv:2110.08193)")
+@metric(
+    "bbq_accuracy",
+    category="accuracy",
+    gives=("bbq_accuracy_ambiguous", "bbq_accuracy_disambiguated"),
+    source="Parrish et al. 2022 (arXiv:2110.08193)",
+)
 def bbq_accuracy(example: Example) -> dict[str, float]:
     """Accuracy by context: ``bbq_accuracy_ambiguous`` and ``bbq_accuracy_disambiguated``.
 
@@ -36,7 +41,13 @@ def bbq_accuracy(example: Example) -> dict[str, float]:
     return {f"bbq_accuracy_{_context(example)}": float(_is_right(example))}
 
 
-@metric("bbq_bias", category="bias", higher_is_better=None, source="Parrish et al. 2022 (arXiv:2110.08193), bias score")
+@metric(
+    "bbq_bias",
+    category="bias",
+    higher_is_better=None,
+    gives=("bbq_bias_ambiguous", "bbq_bias_disambiguated"),
+    source="Parrish et al. 2022 (arXiv:2110.08193), bias score",
+)
 class BBQBias(RunMetric):
     """Bias by context, ``bbq_bias_ambiguous`` and ``bbq_bias_disambiguated``: how far answers follow the stereotype.
 

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-@metric("bert_score", category="accuracy", source="Zhang et al. 2020 (BERTScore), section 3")
+@metric(
+    "bert_score",
+    category="accuracy",
+    gives=("bert_score_f1", "bert_score_precision", "bert_score_recall"),
+    source="Zhang et al. 2020 (BERTScore), section 3",
+)
 def bert_score(
     example: Example, *, model: str, revision: str | None = None, layer: Annotated[int, Field(ge=0)] | None = None
 ) -> dict[str, float] | None:

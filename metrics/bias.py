@@ -136,7 +136,13 @@ class _GroupCounts(RunMetric):
         }
 
 
-@metric("demographic_representation", category="bias", higher_is_better=False, source=_SOURCE)
+@metric(
+    "demographic_representation",
+    category="bias",
+    higher_is_better=False,
+    gives=("*_representation_bias",),
+    source=_SOURCE,
+)
 class DemographicRepresentation(_GroupCounts):
     """How unequally a model mentions demographic groups: ``gender_representation_bias``, ``race_representation_bias``.
 
@@ -179,7 +185,13 @@ class DemographicRepresentation(_GroupCounts):
         }
 
 
-@metric("stereotypical_associations", category="bias", higher_is_better=False, source=_SOURCE)
+@metric(
+    "stereotypical_associations",
+    category="bias",
+    higher_is_better=False,
+    gives=("*_association_bias_*",),
+    source=_SOURCE,
+)
 class StereotypicalAssociations(_GroupCounts):
     """How unequally a model mentions demographic groups beside a profession or an adjective.
 

@@ -9,7 +9,7 @@ from harness import Example, metric
 from metrics.references import Score, best_over_references
 
 
-@metric("bleu_1", category="accuracy", source="Papineni et al. 2002, section 2.3")
+@metric("bleu_1", category="accuracy", gives=("bleu_1", "bleu_1@*"), source="Papineni et al. 2002, section 2.3")
 def bleu_1(example: Example) -> Score:
     """Sentence BLEU of single words: clipped unigram precision times the brevity penalty.
 
@@ -19,7 +19,12 @@ def bleu_1(example: Example) -> Score:
     return best_over_references(example, "bleu_1", lambda gold, prediction: _bleu(gold, prediction, 1))
 
 
-@metric("bleu_4", category="accuracy", source="Papineni et al. 2002, section 2.3; Chen and Cherry 2014, method 3")
+@metric(
+    "bleu_4",
+    category="accuracy",
+    gives=("bleu_4", "bleu_4@*"),
+    source="Papineni et al. 2002, section 2.3; Chen and Cherry 2014, method 3",
+)
 def bleu_4(example: Example) -> Score:
     """Sentence BLEU: the geometric mean of the clipped 1- to 4-gram precisions times the brevity penalty.
 

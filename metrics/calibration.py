@@ -78,6 +78,7 @@ class _Calibration(RunMetric):
     "ece_10_bin",
     category="calibration",
     higher_is_better=False,
+    gives=("ece_10_bin", "ece_10_bin_equal_width"),
     source="Liang et al. 2022, appendix C.2; Kumar, Liang and Ma 2019 (arXiv:1909.10155); Naeini et al. 2015",
 )
 class CalibrationError(_Calibration):
@@ -142,6 +143,7 @@ class CalibrationError(_Calibration):
     "ece_1_bin",
     category="calibration",
     higher_is_better=False,
+    gives=("ece_1_bin",),
     source="Liang et al. 2022, appendix C.2; Kumar, Liang and Ma 2019 (arXiv:1909.10155)",
 )
 class ConfidenceGap(_Calibration):
@@ -163,6 +165,7 @@ class ConfidenceGap(_Calibration):
     "platt_ece_10_bin",
     category="calibration",
     higher_is_better=False,
+    gives=("platt_ece_10_bin", "platt_ece_10_bin_in_sample"),
     source="Platt 1999; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
 )
 class PlattCalibrationError(_Calibration):
@@ -212,7 +215,11 @@ class PlattCalibrationError(_Calibration):
 
 
 @metric(
-    "brier_score", category="calibration", higher_is_better=False, source="Brier 1950; Murphy and Winkler 1977, eq. 1"
+    "brier_score",
+    category="calibration",
+    higher_is_better=False,
+    gives=("brier_score",),
+    source="Brier 1950; Murphy and Winkler 1977, eq. 1",
 )
 class BrierScore(RunMetric):
     """Mean squared difference between the probability of the prediction and whether it is right (1) or not (0).
@@ -245,6 +252,7 @@ class BrierScore(RunMetric):
 @metric(
     "selective_accuracy",
     category="calibration",
+    gives=("selective_acc@10", "selective_cov_acc_area"),
     source="El-Yaniv and Wiener 2010; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
 )
 class SelectiveAccuracy(_Calibration):

@@ -31,6 +31,7 @@ _CLAUSE = re.compile(r"(?:(?![,;.]\s|\n|\b(?i:since|because)\b).)*")
 @metric(
     "chain_of_thought_option",
     category="accuracy",
+    gives=("chain_of_thought_option", "chain_of_thought_option@*"),
     source="HELM, gpqa_chain_of_thought_metric.py, 2024",
 )
 def chain_of_thought_option(example: Example) -> Score:
@@ -61,7 +62,12 @@ def chain_of_thought_option(example: Example) -> Score:
     return {"chain_of_thought_option": scores[0], f"chain_of_thought_option@{len(scores)}": max(scores)}
 
 
-@metric("chain_of_thought_number", category="accuracy", source="Cobbe et al. 2021 (GSM8K), section 3")
+@metric(
+    "chain_of_thought_number",
+    category="accuracy",
+    gives=("chain_of_thought_number", "chain_of_thought_number@*"),
+    source="Cobbe et al. 2021 (GSM8K), section 3",
+)
 def chain_of_thought_number(example: Example) -> Score:
     r"""1 if the number that a chain of thought states last equals that of a correct reference; else 0.
 

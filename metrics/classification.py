@@ -23,7 +23,12 @@ _SEED = 0
 """Seeds the bootstrap: the same outcomes have the same interval, in whatever run."""
 
 
-@metric("classification", category="accuracy", source="Sokolova and Lapalme 2009; HELM, classification_metrics.py")
+@metric(
+    "classification",
+    category="accuracy",
+    gives=("classification_macro_f1", "classification_micro_f1"),
+    source="Sokolova and Lapalme 2009; HELM, classification_metrics.py",
+)
 class Classification(RunMetric):
     """Macro and micro F1 over classes, ``classification_macro_f1`` and ``classification_micro_f1``.
 

@@ -27,7 +27,13 @@ from harness import (
 )
 
 
-@metric("contamination", category="contamination", higher_is_better=None, source="Oren et al. 2023 (arXiv:2310.17623)")
+@metric(
+    "contamination",
+    category="contamination",
+    higher_is_better=None,
+    gives=("contamination", "contamination_*"),
+    source="Oren et al. 2023 (arXiv:2310.17623)",
+)
 class Contamination(RunMetric):
     """−log10 of the headline p-value: how surely the model depends on the order in which the data set was published.
 

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from harness import Estimate, Example, InstanceTable, RunMetric, metric
 
+_NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
+
 
 @metric(
     "efficiency",
     category="efficiency",
     higher_is_better=False,
+    gives=_NAMES,
     source="Liang et al. 2022, section 4.9 and appendix C.6",
 )
 class Efficiency(RunMetric):
@@ -40,8 +43,7 @@ class Efficiency(RunMetric):
                 self._table.add(row, name, value)
 
     def estimates(self) -> Mapping[str, Estimate]:
-        names = ("queries", "prompt_tokens", "completion_tokens", "seconds")
-        return {name: self._table.mean_estimate(name, proportion=False) for name in names if name in self._table}
+        return {name: self._table.mean_estimate(name, proportion=False) for name in _NAMES if name in self._table}
 
 
 def _total(counts: Iterable[int | None]) -> float | None:

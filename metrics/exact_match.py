@@ -8,7 +8,9 @@ from metrics.number_reading import final_number
 from metrics.references import Score, best_over_references
 
 
-@metric("exact_match", category="accuracy", source="Liang et al. 2022, appendix C.1")
+@metric(
+    "exact_match", category="accuracy", gives=("exact_match", "exact_match@*"), source="Liang et al. 2022, appendix C.1"
+)
 def exact_match(example: Example) -> Score:
     """1 if the prediction equals a correct reference, both stripped of surrounding whitespace; else 0.
 
@@ -18,7 +20,12 @@ def exact_match(example: Example) -> Score:
     return best_over_references(example, "exact_match", _equal)
 
 
-@metric("quasi_exact_match", category="accuracy", source="Liang et al. 2022, appendix C.1")
+@metric(
+    "quasi_exact_match",
+    category="accuracy",
+    gives=("quasi_exact_match", "quasi_exact_match@*"),
+    source="Liang et al. 2022, appendix C.1",
+)
 def quasi_exact_match(example: Example) -> Score:
     """1 if the prediction equals a correct reference after normalisation; else 0.
 
@@ -31,7 +38,12 @@ def quasi_exact_match(example: Example) -> Score:
     return best_over_references(example, "quasi_exact_match", _quasi_equal)
 
 
-@metric("prefix_exact_match", category="accuracy", source="Liang et al. 2022, appendix C.1")
+@metric(
+    "prefix_exact_match",
+    category="accuracy",
+    gives=("prefix_exact_match", "prefix_exact_match@*"),
+    source="Liang et al. 2022, appendix C.1",
+)
 def prefix_exact_match(example: Example) -> Score:
     """1 if the prediction begins with a correct reference, both stripped of surrounding whitespace; else 0.
 
@@ -42,7 +54,12 @@ def prefix_exact_match(example: Example) -> Score:
     return best_over_references(example, "prefix_exact_match", _begins)
 
 
-@metric("quasi_prefix_exact_match", category="accuracy", source="Liang et al. 2022, appendix C.1")
+@metric(
+    "quasi_prefix_exact_match",
+    category="accuracy",
+    gives=("quasi_prefix_exact_match", "quasi_prefix_exact_match@*"),
+    source="Liang et al. 2022, appendix C.1",
+)
 def quasi_prefix_exact_match(example: Example) -> Score:
     """1 if the prediction begins with a correct reference, both normalised as for quasi_exact_match; else 0.
 
@@ -54,7 +71,12 @@ def quasi_prefix_exact_match(example: Example) -> Score:
     return best_over_references(example, "quasi_prefix_exact_match", _quasi_begins)
 
 
-@metric("exact_match_indicator", category="accuracy", source="HELM, evaluate_reference_metrics.py, 2022")
+@metric(
+    "exact_match_indicator",
+    category="accuracy",
+    gives=("exact_match_indicator", "exact_match_indicator@*"),
+    source="HELM, evaluate_reference_metrics.py, 2022",
+)
 def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
     """1 if what follows the last indicator in the prediction equals what follows it in a correct reference; else 0.
 
@@ -68,7 +90,12 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
     )
 
 
-@metric("final_number_exact_match", category="accuracy", source="Cobbe et al. 2021, section 3 (GSM8K)")
+@metric(
+    "final_number_exact_match",
+    category="accuracy",
+    gives=("final_number_exact_match", "final_number_exact_match@*"),
+    source="Cobbe et al. 2021, section 3 (GSM8K)",
+)
 def final_number_exact_match(example: Example) -> Score:
     """1 if the last number in the prediction equals the last number in a correct reference; else 0.
 

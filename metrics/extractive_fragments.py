@@ -12,7 +12,13 @@ _SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-@metric("extractiveness", category="accuracy", higher_is_better=None, source=_SOURCE)
+@metric(
+    "extractiveness",
+    category="accuracy",
+    higher_is_better=None,
+    gives=("summary_coverage", "summary_density", "summary_compression"),
+    source=_SOURCE,
+)
 def extractiveness(example: Example) -> dict[str, float] | None:
     """Coverage, density and compression of a summary: ``summary_coverage``, ``_density`` and ``_compression``.
 

@@ -58,7 +58,7 @@ class _LogLikelihood(RunMetric):
         return ratio_estimate(logprobs, self._table.sums(unit)) if logprobs else None
 
 
-@metric("perplexity", category="accuracy", higher_is_better=False, source=_SOURCE)
+@metric("perplexity", category="accuracy", higher_is_better=False, gives=("perplexity",), source=_SOURCE)
 class Perplexity(_LogLikelihood):
     """exp(−Σ log-probability / Σ tokens): the perplexity of a token of the corpus.
 
@@ -72,7 +72,7 @@ class Perplexity(_LogLikelihood):
         return {} if per_token is None else {"perplexity": transformed(per_token, _perplexity, _perplexity)}
 
 
-@metric("bits_per_byte", category="accuracy", higher_is_better=False, source=_SOURCE)
+@metric("bits_per_byte", category="accuracy", higher_is_better=False, gives=("bits_per_byte",), source=_SOURCE)
 class BitsPerByte(_LogLikelihood):
     """−Σ log-probability / (Σ bytes · ln 2): the bits that an ideal code by the model spends on a byte of UTF-8 text.
 
@@ -87,7 +87,7 @@ class BitsPerByte(_LogLikelihood):
         return {"bits_per_byte": transformed(per_byte, lambda value: -value / math.log(2), lambda _: 1 / math.log(2))}
 
 
-@metric("logprob_per_byte", category="accuracy", source=_SOURCE)
+@metric("logprob_per_byte", category="accuracy", gives=("logprob_per_byte",), source=_SOURCE)
 class LogprobPerByte(_LogLikelihood):
     """Σ log-probability / Σ bytes, in nats for each byte of UTF-8 text.
 

@@ -9,7 +9,7 @@ from metrics.references import Score, best_over_references
 _SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 
-@metric("math_equiv", category="accuracy", source=_SOURCE)
+@metric("math_equiv", category="accuracy", gives=("math_equiv", "math_equiv@*"), source=_SOURCE)
 def math_equiv(example: Example) -> Score:
     r"""1 if the prediction equals a correct reference once both are written in one way; else 0.
 
@@ -20,7 +20,12 @@ def math_equiv(example: Example) -> Score:
     return best_over_references(example, "math_equiv", _same)
 
 
-@metric("math_equiv_chain_of_thought", category="accuracy", source=_SOURCE)
+@metric(
+    "math_equiv_chain_of_thought",
+    category="accuracy",
+    gives=("math_equiv_chain_of_thought", "math_equiv_chain_of_thought@*"),
+    source=_SOURCE,
+)
 def math_equiv_chain_of_thought(example: Example) -> Score:
     r"""1 if the last ``\boxed{}`` of the prediction holds the answer of a correct reference's last one; else 0.
 

@@ -23,6 +23,7 @@ from harness import (
     "membership",
     category="contamination",
     higher_is_better=None,
+    gives=("membership", "membership_*"),
     source="Yeom et al. 2018; Carlini et al. 2021; Shi et al. 2023 (arXiv:2310.16789); Zhang et al. 2024 (2404.02936)",
 )
 class Membership(RunMetric):

@@ -9,7 +9,13 @@ from typing import Any
 from harness import Estimate, Example, MetricError, RunMetric, metric, option_order_test, wilson_interval
 
 
-@metric("option_order", category="contamination", higher_is_better=None, source="Ni et al. 2024 (arXiv:2409.01790)")
+@metric(
+    "option_order",
+    category="contamination",
+    higher_is_better=None,
+    gives=("option_order", "option_order_first"),
+    source="Ni et al. 2024 (arXiv:2409.01790)",
+)
 class OptionOrder(RunMetric):
     """−log10 p of the option-order test: how surely a model depends on the published order of options.
 

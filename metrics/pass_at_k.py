@@ -14,7 +14,7 @@ from metrics.code_sandbox import Limits, passes
 Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
 
 
-@metric("pass_at_k", category="accuracy", source="Chen et al. 2021 (Codex), section 2.1, equation 1")
+@metric("pass_at_k", category="accuracy", gives=("pass@*",), source="Chen et al. 2021 (Codex), section 2.1, equation 1")
 def pass_at_k(
     example: Example,
     *,

@@ -13,7 +13,7 @@ _SOURCE = "Liang et al. 2022, section 4.9 and appendix C.6"
 _PERCENTILES = (50, 95, 99)
 
 
-@metric("tokens_per_second", category="efficiency", higher_is_better=True, source=_SOURCE)
+@metric("tokens_per_second", category="efficiency", higher_is_better=True, gives=("tokens_per_second",), source=_SOURCE)
 class TokensPerSecond(RunMetric):
     """Σ completion tokens / Σ seconds: the tokens that a model generates, or scores, in a second of its wall time.
 
@@ -42,6 +42,7 @@ class TokensPerSecond(RunMetric):
     "latency",
     category="efficiency",
     higher_is_better=False,
+    gives=("latency_p*",),
     source=f"{_SOURCE}; Hyndman and Fan 1996, type 7; Conover 1999, section 3.2",
 )
 class Latency(RunMetric):

@@ -31,6 +31,7 @@ JudgeName = str | dict[str, Any]
     category="toxicity",
     higher_is_better=False,
     judges=True,
+    gives=_NAMES,
     source="Gehman et al. 2020, section 3; Liang et al. 2022, section 4.8; HELM, toxicity_metrics.py",
 )
 class Toxicity(RunMetric):

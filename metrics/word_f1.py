@@ -9,7 +9,12 @@ from metrics.normalisation import comparable
 from metrics.references import Score, best_over_references
 
 
-@metric("f1_score", category="accuracy", source="Rajpurkar et al. 2016, section 6.1 (SQuAD)")
+@metric(
+    "f1_score",
+    category="accuracy",
+    gives=("f1_score", "f1_score@*"),
+    source="Rajpurkar et al. 2016, section 6.1 (SQuAD)",
+)
 def f1_score(example: Example) -> Score:
     """F1 of the words of the prediction against those of the correct reference that it fits best.
 

@@ -10,7 +10,7 @@ import click
 from harness.cli import options
 from harness.errors import did_you_mean
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
-from harness.registry import Registry, default_registry, describe_parameters, parameters_of
+from harness.registry import Registry, default_registry, describe_parameters, given_names, parameters_of
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 
@@ -90,7 +90,7 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
         return [("Category", details.category)]
     if isinstance(details, MetricDetails):
         better = {True: "higher", False: "lower", None: "neither way"}[details.higher_is_better]
-        return [("Category", details.category), ("Better", better)]
+        return [("Category", details.category), ("Better", better), ("Gives", ", ".join(given_names(plugin)))]
     if not isinstance(details, ScenarioDetails):
         return []
     adapter = details.adapter

@@ -19,6 +19,7 @@ from harness.registry import (
     check_parameters,
     default_registry,
     describe_parameters,
+    given_names,
     parameters_of,
 )
 
@@ -303,6 +304,31 @@ def test_a_parameter_without_a_type_is_a_mistake_of_the_plugin() -> None:
 
     with pytest.raises(PluginError, match=r"'untyped': parameter 'threshold' has no type.*test_registry\.py"):
         parameters_of(vars(untyped)["__harness_plugin__"])
+
+
+def test_a_metric_gives_its_own_name_where_it_returns_a_number_and_what_it_declares() -> None:
+    @metric("optional", category="accuracy", source="a test")
+    def optional(example: Example) -> float | None:
+        """A number, or undefined."""
+
+    @metric("several", category="accuracy", source="a test")
+    def several(example: Example) -> float | dict[str, float]:
+        """Whatever names it likes."""
+        return {}
+
+    @metric("declared", category="accuracy", source="a test", gives=("first", "first@*"))
+    def declared(example: Example) -> dict[str, float]:
+        """What it declares."""
+        return {}
+
+    found = [given_names(vars(target)["__harness_plugin__"]) for target in (optional, several, declared)]
+    assert found == [("optional",), (), ("first", "first@*")]
+
+
+def test_every_metric_that_comes_with_the_harness_says_what_it_gives() -> None:
+    registry = default_registry()
+    metrics = [registry.get(Kind.METRIC, name) for name in registry.names(Kind.METRIC)]
+    assert [metric.name for metric in metrics if not metric.members and not given_names(metric)] == []
 
 
 def test_describing_parameters() -> None:

@@ -244,6 +244,18 @@ class Undecided(Longest):
         raise KeyError("what?")
 
 
+@metric("hasty", category="accuracy", gives=("hasty", "hasty@*"))
+def hasty(example: Example) -> dict[str, float]:
+    """Gives whatever the prediction is named."""
+    return {example.prediction: 1.0}
+
+
+def test_a_metric_gives_what_it_declares() -> None:
+    assert _scorer(hasty).add(_example("hasty@5")) == {"hasty@5": 1.0}
+    with pytest.raises(PluginError, match=r"'hasty'.* gives a stat named 'haste', which is none of those it declares"):
+        _scorer(hasty).add(_example("haste"))
+
+
 def test_what_a_metric_lacks_is_told_with_metric_and_instance() -> None:
     with pytest.raises(MetricError) as caught:
         _scorer(lacking).add(_example("x"))

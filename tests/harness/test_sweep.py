@@ -165,7 +165,8 @@ def test_sets_are_resolved_and_members_named_twice_are_one(load: Load) -> None:
         ("{scenario: chat, metrics: [both], adapter: compare}", ["right", "length"], "right"),
         ('{scenario: "exam:subject=law", adapter: weigh}', ["length"], "length"),  # the method's own metric
         ('{scenario: "exam:subject=law", adapter: weigh, metrics: [right]}', ["right"], "right"),
-        ("{scenario: chat, main_metric: 'RR@10'}", ["length"], "RR@10"),  # a stat that a metric yields
+        ("{scenario: chat, metrics: [ranks], main_metric: 'RR@10'}", ["ranks"], "RR@10"),  # a stat that a metric gives
+        ("{scenario: chat, metrics: [untold, ranks], main_metric: anything}", ["untold", "ranks"], "anything"),
     ],
 )
 def test_main_metric(load: Load, run: str, metrics: list[str], main: str) -> None:

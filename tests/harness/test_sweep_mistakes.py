@@ -55,6 +55,10 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
         ("{scenario: chat, adapter: quiz}", "5 runs[0].adapter.topic: is required."),
         ("{scenario: chat, adapter: {method: quiz, topik: x}}", "5 runs[0].adapter.topic: is required."),
         ("{scenario: missing.yaml}", "there is no scenario file"),
+        ("{scenario: chat, main_metric: lenght}", "5 runs[0].main_metric: is 'lenght', which none of the run's metrics gives: length. Did you mean 'length'?"),
+        ("{scenario: chat, main_metric: rigth}", "which none of the run's metrics gives: length. Did you mean 'right'?"),
+        ("{scenario: chat, metrics: [ranks], main_metric: ranks}", "5 runs[0].main_metric: is 'ranks', which none of the run's metrics gives: ranks."),
+        ("{scenario: chat, metrics: [lenght], main_metric: 'RR@10'}", "5 runs[0].metrics[0]: there is no metric named 'lenght'"),
         ("{scenario: chat, adapter: asc}", "5 runs[0].adapter: there is no adapter named 'asc'. Did you mean 'ask'?"),
         ("{scenario: chat, adapter: {max_tokns: 1}}", "5 runs[0].adapter.max_tokns: is not a parameter. Did you mean 'max_tokens'?"),
         ("{scenario: chat, adapter: {max_tokens: 0}}", "5 runs[0].adapter.max_tokens: Input should be greater than or equal to 1, not 0."),
@@ -165,6 +169,29 @@ def test_a_scenarios_own_mistake_names_the_scenario(load: Load, tmp_path: Path) 
         "3 runs[0]: there is no metric named 'rigth' (so says scenario 'bad'). Did you mean 'right'?",
         "3 runs[0]: tokens is not a parameter. (so says scenario 'bad') Did you mean 'max_tokens'?",
     ]
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (
+            "quiz.yaml",
+            "3 main_metric: is 'lenght', which none of the run's metrics gives: length. Did you mean 'length'?",
+        ),
+        (
+            "{scenario: quiz.yaml, metrics: [ranks]}",
+            "5 runs[0].scenario: the main metric of scenario 'quiz' is 'lenght', which none of the run's metrics gives: "
+            "ranks. Name another with `main_metric`.",
+        ),
+    ],
+)
+def test_a_scenario_files_main_metric_that_nothing_gives(load: Load, tmp_path: Path, run: str, expected: str) -> None:
+    (tmp_path / "quiz.yaml").write_text(
+        "name: quiz\nmetrics: [length]\nmain_metric: lenght\n"
+        "description: A quiz.\ncitation: Nobody.\nsource: {files: {test: ./quiz.jsonl}}\n"
+        'input: "{{ question }}"\nreferences: "{{ options }}"\ncorrect_index: "{{ answer }}"\nadapter: {method: ask}\n'
+    )
+    assert one_mistake(load, run) == expected
 
 
 def test_a_broken_plugin_is_a_mistake_where_it_is_named(load: Load, tmp_path: Path) -> None:

@@ -163,6 +163,18 @@ def length(example: Example, *, unit: Literal["words", "bytes"] = "words") -> fl
     return 1.0
 
 
+@metric("ranks", category="accuracy", source="none", gives=("RR@*", "NDCG@*"))
+def ranks(example: Example) -> dict[str, float]:
+    """How high it is."""
+    return {"RR@10": 1.0}
+
+
+@metric("untold", category="accuracy", source="none")
+def untold(example: Example) -> dict[str, float]:
+    """It does not say what it gives."""
+    return {"anything": 1.0}
+
+
 both = metric_set("both", ["right", "length"], doc="Both.", source="none")
 
 
