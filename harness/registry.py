@@ -120,7 +120,7 @@ class Registry:
         if key in self._refused:
             raise PluginError(f"{kind} {name!r} is {self._refused[key]}")
         if key not in self._plugins:
-            hint = did_you_mean(name, self.names(kind))
+            hint = nearest_name(kind, name, self.names(kind))
             raise PluginError(f"there is no {kind} named {name!r}. {hint}".rstrip())
         return self._plugins[key]
 
@@ -401,6 +401,11 @@ def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any
         return target(*positional, params)
     keywords = {name: getattr(params, name) for name in type(params).model_fields}
     return target(*positional, **keywords) if is_class else partial(target, *positional, **keywords)
+
+
+def nearest_name(kind: Kind, name: str, known: Sequence[str]) -> str:
+    """Return the hint for a name that no plugin has: the nearest, and how to list them; '' if there are none."""
+    return f"{did_you_mean(name, known)} See `harness list {kind}s`." if known else ""
 
 
 @cache

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from harness.errors import HarnessError, PluginError, did_you_mean
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, Plugin
-from harness.registry import ParameterMistake, Registry, check_parameters, parameters_of
+from harness.registry import ParameterMistake, Registry, check_parameters, nearest_name, parameters_of
 from harness.run_entry import Entry, parse_entry, value_of
 from harness.specs import Component
 from harness.sweep_file import Findings, KeyPath, Setting, Written, read_component, shown
@@ -45,7 +45,7 @@ def find_plugin(kind: Kind, written: Written, registry: Registry, findings: Find
         except PluginError as error:
             findings.add(written.name_path, str(error))
             return None
-    hint = did_you_mean(written.name, registry.names(kind))
+    hint = nearest_name(kind, written.name, registry.names(kind))
     broken = [str(problem) for problem in registry.problems if written.name and written.name in str(problem)]
     if broken:
         hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
@@ -205,9 +205,9 @@ def _backend(written: Written, registry: Registry, findings: Findings) -> Plugin
         hint = f"Did you mean '{guess}:{written.name}'?" if guess in known else did_you_mean("", known)
         findings.add(written.name_path, f"{shown(written.name)} names no backend; a model is backend:identifier.", hint)
     elif prefix not in known:
-        hint = did_you_mean(prefix, known)
+        hint = nearest_name(Kind.BACKEND, prefix, known)
         if hint.startswith("Did"):
-            hint = f"{hint[:-2]}:{identifier}'?"
+            hint = hint.replace("'?", f":{identifier}'?", 1)
         findings.add(written.name_path, f"there is no backend named {shown(prefix)}.", hint)
     elif not identifier:
         findings.add(written.name_path, f"'{prefix}:' is followed by no identifier.")

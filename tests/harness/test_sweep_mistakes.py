@@ -166,7 +166,8 @@ def test_a_scenarios_own_mistake_names_the_scenario(load: Load, tmp_path: Path) 
     )
     found = mistakes(load, "suite: s\nmodels: [hf:a]\nruns: [bad]", plugins=[plugin])
     assert found == [
-        "3 runs[0]: there is no metric named 'rigth' (so says scenario 'bad'). Did you mean 'right'?",
+        "3 runs[0]: there is no metric named 'rigth' (so says scenario 'bad'). Did you mean 'right'? "
+        "See `harness list metrics`.",
         "3 runs[0]: tokens is not a parameter. (so says scenario 'bad') Did you mean 'max_tokens'?",
     ]
 
@@ -215,7 +216,8 @@ def test_a_mistake_on_the_command_line_names_the_option(load: Load, toy_registry
     assert str(refused.value).splitlines() == [
         "command line: --model gpt2: 'gpt2' names no backend; a model is backend:identifier. Did you mean 'hf:gpt2'?",
         "command line: --run exam:subjct=law,subject=law [subjct]: is not a parameter. Did you mean 'subject'?",
-        "command line: --run chta: there is no scenario named 'chta'. Did you mean 'chat'?",
+        "command line: --run chta: there is no scenario named 'chta'. Did you mean 'chat'? "
+        "See `harness list scenarios`.",
     ]
     with pytest.raises(SpecError, match="--only nothing: matches none of the sweep's runs"):
         load("suite: s\nmodels: [hf:a]\nruns: [chat]", only=["nothing"])

@@ -50,7 +50,7 @@ def test_a_plugin_is_shown_with_definition_source_and_parameters(harness: Harnes
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("show", "metric", "exact_mach"), "Did you mean 'exact_match'?"),
+        (("show", "metric", "exact_mach"), "Did you mean 'exact_match'? See `harness list metrics`."),
         (("show", "metrik", "exact_match"), "Did you mean 'metrics'?"),
         (("list", "scenariso"), "Did you mean 'scenarios'?"),
         (("list", "--plugin", "nowhere"), "does not exist"),
