@@ -38,6 +38,11 @@ class AdaptiveConcurrency:
     def __post_init__(self) -> None:
         self.limit = min(START, self.most)
 
+    def allow(self, most: int) -> None:
+        """Change the most, and the limit if it is beyond it."""
+        self.most = most
+        self.limit = min(self.limit, most)
+
     def succeeded(self, now: float, *, saturated: bool) -> None:
         """Count a call that was answered; what was sent before a cut says nothing about the limit after it."""
         if not saturated or now < self._quiet_until:

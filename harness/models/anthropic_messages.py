@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Annotated, Any, Literal
@@ -10,9 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import Completion, GenerateRequest, ModelError, Prompt, Request, Response, backend
+from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget, estimated_tokens, http_client
 from harness.models.api_calls import Calls, Pace
-from harness.models.api_credentials import checked_url, headers_from, key_from
+from harness.models.api_credentials import endpoint_from
 from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
 from harness.models.spending import Cost
 from harness.models.stop_sequences import cut_at_stop
@@ -62,11 +62,11 @@ class AnthropicModel(ApiModel):
         base_url: Another server with the same API; None for ANTHROPIC_BASE_URL, else Anthropic's own.
         window: Most tokens of prompt and completion together; None where it is not known.
         extra_body: Further fields of each request; null leaves a field out, such as ``{"temperature": null}``.
-        max_concurrency: Most calls at once.
-        requests_per_minute: Most calls a minute, retries counted.
-        tokens_per_minute: Most tokens a minute, of prompts and completions together.
-        budget_tokens: Most tokens of all runs of the sweep together.
-        budget_money: Most money, in the currency of the table of prices.
+        max_concurrency: Most calls at once to the server, other models' included.
+        requests_per_minute: Most calls a minute to the server, retries and other models' included.
+        tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.
+        budget_tokens: Most tokens of this model, in all runs of the sweep together.
+        budget_money: Most money for this model's tokens, in the currency of the table of prices.
         prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
         timeout: Seconds that a call may take.
         max_retries: How often a call is tried again.
@@ -98,16 +98,12 @@ class AnthropicModel(ApiModel):
     ) -> None:
         name = f"anthropic:{identifier}"
         self._model = identifier
-        self._base_url = checked_url(base_url or os.environ.get("ANTHROPIC_BASE_URL") or OFFICIAL, name)
-        self._official = self._base_url == OFFICIAL
-        self._key = key_from(api_key_env, name, default="ANTHROPIC_API_KEY" if self._official else None)
-        self._headers = headers_from(headers_env, name)
+        endpoint = endpoint_from(name, base_url, api_key_env, headers_env, official=OFFICIAL, prefix="ANTHROPIC")
         if window is not None and window < 2:
             raise ModelError(f"{name}: window is {window}; it must hold at least 2 tokens.")
-        pace = Pace(timeout, max_retries, retry_delay, max_concurrency, requests_per_minute, tokens_per_minute)
-        super().__init__(
-            name, pace, Budget(budget_tokens, budget_money, prices), [self._key or "", *self._headers.values()]
-        )
+        limits = Limits(max_concurrency, requests_per_minute, tokens_per_minute)
+        pace = Pace(timeout, max_retries, retry_delay, limits)
+        super().__init__(name, endpoint, pace, Budget(budget_tokens, budget_money, prices))
         self._window = window
         self._extra_body = extra_body or {}
         self._client: Any = None
@@ -124,14 +120,14 @@ class AnthropicModel(ApiModel):
         return {
             "backend": "anthropic",
             "version": 1,
-            "server": self._base_url,
+            "server": self._endpoint.url,
             "model": self._model,
             "extra_body": self._extra_body,
         }
 
     def description(self) -> Mapping[str, Any]:
-        known = {"modality": "text", "server": self._base_url, "window": self._window}
-        return {**known, "creator": "Anthropic", "access": "API"} if self._official else known
+        known = {"modality": "text", "server": self._endpoint.url, "window": self._window}
+        return {**known, "creator": "Anthropic", "access": "API"} if self._endpoint.official else known
 
     def _library(self) -> ModuleType:
         try:
@@ -142,16 +138,19 @@ class AnthropicModel(ApiModel):
 
     def _open(self, calls: Calls) -> None:
         anthropic: Any = self._library()
-        if self._official and self._key is None:
+        if self._endpoint.official and self._endpoint.key is None:
             raise ModelError(f"{self._name}: no key. Set ANTHROPIC_API_KEY in the environment.")
-        without = {"authorization"} | (set() if self._key else {"x-api-key"})
-        without -= {header.lower() for header in self._headers}
+        without = {"authorization"} | (set() if self._endpoint.key else {"x-api-key"})
+        without -= {header.lower() for header in self._endpoint.headers}
         self._client = anthropic.AsyncAnthropic(
-            api_key=self._key or "none",
-            base_url=self._base_url,
+            api_key=self._endpoint.key or "none",
+            base_url=self._endpoint.url,
             max_retries=0,
             # Beside the argument, which gives way to what the client finds in the environment.
-            default_headers={**({"X-Api-Key": self._key} if self._key else {}), **self._headers},
+            default_headers={
+                **({"X-Api-Key": self._endpoint.key} if self._endpoint.key else {}),
+                **self._endpoint.headers,
+            },
             timeout=self._pace.timeout,
             http_client=http_client(anthropic, without),
         )

@@ -11,7 +11,9 @@ from types import ModuleType
 from typing import Any
 
 from harness import Model, ModelError, Request, Response, load_prices
+from harness.models.account import account_of
 from harness.models.api_calls import Calls, Pace
+from harness.models.api_credentials import Endpoint
 from harness.models.api_failures import CannotAnswerError, Redaction, UnusableAnswerError
 from harness.models.request_stream import LoopThread, stream
 from harness.models.spending import Spending
@@ -34,18 +36,19 @@ class ApiModel(Model):
 
     Args:
         name: ``backend:identifier``.
+        endpoint: The server, and what opens it.
         pace: How calls are made.
         budget: What may be spent.
-        secrets: What no message may show.
 
     Raises:
         ModelError: A number is out of range, or a budget in money has no price to go by.
     """
 
-    def __init__(self, name: str, pace: Pace, budget: Budget, secrets: Sequence[str]) -> None:
+    def __init__(self, name: str, endpoint: Endpoint, pace: Pace, budget: Budget) -> None:
         self._name = name
+        self._endpoint = endpoint
         self._pace = pace
-        self._redact = Redaction(secrets)
+        self._redact = Redaction(endpoint.secrets)
         self._check(budget)
         price = load_prices(Path(budget.prices) if budget.prices else None).price(name)
         if budget.money is not None and price is None:
@@ -58,17 +61,19 @@ class ApiModel(Model):
         if not requests:
             return
         calls = self._thread.run(self._opened())
-        yield from stream(self._thread, requests, self._answered, lambda: calls.concurrency.limit + 2)
+        yield from stream(self._thread, requests, self._answered, lambda: calls.at_once + 2)
 
     def close(self) -> None:
         if self._calls is not None:
             self._thread.run(self._close_client())
+            self._calls.close()
             self._calls = None
         self._thread.close()
 
     async def _opened(self) -> Calls:
         if self._calls is None:
-            self._calls = Calls(self._name, self._library(), self._pace, self._spending, self._redact)
+            library, account = self._library(), account_of(self._endpoint.url, self._endpoint.secrets)
+            self._calls = Calls(self._name, library, account, self._pace, self._spending, self._redact)
             self._open(self._calls)
         self._calls.resume()
         return self._calls
@@ -100,11 +105,11 @@ class ApiModel(Model):
         """Return one request's answer."""
 
     def _check(self, budget: Budget) -> None:
-        pace = self._pace
+        pace, limits = self._pace, self._pace.limits
         least: Mapping[str, tuple[float | None, float]] = {
-            "max_concurrency": (pace.max_concurrency, 1),
-            "requests_per_minute": (pace.requests_per_minute, 1),
-            "tokens_per_minute": (pace.tokens_per_minute, 1),
+            "max_concurrency": (limits.max_concurrency, 1),
+            "requests_per_minute": (limits.requests_per_minute, 1),
+            "tokens_per_minute": (limits.tokens_per_minute, 1),
             "max_retries": (pace.max_retries, 0),
             "retry_delay": (pace.retry_delay, 0),
             "timeout": (pace.timeout, 0.001),

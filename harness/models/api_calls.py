@@ -6,16 +6,15 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from types import ModuleType
 from typing import Any, TypeVar
 
 from harness import ModelError, derive_rng
-from harness.models.adaptive_concurrency import AdaptiveConcurrency
+from harness.models.account import Account, Limits
 from harness.models.api_failures import Failure, Redaction, failure_of
 from harness.models.spending import Cost, Room, Spending
-from harness.models.token_bucket import TokenBucket
 
 T = TypeVar("T")
 
@@ -51,44 +50,50 @@ class Pace:
         timeout: Seconds that one try may take, from the first byte sent to the last received.
         max_retries: How often a call is tried again.
         retry_delay: Seconds before the first retry; each further one waits twice as long, less a random part.
-        max_concurrency: Most calls at once.
-        requests_per_minute: Most tries a minute; None for no limit.
-        tokens_per_minute: Most tokens a minute; None for no limit.
+        limits: What the server may be sent, by all models that share its account.
     """
 
     timeout: float = 600.0
     max_retries: int = 8
     retry_delay: float = 0.5
-    max_concurrency: int = 200
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
+    limits: Limits = field(default_factory=Limits)
 
 
 class Calls:
-    """Makes calls to one server; it lives in one event loop.
+    """Makes a model's calls to its server; it lives in one event loop, and is closed before that is.
 
     Args:
         name: The model's, for messages.
         library: The client, ``openai`` or ``anthropic``.
+        account: What the server takes, from other models as well.
         pace: How calls are made.
         spending: What may be spent.
         redact: Takes secrets out of messages.
     """
 
-    def __init__(self, name: str, library: ModuleType, pace: Pace, spending: Spending, redact: Redaction) -> None:
-        self.concurrency = AdaptiveConcurrency(pace.max_concurrency)
-        self._name, self._library, self._pace, self._spending, self._redact = name, library, pace, spending, redact
-        self._requests = TokenBucket(pace.requests_per_minute) if pace.requests_per_minute else None
-        self._tokens = TokenBucket(pace.tokens_per_minute) if pace.tokens_per_minute else None
+    def __init__(
+        self, name: str, library: ModuleType, account: Account, pace: Pace, spending: Spending, redact: Redaction
+    ) -> None:
+        self._name, self._library, self._account, self._pace = name, library, account, pace
+        self._spending, self._redact = spending, redact
         self._rng = derive_rng(0, f"retries/{name}")
         self._expected = 0
         self._read = 0
-        self._active = 0
-        self._waiting = 0
         self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         self._streak = 0
         self._answered = False
         self._down = ""
+        account.join(pace.limits, self._wake_soon, time.monotonic())
+
+    @property
+    def at_once(self) -> int:
+        """How many calls the server is sent at once, now."""
+        return self._account.concurrency.limit
+
+    def close(self) -> None:
+        """Leave the account to the others."""
+        self._account.part(self._wake_soon, time.monotonic())
 
     def resume(self) -> None:
         """Give a server that was held to be down another chance; one more failure is enough then."""
@@ -149,8 +154,7 @@ class Calls:
             self._expected += expected.prompt
             self._read += spent.prompt
             self._streak = 0
-            saturated = self._waiting > 0 or self._active >= self.concurrency.limit
-            self.concurrency.succeeded(time.monotonic(), saturated=saturated)
+            self._account.answered(time.monotonic())
             return answer
         except Exception as error:
             failure = failure_of(error, self._library, self._redact, self._pace.timeout)
@@ -158,7 +162,7 @@ class Calls:
                 raise
             if failure.throttled:
                 patient = (failure.retry_after or 0.0) <= PATIENCE
-                self.concurrency.throttled(time.monotonic(), failure.retry_after if patient else None)
+                self._account.throttled(time.monotonic(), failure.retry_after if patient else None)
             return failure
         finally:
             self._leave(cost, spent)
@@ -198,8 +202,7 @@ class Calls:
         Raises:
             RequestFailedError: No further call is made.
         """
-        self._waiting += 1
-        try:
+        with self._account.queueing():
             while (wait := self._wait(cost)) != 0.0:
                 changed = self._changed
                 try:
@@ -207,37 +210,23 @@ class Calls:
                         await changed.wait()
                 except TimeoutError:
                     continue
-        finally:
-            self._waiting -= 1
-        now = time.monotonic()
-        self._active += 1
         self._spending.begin(cost)
-        if self._requests:
-            self._requests.take(1, now)
-        if self._tokens:
-            self._tokens.take(cost.tokens, now)
 
     def _wait(self, cost: Cost) -> float | None:
-        """Return 0.0 for a free place, seconds to wait, or None to wait for a change."""
+        """Take a free place and return 0.0; else return the seconds to wait, or None to wait for a change."""
         if self._down:
             raise RequestFailedError(self._down)
         room = self._spending.room(cost)
         if room is Room.NO:
             raise RequestFailedError(f"{self._name}: not asked, for want of budget: {self._spending}.")
-        if room is Room.WAIT or self._active >= self.concurrency.limit:
-            return None
-        now = time.monotonic()
-        waits = [self.concurrency.paused_until - now, 0.0]
-        waits += [self._requests.wait(1, now)] if self._requests else []
-        waits += [self._tokens.wait(cost.tokens, now)] if self._tokens else []
-        return max(waits)
+        return None if room is Room.WAIT else self._account.enter(cost.tokens, time.monotonic())
 
     def _leave(self, cost: Cost, spent: Cost) -> None:
-        self._active -= 1
         self._spending.end(cost, spent)
-        if self._tokens:
-            self._tokens.correct(cost.tokens - spent.tokens)
-        self._wake()
+        self._account.leave(cost.tokens, spent.tokens)
+
+    def _wake_soon(self) -> None:
+        self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
         self._changed.set()

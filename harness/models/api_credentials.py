@@ -1,12 +1,58 @@
-"""Keys and headers for a server, from the environment alone."""
+"""Where a server is, and the keys and headers that open it, which come from the environment alone."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from harness import ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server and what opens it, which is shown nowhere.
+
+    Attributes:
+        url: The server's address, without a slash at its end.
+        official: Whether it is the server of those who made the API.
+        key: None for none.
+        headers: Sent with each request, beside the client's own.
+    """
+
+    url: str
+    official: bool
+    key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no message may show: the key, and what the headers hold, by their names."""
+        return [self.key or "", *(self.headers[name] for name in sorted(self.headers))]
+
+
+def endpoint_from(
+    name: str, base_url: str | None, api_key_env: str | None, headers_env: str | None, *, official: str, prefix: str
+) -> Endpoint:
+    """Return the server that the user named, else that of the environment, else the official one.
+
+    Args:
+        name: The model's, for messages.
+        base_url: As the user wrote it.
+        api_key_env: The variable that holds the key, as the user named it.
+        headers_env: The variable that holds headers, as the user named it.
+        official: Address of the API's own server.
+        prefix: What the API's variables begin with: ``PREFIX_BASE_URL``, and ``PREFIX_API_KEY``, which is for its own
+            server alone.
+
+    Raises:
+        ModelError: The address is none, or a variable is not set or holds something else.
+    """
+    url = checked_url(base_url or os.environ.get(f"{prefix}_BASE_URL") or official, name)
+    key = key_from(api_key_env, name, default=f"{prefix}_API_KEY" if url == official else None)
+    return Endpoint(url, url == official, key, headers_from(headers_env, name))
 
 
 def key_from(variable: str | None, name: str, *, default: str | None = None) -> str | None:

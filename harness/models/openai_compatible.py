@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
@@ -17,9 +16,10 @@ from harness import (
     SequenceRequest,
     backend,
 )
+from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget, http_client
 from harness.models.api_calls import Calls, Pace, RequestFailedError
-from harness.models.api_credentials import checked_url, headers_from, key_from
+from harness.models.api_credentials import endpoint_from
 from harness.models.api_failures import CannotAnswerError
 from harness.models.openai_generation import Generator
 from harness.models.openai_scoring import EchoScorer
@@ -55,6 +55,10 @@ class OpenAIModel(ApiModel):
     exist fail the run. When the budget has no room for another request, the rest fail with that reason; what was
     answered is kept.
 
+    Models that one process asks at the same time, on one server with the same key and headers (a judge beside a model),
+    share their calls at once and their limits a minute: a server counts what comes with a key. The lowest limit that
+    any of them names holds for all; a budget is each model's own.
+
     The key comes from the environment: ``OPENAI_API_KEY`` for OpenAI's server, and for others only what ``api_key_env``
     names. No key is written or shown anywhere.
 
@@ -67,11 +71,11 @@ class OpenAIModel(ApiModel):
         tokenizer: A transformers tokenizer, by folder or name on the Hub; prompts are then sent as token ids.
         window: Most tokens of prompt and completion together; None for what vLLM's list of models says.
         extra_body: Further fields of each request, such as ``{"reasoning_effort": "low"}``; null leaves a field out.
-        max_concurrency: Most calls at once.
-        requests_per_minute: Most calls a minute, retries counted.
-        tokens_per_minute: Most tokens a minute, of prompts and completions together.
-        budget_tokens: Most tokens of all runs of the sweep together.
-        budget_money: Most money, in the currency of the table of prices.
+        max_concurrency: Most calls at once to the server, other models' included.
+        requests_per_minute: Most calls a minute to the server, retries and other models' included.
+        tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.
+        budget_tokens: Most tokens of this model, in all runs of the sweep together.
+        budget_money: Most money for this model's tokens, in the currency of the table of prices.
         prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
         timeout: Seconds that a call may take.
         max_retries: How often a call is tried again.
@@ -105,15 +109,12 @@ class OpenAIModel(ApiModel):
     ) -> None:
         name = f"openai:{identifier}"
         self._model = identifier
-        self._base_url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL, name)
-        self._key = key_from(api_key_env, name, default="OPENAI_API_KEY" if self._official else None)
-        self._headers = headers_from(headers_env, name)
+        endpoint = endpoint_from(name, base_url, api_key_env, headers_env, official=OFFICIAL, prefix="OPENAI")
         if window is not None and window < 3:
             raise ModelError(f"{name}: window is {window}; it must hold at least 3 tokens.")
-        pace = Pace(timeout, max_retries, retry_delay, max_concurrency, requests_per_minute, tokens_per_minute)
-        super().__init__(
-            name, pace, Budget(budget_tokens, budget_money, prices), [self._key or "", *self._headers.values()]
-        )
+        limits = Limits(max_concurrency, requests_per_minute, tokens_per_minute)
+        pace = Pace(timeout, max_retries, retry_delay, limits)
+        super().__init__(name, endpoint, pace, Budget(budget_tokens, budget_money, prices))
         self._api, self._tokenizer_name, self._given_window = api, tokenizer, window
         self._extra_body = extra_body or {}
         self._client: Any = None
@@ -121,7 +122,7 @@ class OpenAIModel(ApiModel):
 
     @property
     def window(self) -> int | None:
-        if self._given_window is not None or self._official:
+        if self._given_window is not None or self._endpoint.official:
             return self._given_window
         return self._thread.run(self._window())
 
@@ -129,13 +130,13 @@ class OpenAIModel(ApiModel):
     def chat(self) -> bool:
         if self._api != "auto":
             return self._api == "chat"
-        return not self._model.startswith(_NO_CHAT) if self._official else self._thread.run(self._chats())
+        return not self._model.startswith(_NO_CHAT) if self._endpoint.official else self._thread.run(self._chats())
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {
             "backend": "openai",
             "version": 1,
-            "server": self._base_url,
+            "server": self._endpoint.url,
             "model": self._model,
             "api": self._api,
             "tokenizer": tokenizer_digest(self._tokenizer_name) if self._tokenizer_name else None,
@@ -144,10 +145,10 @@ class OpenAIModel(ApiModel):
         }
 
     def description(self) -> Mapping[str, Any]:
-        known = {"modality": "text", "server": self._base_url, "window": self._given_window}
+        known = {"modality": "text", "server": self._endpoint.url, "window": self._given_window}
         if self._tokenizer_name:
             known["tokenizer"] = self._tokenizer_name
-        if self._official:
+        if self._endpoint.official:
             # A fine-tuned model's name says whose it is: ft:base:organization:….
             known |= {"access": "API", **({} if self._model.startswith("ft:") else {"creator": "OpenAI"})}
         return known
@@ -184,10 +185,6 @@ class OpenAIModel(ApiModel):
         except ValueError as error:
             raise ModelError(f"{self._name}: {error}") from error
 
-    @property
-    def _official(self) -> bool:
-        return self._base_url == OFFICIAL
-
     @cached_property
     def _tokenizer(self) -> TextTokenizer | None:
         return None if self._tokenizer_name is None else load_tokens(self._tokenizer_name)
@@ -201,20 +198,20 @@ class OpenAIModel(ApiModel):
 
     def _open(self, calls: Calls) -> None:
         openai: Any = self._library()
-        if self._official and self._key is None:
+        if self._endpoint.official and self._endpoint.key is None:
             raise ModelError(f"{self._name}: no key. Set OPENAI_API_KEY, or name another server as base_url.")
-        own = {header.lower() for header in self._headers}
-        foreign = set() if self._official else {"openai-organization", "openai-project"}
-        without = (foreign | (set() if self._key else {"authorization"})) - own
+        own = {header.lower() for header in self._endpoint.headers}
+        foreign = set() if self._endpoint.official else {"openai-organization", "openai-project"}
+        without = (foreign | (set() if self._endpoint.key else {"authorization"})) - own
         self._client = openai.AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=self._base_url,
+            api_key=self._endpoint.key or "none",
+            base_url=self._endpoint.url,
             max_retries=0,
-            default_headers=self._headers,
+            default_headers=dict(self._endpoint.headers),
             timeout=self._pace.timeout,
             http_client=http_client(openai, without),
         )
-        self._server = Server(self._client, calls, self._model, self._base_url, self._extra_body)
+        self._server = Server(self._client, calls, self._model, self._endpoint.url, self._extra_body)
 
     async def _close_client(self) -> None:
         if self._client is not None:
@@ -225,12 +222,14 @@ class OpenAIModel(ApiModel):
             chats = self._api == "chat" or not isinstance(request.prompt, str)
             if not chats and self._api == "auto":
                 chats = await self._connected.text_api() == "chat"
-            generator = Generator(self._connected, await self._tokens(), await self._known_window(), self._official)
+            generator = Generator(
+                self._connected, await self._tokens(), await self._known_window(), self._endpoint.official
+            )
             return await (generator.chat(request) if chats else generator.complete(request))
         echo = None if self._api == "chat" else await self._connected.echo()
         if echo is None:
             raise CannotAnswerError(
-                f"the server at {self._base_url} gives no log-probabilities of a text that it is sent (completions "
+                f"the server at {self._endpoint.url} gives no log-probabilities of a text that it is sent (completions "
                 "with echo), so it cannot score; ask a server that can, such as vLLM's, use hf: or vllm:, or an "
                 "adapter that generates, such as multiple_choice_joint"
             )
@@ -246,12 +245,12 @@ class OpenAIModel(ApiModel):
     async def _tokens(self) -> TokenSource | None:
         if self._tokenizer is not None:
             return LocalTokens(self._tokenizer)
-        if self._official or not await self._connected.tokenizes():
+        if self._endpoint.official or not await self._connected.tokenizes():
             return None
         return self._connected.tokens
 
     async def _known_window(self) -> int | None:
-        if self._given_window is not None or self._official:
+        if self._given_window is not None or self._endpoint.official:
             return self._given_window
         return await self._connected.window()
 

@@ -42,6 +42,11 @@ class TokenBucket:
         """Put back what was taken too much; negative for what was taken too little."""
         self._level = min(self._size, self._level + difference)
 
+    def change(self, per_minute: float, now: float) -> None:
+        """Let another amount flow in from now on; what is in the bucket, or owed, stays."""
+        self._fill(now)
+        self.per_minute = per_minute
+
     def _fill(self, now: float) -> None:
         elapsed = 0.0 if self._filled is None else max(0.0, now - self._filled)
         self._level = min(self._size, self._level + elapsed * self.per_minute / 60)

@@ -395,7 +395,7 @@ def test_calls_at_once_fall_when_the_server_throttles(connect: Connect) -> None:
     server.ways.behave = lambda number: "429" if server.at_once > 4 and number > 5 else "ok"
     assert [response.error for response in ask(model, many(60))] == [None] * 60
     assert model._calls is not None
-    assert model._calls.concurrency.limit < 8
+    assert model._calls.at_once < 8
 
 
 def test_seconds_are_shares_of_the_wall_time(connect: Connect) -> None:
