@@ -48,9 +48,14 @@ class _Answer(_Checked):
     usage: _Usage
 
 
-@backend("anthropic", source="Anthropic's messages API, https://docs.anthropic.com/en/api/messages.")
+@backend(
+    "anthropic",
+    source="Anthropic's messages API, https://docs.anthropic.com/en/api/messages.",
+    needs=("anthropic",),
+    install=INSTALL,
+)
 class AnthropicModel(ApiModel):
-    """A model of Anthropic's: ``anthropic:claude-opus-4-1``.
+    """A model of Anthropic's: ``anthropic:claude-haiku-4-5``.
 
     A plain text is what the user says; a conversation's system messages go where the API wants them. It generates, and
     gives no log-probabilities, so it cannot score. Several completions are as many calls. Calls at once, retries,
@@ -61,7 +66,8 @@ class AnthropicModel(ApiModel):
         identifier: The model's name.
         base_url: Another server with the same API; None for ANTHROPIC_BASE_URL, else Anthropic's own.
         window: Most tokens of prompt and completion together; None where it is not known.
-        extra_body: Further fields of each request; null leaves a field out, such as ``{"temperature": null}``.
+        extra_body: Further fields of each request; null leaves a field out, such as ``{"temperature": null}``, which
+            models want that refuse a temperature, as Claude Sonnet 5 does.
         max_concurrency: Most calls at once to the server, other models' included.
         requests_per_minute: Most calls a minute to the server, retries and other models' included.
         tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.

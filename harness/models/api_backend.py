@@ -52,7 +52,7 @@ class ApiModel(Model):
         self._check(budget)
         price = load_prices(Path(budget.prices) if budget.prices else None).price(name)
         if budget.money is not None and price is None:
-            raise ModelError(f"{name}: budget_money needs the model's price; `prices` names a table that has it.")
+            raise ModelError(_without_price(name, budget.prices))
         self._spending = Spending(budget.tokens, budget.money, price)
         self._thread = LoopThread()
         self._calls: Calls | None = None
@@ -119,6 +119,18 @@ class ApiModel(Model):
         for key, (value, bound) in least.items():
             if value is not None and not (math.isfinite(value) and value >= bound):
                 raise ModelError(f"{self._name}: {key} is {value:g}; it must be a number of at least {bound:g}.")
+
+
+def _without_price(name: str, table: str | None) -> str:
+    entry = f'"{name}": {{prompt: 1.00, completion: 2.00}}'
+    if table is not None:
+        how = f"Add to {table}, under models, what a million tokens of prompt and of completion cost, such as {entry}"
+    else:
+        how = (
+            "Name a YAML file as `prices`, beside budget_money, that says what a million tokens of prompt and of "
+            f"completion cost, such as {{currency: USD, models: {{{entry}}}}}"
+        )
+    return f"{name}: budget_money needs the model's price, which is in no table. {how}."
 
 
 def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:

@@ -30,7 +30,32 @@ def test_the_users_table_comes_first(tmp_path: Path) -> None:
     assert table.price("openai:gpt-4o") == Price("EUR", 1.0, 2.0)
     assert table.price("hf:./big-one") == Price("EUR", 0.0, 0.5)
     assert table.price("hf:./small") is None
-    assert table.price("openai:gpt-4o-mini-2024-07-18") == load_prices().price("openai:gpt-4o-mini")
+    assert table.price("openai:gpt-4o-mini") == load_prices().price("openai:gpt-4o-mini")
+
+
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("openai:gpt-4o-mini-2024-07-18", Price("USD", 0.15, 0.6)),
+        ("anthropic:claude-haiku-4-5-20251001", Price("USD", 1.0, 5.0)),
+        ("anthropic:claude-opus-5-5", Price("USD", 4.0, 20.0)),
+        ("anthropic:claude-opus-5", Price("USD", 5.0, 25.0)),
+    ],
+)
+def test_prices_that_come_with_the_harness(model: str, price: Price) -> None:
+    assert load_prices().price(model) == price
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "openai:gpt-4o-mini-realtime-preview",  # 0.60 and 2.40, whatever gpt-4o-mini costs
+        "anthropic:claude-haiku-5-5",  # by the length of the prompt
+        "anthropic:claude-opus-5-50",
+    ],
+)
+def test_no_price_is_taken_from_a_model_that_is_named_alike(model: str) -> None:
+    assert load_prices().price(model) is None
 
 
 def test_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:

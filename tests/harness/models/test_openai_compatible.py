@@ -300,7 +300,6 @@ def test_every_setting_that_changes_answers_is_in_the_fingerprint() -> None:
         ({"window": 2}, "window is 2; it must hold at least 3"),
         ({"max_concurrency": 0}, "max_concurrency is 0; it must be a number of at least 1"),
         ({"timeout": float("nan")}, "timeout is nan"),
-        ({"budget_money": 1.0}, "budget_money needs the model's price; `prices` names a table"),
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env names NOT_SET_ANYWHERE, which is not set"),
         ({"headers_env": "NOT_SET_ANYWHERE"}, "headers_env names NOT_SET_ANYWHERE, which is not set"),
         ({"headers_env": "HEADERS_OF_THIS_TEST"}, "must hold a JSON object of headers"),
@@ -432,6 +431,18 @@ def test_the_budget_in_money_goes_by_the_table_of_prices(connect: Connect, tmp_p
     responses = ask(model, many(100))
     assert 5 < sum(response.error is None for response in responses) < 30
     assert "of 0.2 EUR are spent" in (responses[-1].error or "")
+
+
+def test_without_a_price_a_budget_in_money_says_what_to_write_and_where(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"which is in no table\. Name a YAML file as `prices`") as caught:
+        OpenAIModel("mine", base_url="http://here/v1", budget_money=1.0)
+    table = tmp_path / "prices.yaml"
+    table.write_text(str(caught.value).partition("such as ")[2].removesuffix("."))
+    OpenAIModel("mine", base_url="http://here/v1", budget_money=1.0, prices=str(table)).close()
+    with pytest.raises(
+        ModelError, match=r'Add to .*prices\.yaml, under models, .*such as "openai:other": \{prompt: 1\.00'
+    ):
+        OpenAIModel("other", base_url="http://here/v1", budget_money=1.0, prices=str(table))
 
 
 # Interrupts
