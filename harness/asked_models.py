@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from harness.cache import ResponseCache
 from harness.client import Client
 from harness.contracts import Model, Prompt, Request, Response
 from harness.errors import ModelError, PluginError
-from harness.plugins import Kind, Plugin
+from harness.plugins import BackendDetails, Kind, Plugin
 from harness.registry import Registry, build, check_parameters, parameters_of
 from harness.specs import Component
 
@@ -21,9 +23,13 @@ def load_model(model: Component, registry: Registry) -> Model:
     """Return a model by its name and arguments, without loading its weights.
 
     Raises:
-        HarnessError: There is no such backend or model.
+        HarnessError: There is no such backend or model, or a package that the backend needs is not installed.
     """
     plugin, identifier = _backend(model.name, registry)
+    needs = plugin.details if isinstance(plugin.details, BackendDetails) else BackendDetails()
+    if lacking := [module for module in needs.needs if module not in sys.modules and find_spec(module) is None]:
+        hint = f": {needs.install}" if needs.install else ""
+        raise ModelError(f"{model.name}: the backend {plugin.name} needs {' and '.join(lacking)}{hint}.")
     loaded: Model = build(plugin, identifier, arguments=model.arguments)
     return loaded
 

@@ -165,7 +165,15 @@ class JudgeDetails:
     models: bool = False
 
 
-Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails | JudgeDetails
+@dataclass(frozen=True, slots=True)
+class BackendDetails:
+    """What the harness knows of a backend before it is used: the modules that it needs, and how to get them."""
+
+    needs: tuple[str, ...] = ()
+    install: str = ""
+
+
+Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails | JudgeDetails | BackendDetails
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -314,9 +322,16 @@ def judge(name: str, *, source: str, models: bool = False) -> Callable[[T], T]:
     return _attach(Kind.JUDGE, name, source, JudgeDetails(models))
 
 
-def backend(name: str, *, source: str) -> Callable[[T], T]:
-    """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``."""
-    return _attach(Kind.BACKEND, name, source, None)
+def backend(name: str, *, source: str, needs: Sequence[str] = (), install: str = "") -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``.
+
+    Args:
+        name: What stands before the colon.
+        source: Whose models or protocol it is.
+        needs: Modules that it imports when it is used; that one is missing is said before anything is run.
+        install: How to get them.
+    """
+    return _attach(Kind.BACKEND, name, source, BackendDetails(tuple(needs), install))
 
 
 def _members(kind: Kind, name: str, members: Sequence[str], doc: str, source: str) -> Plugin:

@@ -84,23 +84,42 @@ def run_sweep(
 
 def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Settings, judges: Judges) -> list[RunSpec]:
     """Return the runs in their order, those before the others whose model, judge or data cannot be opened."""
-    models: dict[str, bool] = {}
 
-    def hopeful(spec: RunSpec) -> bool:
-        key = spec.model.model_dump_json()
+    def judged(spec: RunSpec) -> bool:
         try:
-            if key not in models:
-                models[key] = False
-                load_model(spec.model, registry).close()
-                models[key] = True
-            open_scenario_data(spec, registry, settings.data_dir)
             for judge in run_judges(spec, registry, judges):
                 judge.fingerprint()
         except HarnessError:
             return False
-        return models[key]
+        return True
 
-    return sorted(runs, key=hopeful)
+    lacking = obstacles(runs, registry, settings.data_dir)
+    hopeful = [not found and judged(spec) for spec, found in zip(runs, lacking, strict=True)]
+    return [runs[index] for index in sorted(range(len(runs)), key=hopeful.__getitem__)]
+
+
+def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> list[Sequence[str]]:
+    """Return for each run what would keep it from starting here: its model, a package, its data.
+
+    No weights are loaded, no data read and no server asked; what would come from the Hub is taken to be there.
+    """
+    obstacles: list[Sequence[str]] = []
+    models: dict[str, Sequence[str]] = {}
+    for spec in runs:
+        key = spec.model.model_dump_json()
+        found: list[str] = []
+        if key not in models:
+            try:
+                load_model(spec.model, registry).close()
+                models[key] = ()
+            except HarnessError as error:
+                models[key] = (str(error),)
+        try:
+            open_scenario_data(spec, registry, data_dir)
+        except HarnessError as error:
+            found.append(str(error))
+        obstacles.append([*models[key], *found])
+    return obstacles
 
 
 def _by_model(runs: Sequence[RunSpec]) -> list[list[RunSpec]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from harness.contracts import Adapted, GenerateRequest, Model
 
 @click.command("validate")
 @options.sweep_source
+@options.data_dir
 def validate_command(
     sweep: str | None,
     entries: tuple[str, ...],
@@ -21,13 +23,24 @@ def validate_command(
     plugins: tuple[Path, ...],
     suite: str | None,
     max_eval_instances: int | None,
+    data_dir: Path | None,
 ) -> None:
-    """Check SWEEP without reading data or loading models; report every mistake with its line."""
-    from harness.cli.sources import read_sweep
+    """Check SWEEP without reading data or loading models; report every mistake with its line.
 
-    found, _ = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    What its runs need and this machine does not have, be it a model, a package or data, is said too. That is no
+    mistake of the sweep, and leaves the exit code 0.
+    """
+    from harness.cli.sources import read_sweep
+    from harness.runner import obstacles
+
+    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     counted = len({spec.model.name for spec in found.runs})
     click.echo(f"Valid: suite {found.suite!r}, {len(found.runs)} runs with {counted} models.")
+    lacking = obstacles(found.runs, registry, data_dir)
+    if any(lacking):
+        click.echo(f"Here {sum(map(bool, lacking))} of the {len(lacking)} runs would fail:", err=True)
+        for obstacle, runs in Counter(one for run in lacking for one in run).items():
+            click.echo(f"  {runs} run{'' if runs == 1 else 's'}: {obstacle}", err=True)
 
 
 @click.command("schema")

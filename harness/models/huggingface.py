@@ -12,6 +12,7 @@ from harness import GenerateRequest, Model, ModelError, Prompt, Request, Respons
 from harness.models.batching import Budget
 from harness.models.causal_lm import CausalLM
 from harness.models.checkpoint import (
+    INSTALL,
     Checkpoint,
     checkpoint_digest,
     find_checkpoint,
@@ -32,7 +33,12 @@ LOGITS = 2**28
 """Most logits that one batch computes: half a gigabyte in 16 bits."""
 
 
-@backend("hf", source="Wolf et al. 2020, https://aclanthology.org/2020.emnlp-demos.6")
+@backend(
+    "hf",
+    source="Wolf et al. 2020, https://aclanthology.org/2020.emnlp-demos.6",
+    needs=("torch", "transformers"),
+    install=INSTALL,
+)
 class HuggingFaceModel(Model):
     """A causal language model from a folder or the Hugging Face Hub: ``hf:./my-checkpoint``, ``hf:org/name``.
 

@@ -35,7 +35,12 @@ _NO_CHAT = ("davinci-002", "babbage-002", "gpt-3.5-turbo-instruct")
 """OpenAI's models that continue texts and do not chat."""
 
 
-@backend("openai", source="OpenAI's API, https://platform.openai.com/docs/api-reference, and vLLM's of the same form.")
+@backend(
+    "openai",
+    source="OpenAI's API, https://platform.openai.com/docs/api-reference, and vLLM's of the same form.",
+    needs=("openai",),
+    install=INSTALL,
+)
 class OpenAIModel(ApiModel):
     """A model of OpenAI's, or of any server with the same protocol (vLLM, SGLang, llama.cpp, …) at ``base_url``.
 

@@ -21,12 +21,12 @@ from harness import (
 from harness.models.checkpoint import Checkpoint, find_checkpoint, load_tokenizer, resolve_commit
 from harness.models.huggingface import HuggingFaceModel
 from harness.models.tokenized import TextTokenizer
-from harness.models.vllm_engine import Engine, start_engine, vllm_version
+from harness.models.vllm_engine import INSTALL, Engine, start_engine, vllm_version
 from harness.models.vllm_scoring import Scoring
 from harness.models.vllm_stream import VllmStream
 
 
-@backend("vllm", source="Kwon et al. 2023, https://arxiv.org/abs/2309.06180")
+@backend("vllm", source="Kwon et al. 2023, https://arxiv.org/abs/2309.06180", needs=("vllm",), install=INSTALL)
 class VllmModel(Model):
     """A causal language model in a vLLM engine of its own: ``vllm:./my-checkpoint``, ``vllm:org/name``.
 
