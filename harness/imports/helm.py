@@ -33,7 +33,17 @@ OPTIONS = "multiple_choice_accuracy"
 """Ours of what HELM calls exact_match where options are given: by definition where each is scored by itself."""
 
 # What stands for a scenario that is none of ours, the first that the run has.
-MAIN = ("quasi_exact_match", "exact_match", "f1_score", "rouge_2", "RR@10", "bits_per_byte")
+MAIN = (
+    OPTIONS,
+    *("math_equiv_chain_of_thought", "math_equiv", "final_number_exact_match", "exact_match_indicator"),
+    *("quasi_exact_match", "exact_match", "f1_score", "rouge_2", "RR@10", "bits_per_byte"),
+)
+
+# Scenarios of ours by the names of HELM's run specs.
+_OURS = {"gsm": "gsm8k"}
+
+# HELM's worst over all perturbations of a kind, which it gives, as the original's, where there are none.
+_KINDS = frozenset({"robustness", "fairness"})
 
 _COMPUTED_ON: Mapping[str, Literal["original", "perturbed", "worst"]] = {
     "original": "original",
@@ -77,18 +87,19 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
     raw = read_json(folder / STATS, RUN_FOLDER)
     files = [name for name in (SPEC, STATS, INSTANCES, STATE) if (folder / name).is_file()]
     with understood(folder / INSTANCES, RUN_FOLDER):
-        scores = dict(_instance_scores(read_json(folder / INSTANCES, RUN_FOLDER))) if INSTANCES in files else {}
+        by_split = _instance_scores(read_json(folder / INSTANCES, RUN_FOLDER)) if INSTANCES in files else {}
+        scores = {key: found for table in by_split.values() for key, found in table.items()}
     with understood(folder / STATE, RUN_FOLDER):
         examples = read_examples(read_json(folder / STATE, RUN_FOLDER), scores) if STATE in files else []
     with understood(folder / SPEC, RUN_FOLDER):
         adapter = dict(written["adapter_spec"])
-        title, _, _ = str(written["name"]).partition(":")
-        scenario = _scenario(registry, title, written["scenario_spec"].get("args") or {})
+        scenario = _scenario(registry, str(written["name"]), written["scenario_spec"].get("args") or {})
         model = adapter.get("model") or adapter["model_deployment"]
     with understood(folder / STATS, RUN_FOLDER):
         separate = str(adapter["method"]).startswith("multiple_choice_separate")
         names = _names(raw, examples, registry, separate)
-        stats = [stat for item in raw for stat in _stats(item, names, scores, registry)]
+        kinds = _perturbed_kinds(raw)
+        stats = [stat for item in raw for stat in _stats(item, names, by_split, kinds, registry)]
     main = _main_stat(stats, scenario, registry, metric, folder)
     with understood(folder / SPEC, RUN_FOLDER):
         spec = RunSpec(
@@ -107,11 +118,14 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
     return Imported(spec, stats, origin, renamed, {"examples": len(examples)} if examples else {})
 
 
-def _scenario(registry: Registry, name: str, arguments: Mapping[str, Any]) -> Component:
-    if name == "commonsense" and "dataset" in arguments:
-        rest = {key: value for key, value in arguments.items() if key not in {"dataset", "method"}}
-        return scenario_component(registry, str(arguments["dataset"]), rest)
-    return scenario_component(registry, name, arguments)
+def _scenario(registry: Registry, run: str, arguments: Mapping[str, Any]) -> Component:
+    """Return the scenario by the name of the run, which begins with its run spec's: ``name:key=value,key=value``."""
+    name, _, written = run.partition(":")
+    if name == "commonsense":  # several data sets; only older versions tell the scenario which by an argument
+        asked = dict(part.partition("=")[::2] for part in written.split(","))
+        name = str(arguments.get("dataset") or asked.get("dataset") or name)
+        arguments = {key: value for key, value in arguments.items() if key not in {"dataset", "method"}}
+    return scenario_component(registry, _OURS.get(name, name), arguments)
 
 
 def _adapter(registry: Registry, written: Mapping[str, Any]) -> Component:
@@ -126,10 +140,24 @@ def _adapter(registry: Registry, written: Mapping[str, Any]) -> Component:
     return Component(name=method, arguments=model.model_validate(known).model_dump(mode="json"))
 
 
-def _instance_scores(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Key, dict[str, float]]]:
+def _instance_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, dict[Key, dict[str, float]]]:
+    """Return the scores of single instances by split: a run has instances of several, and a stat is over one's."""
+    found: dict[str | None, dict[Key, dict[str, float]]] = {}
     for row in rows:
         key = (str(row["instance_id"]), perturbation_name(row.get("perturbation")), int(row["train_trial_index"]))
-        yield key, {stat["name"]["name"]: float(stat["mean"]) for stat in row["stats"] if "mean" in stat}
+        for stat in row["stats"]:
+            if "mean" in stat:
+                table = found.setdefault(stat["name"].get("split"), {})
+                table.setdefault(key, {})[stat["name"]["name"]] = float(stat["mean"])
+    return found
+
+
+def _perturbed_kinds(raw: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return of which kinds the run has perturbations."""
+    described = [item["name"].get("perturbation") or {} for item in raw]
+    return frozenset(
+        kind for one in described if one.get("name") not in _KINDS for kind in _KINDS if one.get(kind) is True
+    )
 
 
 def _names(
@@ -148,19 +176,21 @@ def _names(
 
 
 def _stats(
-    item: Mapping[str, Any], names: Mapping[str, Sequence[str]], scores: Mapping[Key, Mapping[str, float]],
-    registry: Registry,
+    item: Mapping[str, Any], names: Mapping[str, Sequence[str]],
+    scores: Mapping[str | None, Mapping[Key, Mapping[str, float]]], kinds: frozenset[str], registry: Registry,
 ) -> Iterator[Stat]:  # fmt: skip
-    """Yield a stat of HELM's under each of its names; none of what belongs to no split or has no value."""
+    """Yield a stat of HELM's under each of its names; none of what belongs to no split, has no value or no cause."""
     about = item["name"]
     if "split" not in about or item.get("mean") is None:
         return
     changed = about.get("perturbation") or {}
+    if changed and changed.get("name") in _KINDS - kinds:
+        return
     computed_on = _COMPUTED_ON[changed.get("computed_on", "perturbed")] if changed else "original"
     perturbation = perturbation_name(changed)
     part = about.get("sub_split")
     plain = part is None and computed_on == ("perturbed" if changed else "original")
-    values = _by_instance(scores, about["name"], perturbation) if plain else None
+    values = _by_instance(scores.get(about["split"], {}), about["name"], perturbation) if plain else None
     for name in names[about["name"]]:
         category, higher = described(registry, name)
         if changed:

@@ -1,4 +1,4 @@
-"""Result files of other programs: real ones of lm-evaluation-harness, and HELM's as its data classes write them."""
+"""Result files of other programs: real ones, and HELM's as its data classes write them, with answers to our liking."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def registry() -> Registry:
 def lm_eval_folder() -> Path:
     """What lm-eval 0.4.13 wrote of three small tasks with a small checkpoint."""
     return Path(__file__).with_name("data") / "lm_eval"
+
+
+@pytest.fixture(scope="session")
+def helm_folder() -> Path:
+    """What HELM 0.5.16 wrote of four runs with a small random checkpoint, cut down to few stats, states and tokens."""
+    return Path(__file__).with_name("data") / "helm"
 
 
 def _stat(name: str, values: list[float], **about: Any) -> dict[str, Any]:

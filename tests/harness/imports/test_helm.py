@@ -115,6 +115,112 @@ def test_what_is_written_is_read_again(helm_run: HelmRun, registry: Registry, tm
     assert example.responses[0].completions[0].logprob == -0.5
 
 
+# Files as HELM wrote them
+
+
+def test_a_split_has_its_own_instances(helm_folder: Path, registry: Registry) -> None:
+    imported = read_helm(helm_folder / "mmlu", "s", registry)
+    accuracy = {stat.split: stat for stat in imported.stats if stat.metric == "multiple_choice_accuracy"}
+    assert accuracy["test"].mean == pytest.approx(4 / 9)
+    assert accuracy["test"].count == 9
+    assert accuracy["test"].ci95 == wilson_interval(4 / 9, 9)
+    assert (accuracy["valid"].mean, accuracy["valid"].count, accuracy["valid"].stderr) == (0.0, 1, None)
+    assert (imported.spec.eval_split, imported.spec.main_metric) == (Split.TEST, "multiple_choice_accuracy")
+
+
+def test_options_that_were_scored_one_by_one_are_one_example(helm_folder: Path, registry: Registry) -> None:
+    right, wrong = (one.example for one in read_helm(helm_folder / "mmlu", "s", registry).examples)
+    assert (right.instance.split, wrong.instance.split) == (Split.TEST, Split.VALID)
+    for example in (right, wrong):
+        origins = [request.origin for request in example.requests]
+        assert [origin.reference for origin in origins if origin] == [0, 1, 2, 3]
+        assert all(response.logprobs for response in example.responses)
+        assert example.choice is not None
+        assert example.prediction == example.instance.references[example.choice].text
+    assert [
+        right.instance.references[right.choice or 0].correct,
+        wrong.instance.references[wrong.choice or 0].correct,
+    ] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("folder", "scenario", "metric"),
+    [
+        ("openbookqa", "openbookqa", "multiple_choice_accuracy"),  # commonsense:dataset=openbookqa
+        ("gsm", "gsm8k", "final_number_exact_match"),
+        ("mmlu", "mmlu:subject=anatomy", "multiple_choice_accuracy"),
+        ("boolq", "boolq", "exact_match"),
+    ],
+)
+def test_a_scenario_that_is_ours_has_our_name_and_main_metric(
+    helm_folder: Path, registry: Registry, folder: str, scenario: str, metric: str
+) -> None:
+    spec = read_helm(helm_folder / folder, "s", registry).spec
+    assert spec.scenario.label == scenario
+    assert spec.main_metric.removeprefix("helm.") == metric
+
+
+def test_nothing_is_said_of_perturbations_that_were_not_there(helm_folder: Path, registry: Registry) -> None:
+    plain = read_helm(helm_folder / "mmlu", "s", registry)
+    assert {stat.perturbation for stat in plain.stats} == {None}
+    assert plain.spec.perturbations == ()
+    perturbed = read_helm(helm_folder / "boolq", "s", registry)
+    found = {(stat.perturbation, stat.computed_on) for stat in perturbed.stats if stat.metric == "exact_match"}
+    mixed = {("mild_mix", kind) for kind in ("original", "perturbed", "worst")}
+    assert found == {(None, "original"), ("robustness", "worst"), *mixed}
+    assert [part.name for part in perturbed.spec.perturbations] == ["mild_mix"]
+    assert [one.example.instance.perturbation for one in perturbed.examples] == [None, "mild_mix"]
+
+
+@pytest.mark.parametrize("folder", ["mmlu", "boolq", "openbookqa", "gsm"])
+def test_what_helm_wrote_is_written_and_read_again(
+    helm_folder: Path, registry: Registry, folder: str, tmp_path: Path
+) -> None:
+    imported = read_helm(helm_folder / folder, "s", registry)
+    record = write_imported(tmp_path, imported)
+    again = read_run(record.directory)
+    assert again.stats == list(imported.stats)
+    if imported.examples:
+        assert [example for example, _, _ in read_examples(record.directory)] == [
+            one.example for one in imported.examples
+        ]
+
+
+# Runs of our own making
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments", "label"),
+    [
+        ("commonsense:dataset=hellaswag,method=multiple_choice_joint", {}, "hellaswag"),
+        ("commonsense:dataset=siqa,method=multiple_choice_joint", {}, "siqa"),
+        ("commonsense:method=multiple_choice_joint", {"dataset": "piqa", "method": "multiple_choice_joint"}, "piqa"),
+        ("quac:model=openai_gpt2", {}, "quac"),
+    ],
+)
+def test_scenarios_by_the_name_of_the_run(
+    helm_run: HelmRun, registry: Registry, run: str, arguments: dict[str, str], label: str
+) -> None:
+    folder = helm_run()
+    written = json.loads((folder / "run_spec.json").read_text())
+    written["name"], written["scenario_spec"]["args"] = run, arguments
+    (folder / "run_spec.json").write_text(json.dumps(written))
+    assert read_helm(folder, "s", registry, "exact_match").spec.scenario.label.partition(":")[0] == label
+
+
+def test_options_that_were_scored_one_by_one_stand_for_a_scenario_that_is_none_of_ours(
+    helm_run: HelmRun, registry: Registry
+) -> None:
+    folder = helm_run(method="multiple_choice_separate_original", without=ALL)
+    text = (folder / "run_spec.json").read_text()
+    (folder / "run_spec.json").write_text(text.replace("mmlu:subject=anatomy", "blimp:phenomenon=binding"))
+    spec = read_helm(folder, "s", registry).spec
+    assert (spec.scenario.name, spec.main_metric) == ("blimp", "multiple_choice_accuracy")
+
+
 def test_run_folders_are_found_below(helm_run: HelmRun, tmp_path: Path) -> None:
     folder = helm_run()
     assert helm_runs(folder) == [folder]
