@@ -61,6 +61,7 @@ def as_latex(board: Board) -> str:
     """Return the leaderboard as ``table*`` environments; the first has rank and mean win rate, the last the notes."""
     if not board.rows:
         return f"% {wording.NOTHING}\n"
+    board = wording.readable(board)
     failures = wording.failures(board)
     positions = range(len(board.columns))
     parts = [positions[start : start + COLUMNS] for start in range(0, len(positions), COLUMNS)] or [positions]

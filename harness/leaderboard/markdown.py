@@ -19,6 +19,7 @@ def as_markdown(board: Board) -> str:
     """Return the leaderboard; what names hold is never read as Markdown, HTML, a mention or a link."""
     if not board.rows:
         return f"{wording.NOTHING}\n"
+    board = wording.readable(board)
     headings = wording.headings(board)
     titles = [
         "<br>".join([f"**{_escaped(h.title)}**", _escaped(h.metric), *map(_escaped, h.details)]) for h in headings

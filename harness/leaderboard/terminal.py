@@ -42,6 +42,7 @@ def printed(board: Board, width: int) -> Iterator[RenderableType]:
     if not board.rows:
         yield Text(wording.NOTHING)
         return
+    board = wording.readable(board)
     for strips in _packed(board, width):
         table = Table(box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False, header_style="")
         for strip in strips:

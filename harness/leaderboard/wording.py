@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.leaderboard.aggregate import Board, Column, Row
@@ -57,6 +57,35 @@ class Footnotes:
     legend: tuple[tuple[str, str], ...]
     failures: tuple[tuple[int, str, str, tuple[str, ...]], ...]
     notes: tuple[str, ...]
+
+
+def readable(board: Board) -> Board:
+    """Return the board as people read it: a model without any number has no row, but a note that says why.
+
+    Columns in which no other model was run go with it. Where no model has a number the board stays as it is.
+    """
+    rows = [row for row in board.rows if measured(row)]
+    if not rows:
+        return board
+    kept = [c for c in range(len(board.columns)) if any(row.cells[c] is not None for row in rows)]
+    return replace(
+        board,
+        columns=tuple(board.columns[c] for c in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[c] for c in kept)) for row in rows),
+        notes=(*(_absence(row) for row in board.rows if not measured(row)), *board.notes),
+    )
+
+
+def measured(row: Row) -> bool:
+    """Return whether any of a model's cells has a number."""
+    return any(cell is not None and cell.mean is not None for cell in row.cells)
+
+
+def _absence(row: Row) -> str:
+    failures = [failure for cell in row.cells if cell is not None for failure in cell.failures]
+    which = "its one run gave no number" if len(failures) == 1 else f"none of its {len(failures)} runs gave a number"
+    errors = (failure.error.removeprefix(f"{row.model}: ").rstrip(". ") for failure in failures)
+    return f"{brief(row.model)} has no row, since {which}: {'; '.join(dict.fromkeys(errors))}."
 
 
 def number(value: float) -> str:

@@ -99,6 +99,7 @@ def _board(
                 "rank": row.rank,
                 "rate": rate_row(row.win_rate),
                 "origin": origins.get(row.model, ""),
+                "failed": not wording.measured(row),
             }
             for row in view.board.rows
         ],

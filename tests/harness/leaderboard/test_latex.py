@@ -50,6 +50,7 @@ def test_failures_and_marks_have_their_notes(make_run: MakeRun) -> None:
     runs = [
         make_run("fake:a", "quiz", 0.75, sample=True),
         make_run("fake:b", "quiz", None, error="out of memory: 50% of {it}", sample=True),
+        make_run("fake:b", "riddle", 0.5, sample=True),
     ]
     text = as_latex(build_board(runs))
     assert r"0.750\textsuperscript{\textdagger{}}" in text

@@ -44,6 +44,31 @@ def board(make_run: Any) -> Board:
     )
 
 
+@pytest.mark.parametrize("format", ["terminal", "md", "latex"])
+def test_a_model_whose_every_run_failed_is_a_line_below_and_no_row(make_run: Any, format: str) -> None:
+    runs = [
+        make_run("hf:good", "quiz", 0.5),
+        make_run("hf:some", "quiz", None, error="too long"),
+        make_run("hf:some", "wiki", 0.25),
+        make_run("hf:gone", "quiz", None, error="there is no such folder."),
+        make_run("hf:gone", "riddle", None, error="there is no such folder."),
+    ]
+    shown = " ".join(render(build_board(runs), format).replace("\\", "").split())
+    above, below = shown.split("hf:gone has no row, since none of its 2 runs gave a number: there is no such folder.")
+    assert "hf:good" in above
+    assert "hf:some" in above
+    assert "hf:gone" not in above + below
+    assert "riddle" not in shown
+    assert "too long" in shown
+    cells = json.loads(render(build_board(runs), "json"))["cells"]
+    assert sum(cell["model"] == "hf:gone" for cell in cells) == 2
+
+
+def test_where_nothing_has_a_number_the_failures_are_the_table(make_run: Any) -> None:
+    shown = render(build_board([make_run("hf:gone", "quiz", None, error="no such folder")]), "terminal")
+    assert "✗1 hf:gone, quiz: quiz: no such folder" in shown
+
+
 @pytest.mark.parametrize("format", SHOWN)
 @pytest.mark.parametrize(
     "seen",

@@ -16,6 +16,7 @@ from harness.leaderboard.site.addresses import address_of, model_address, scenar
 from harness.leaderboard.site.builder import build_site
 from harness.results import find_runs, read_examples
 from harness.specs import Component
+from tests.harness.leaderboard.site.conftest import Record, save
 
 
 def data(site: Path, key: str) -> Any:
@@ -156,6 +157,19 @@ def test_only_the_suites_that_are_named_are_shown(copied: Path, tmp_path: Path) 
     assert data(site, "site")["boards"] == [["all", "second"]]
     with pytest.raises(DataError, match="There are: "):
         build_site(copied, tmp_path / "public", ["third"])
+
+
+def test_a_model_without_any_number_is_marked(make_run: Record, tmp_path: Path) -> None:
+    for run in (
+        make_run("hf:good", "quiz", 0.5),
+        make_run("hf:good", "wiki", None, error="e"),
+        make_run("hf:gone", "quiz", None, error="e"),
+    ):
+        save(tmp_path / "results", run)
+    page = build_site(tmp_path / "results", tmp_path / "site")
+    board = data(page.parent, "boards/all")
+    assert [(model["name"], model["failed"]) for model in board["models"]] == [("hf:gone", True), ("hf:good", False)]
+    assert len(board["failures"]) == 2
 
 
 def test_no_results_give_a_site_that_says_so(tmp_path: Path) -> None:

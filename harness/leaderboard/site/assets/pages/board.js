@@ -21,9 +21,10 @@
       }
       const state = choose(board, query);
       harness.add(main, make("p.lead", null,
-        `${count(state.models.length)} of ${count(board.models.length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
+        `${count(state.models.length)} of ${count(able(board).length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
         board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
-        site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
+        site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "",
+        board.models.length > able(board).length ? `; ${count(board.models.length - able(board).length)} more models have no result, for the reasons below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
       harness.add(main, controls(site, board, key, state, query, go));
       const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
       harness.add(main, make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
@@ -39,10 +40,17 @@
     },
   });
 
+  // The models with a number anywhere; why the others have none stands beneath the tables. All of them where none has one.
+  function able(board) {
+    const all = board.models.map((_, i) => i);
+    const some = all.filter((i) => !board.models[i].failed);
+    return some.length ? some : all;
+  }
+
   // What of the board the query shows.
   function choose(board, query) {
     const asked = query.models ? new Set(query.models.split(",")) : null;
-    const models = board.models.map((_, i) => i).filter((i) => !asked || asked.has(board.models[i].address));
+    const models = able(board).filter((i) => !asked || asked.has(board.models[i].address));
     const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
     const columns = new Set(board.columns.map((_, i) => i).filter((i) => {
       const column = board.columns[i];
@@ -56,7 +64,7 @@
     const clean = query.clean === "1";
     return {
       models, columns, seen, clean,
-      filtered: models.length < board.models.length || columns.size < board.columns.length || (clean && seen.size > 0),
+      filtered: models.length < able(board).length || columns.size < board.columns.length || (clean && seen.size > 0),
       out: (m, c) => clean && seen.has(`${m}/${c}`),
     };
   }
@@ -75,9 +83,9 @@
     const search = make("input", { type: "search", id: "scenario-filter", value: query.q || "", autocomplete: "off" });
     search.addEventListener("input", harness.later(() => go({ q: search.value }, { replace: true }), 250));
     const models = make("details.models-choice", { id: "models" },
-      make("summary", null, state.models.length === board.models.length ? "all models" : `${state.models.length} models`),
+      make("summary", null, state.models.length === able(board).length ? "all models" : `${state.models.length} models`),
       make("div", null, make("p", null, make("button.small", { type: "button", onclick: () => go({ models: "" }) }, "All models")),
-        board.models.map((model, i) => make("label", null, make("input", {
+        able(board).map((i) => [i, board.models[i]]).map(([i, model]) => make("label", null, make("input", {
           type: "checkbox", id: `model-${model.address}`, checked: state.models.includes(i), value: model.address, onchange: (event) => {
             const boxes = [...event.target.closest("div").querySelectorAll("input")];
             const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
