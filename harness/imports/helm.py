@@ -58,16 +58,14 @@ _NOT_SETTINGS = {
 
 
 def helm_runs(folder: Path) -> list[Path]:
-    """Return the run folders in a folder, or the folder itself if it is one.
+    """Return the run folders in a folder, or the folder itself if it is one; what lacks its stats is among them.
 
     Raises:
         DataError: There is none.
     """
-    if (folder / SPEC).is_file():
-        return [folder]
-    found = sorted(file.parent for file in folder.rglob(SPEC) if (file.parent / STATS).is_file())
+    found = sorted(file.parent for file in folder.rglob(SPEC))
     if not found:
-        raise DataError(f"{folder} is no run folder of HELM and holds none: there is no {SPEC} with a {STATS}.")
+        raise DataError(f"{folder} is no run folder of HELM and holds none: there is no {SPEC}.")
     return found
 
 
@@ -83,6 +81,8 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
     Raises:
         DataError: A file is missing or not HELM's, or the run has no such metric.
     """
+    if (folder / SPEC).is_file() and not (folder / STATS).is_file():
+        raise DataError(f"{folder}: there is no {STATS} beside {SPEC}; a run folder of HELM has both.")
     written = read_json(folder / SPEC, RUN_FOLDER)
     raw = read_json(folder / STATS, RUN_FOLDER)
     files = [name for name in (SPEC, STATS, INSTANCES, STATE) if (folder / name).is_file()]
