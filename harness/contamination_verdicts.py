@@ -83,14 +83,15 @@ def corrected_verdict(found: Mapping[str, Any], log10_p: float) -> Verdict:
     return verdict(min(0.0, log10_p), float(found.get("alpha", 0.01)), bool(found.get("exchangeable", True)))
 
 
-def shown_p(log10_p: float | None) -> str:
-    """Return a p-value for people: ``0.034``, ``2.1e-05``, ``4.0e-412``."""
+def shown_p(log10_p: float | None, *, brief: bool = False) -> str:
+    """Return a p-value for people: ``0.034``, ``2.1e-05``, ``4.0e-412``; where brief ``2e-05``."""
     if log10_p is None:
         return "–"
     if log10_p > -3:
         return f"{10**log10_p:.3f}"
     exponent = math.floor(log10_p)
-    mantissa = f"{10 ** (log10_p - exponent):.1f}"
-    if mantissa == "10.0":
-        mantissa, exponent = "1.0", exponent + 1
+    decimals = 0 if brief else 1
+    mantissa = f"{10 ** (log10_p - exponent):.{decimals}f}"
+    if mantissa.startswith("10"):
+        mantissa, exponent = f"{1:.{decimals}f}", exponent + 1
     return f"{mantissa}e{exponent:03d}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from harness.cli.contamination_heuristics import baselines_command, overlap_comm
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from harness.contamination_report import Family, Report
 
@@ -214,14 +216,40 @@ def show_report(report: Report, console: Console) -> None:
 
 
 def _show_family(family: Family, console: Console) -> None:
-    from rich.table import Table
+    from rich.measure import Measurement
     from rich.text import Text
 
     from harness.contamination_verdicts import shown_p
 
     what = "models" if family.shared_order else "data sets"
     console.print(Text(f"{family.name}: {len(family.targets)} {what}", style="bold"), soft_wrap=True)
+    table = _tests(family)
+    if Measurement.get(console, console.options.update(width=1000), table).maximum > console.width:
+        table = _tests(family, brief=True)
+    console.print(table)
+    for test in family.tests:
+        for line in _notes(test.found, test.rejected_diagnostics):
+            console.print(Text(f"  {short_label(test.scenario)}: {line}"), soft_wrap=True)
+    if family.log10_fisher is not None:
+        combined = {
+            "pooled re-labelling": family.log10_pooled,
+            "Fisher": family.log10_fisher,
+            "Cauchy": family.log10_cauchy,
+        }
+        shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
+        console.print(Text(f"  all together, p: {shown}"))
+    console.print()
+
+
+def _tests(family: Family, *, brief: bool = False) -> Table:
+    """Return a family's tests as a table; where brief, small p-values have one digit."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from harness.contamination_verdicts import shown_p
+
     corrected = "BY" if family.shared_order else "BH"
+    shown = partial(shown_p, brief=brief)
     table = Table(
         "", "n", "t test", "exact", "next", "p", "Holm", corrected, "", box=None, pad_edge=False, padding=(0, 1, 0, 0)
     )
@@ -238,27 +266,15 @@ def _show_family(family: Family, console: Console) -> None:
         table.add_row(
             Text(f"{'c ' if test.control else ''}{name}{part}"),
             str(found["n_used"]),
-            shown_p(found.get("log10_p_t")),
-            shown_p(found.get("log10_p_exact")),
-            shown_p(following.get("log10_p")),
-            shown_p(test.log10_p),
-            "" if test.control else shown_p(test.log10_p_holm),
-            "" if test.control else shown_p(adjusted),
+            shown(found.get("log10_p_t")),
+            shown(found.get("log10_p_exact")),
+            shown(following.get("log10_p")),
+            shown(test.log10_p),
+            "" if test.control else shown(test.log10_p_holm),
+            "" if test.control else shown(adjusted),
             Text(str(test.verdict).removeprefix("dependence on the published order ").partition(":")[0]),
         )
-    console.print(table)
-    for test in family.tests:
-        for line in _notes(test.found, test.rejected_diagnostics):
-            console.print(Text(f"  {short_label(test.scenario)}: {line}"), soft_wrap=True)
-    if family.log10_fisher is not None:
-        combined = {
-            "pooled re-labelling": family.log10_pooled,
-            "Fisher": family.log10_fisher,
-            "Cauchy": family.log10_cauchy,
-        }
-        shown = ", ".join(f"{name} p = {shown_p(value)}" for name, value in combined.items() if value is not None)
-        console.print(Text(f"  all together: {shown}"), soft_wrap=True)
-    console.print()
+    return table
 
 
 def _notes(found: dict[str, Any] | Any, rejected: list[str]) -> list[str]:

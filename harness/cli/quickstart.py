@@ -50,8 +50,9 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
         click.echo(WHAT_IT_PROVES)
     records += tested
     click.echo(
-        "These numbers are a demonstration: tiny models on hand-written samples. Next, a run of your own, with data\n"
-        "in their official layout in a folder (or from the Hub, with the extra 'hub'):\n"
+        "These numbers are a demonstration: tiny models on hand-written samples. Next, a\n"
+        "run of your own, with data in their official layout in a folder (or from the\n"
+        "Hub, with the extra 'hub'):\n"
         f"  harness run -r boolq -m hf:{trained[0]} --data-dir FOLDER --max-eval-instances 50"
     )
     if any(record.status != "ok" for record in records):

@@ -130,6 +130,13 @@ def test_shown_p(log10_p: float | None, shown: str) -> None:
     assert shown_p(log10_p) == shown
 
 
+@pytest.mark.parametrize(
+    ("log10_p", "shown"), [(None, "–"), (-1.5, "0.032"), (-4.6778, "2e-05"), (-400.0, "1e-400"), (-4.00001, "1e-04")]
+)
+def test_shown_p_where_there_is_little_room(log10_p: float | None, shown: str) -> None:
+    assert shown_p(log10_p, brief=True) == shown
+
+
 @given(st.lists(st.floats(-500, 0), min_size=1, max_size=8))
 def test_corrections_never_make_a_p_value_smaller(log10_ps: Sequence[float]) -> None:
     records = [run("a:1", f"data{number}", log10_p) for number, log10_p in enumerate(log10_ps)]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from rich.console import Console
+
+from harness.cli.contamination import show_report
+from harness.contamination_report import Family, Report, Test
+from harness.exchangeability import Verdict
 
 WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath")
 
@@ -60,6 +66,26 @@ def test_a_test_is_one_line_where_no_terminal_is(harness: Any, file: Path) -> No
     said = harness(*(name if part == "examples.jsonl" else part for part in ASKED))
     (line,) = [line for line in said.out.splitlines() if line.startswith(name)]
     assert "detected" in line
+
+
+@pytest.mark.parametrize(("width", "shown"), [(80, "1e-25"), (100, "1.0e-25")])
+def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
+    found: dict[str, Any] = {
+        "n_used": 400,
+        "log10_p_t": -5.2,
+        "log10_p_exact": -8.3,
+        "headline_log10_p": -25.0,
+        "next_example": {"log10_p": -25.3},
+    }
+    name = "sample_multiple_choice"
+    tests = tuple(Test("hf:a", name, "run", False, found, -24.7, -24.7, -24.4, Verdict.NOT_DETECTED) for _ in range(2))
+    file = io.StringIO()
+    show_report(Report((Family("hf:a", False, tests, -5.9, -23.7, -24.5),)), Console(file=file, width=width))
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    rows = [line for line in lines if line.startswith(name)]
+    assert len(rows) == 2
+    assert all(f" {shown} " in row and row.rstrip().endswith("not detected") for row in rows)
 
 
 @pytest.mark.usefixtures("file")
