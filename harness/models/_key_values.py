@@ -17,7 +17,7 @@ Pair = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class KeyValues:
-    """Keys and values of each layer, each ``(1, heads, tokens, size)``."""
+    """Keys and values of each layer, each ``(1, heads, tokens, size)``, or of several rows."""
 
     layers: tuple[Pair, ...]
 
@@ -29,6 +29,11 @@ class KeyValues:
     def upto(self, tokens: int) -> KeyValues:
         """Return those of the first tokens, without copying."""
         return KeyValues(tuple((keys[:, :, :tokens], values[:, :, :tokens]) for keys, values in self.layers))
+
+    def row(self, number: int, tokens: int) -> KeyValues:
+        """Return those of the first tokens of one row, without copying."""
+        one = slice(number, number + 1)
+        return KeyValues(tuple((keys[one, :, :tokens], values[one, :, :tokens]) for keys, values in self.layers))
 
     def pick(self, places: torch.Tensor) -> KeyValues:
         """Return those at some places, copied."""

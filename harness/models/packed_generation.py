@@ -12,16 +12,17 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harness.models.batching import Budget, free_memory, out_of_memory
 from harness.models.causal_generation import Draw, Drawn, Row, drawn_row, extend, finished, new_row
 from harness.models.causal_generation import generate as generate_in_batches
 from harness.models.logit_rows import LogitRows
-from harness.models.packed_rows import additive_mask, pack, read_rows
-from harness.models.prefix_tree import Branch, PrefixTree
+from harness.models.packed_rows import SHORTEST_ROW, PackedRow, additive_mask, fill, pack, read_rows, room
+from harness.models.prefix_tree import LEAST_SAVED, Branch, PrefixTree
 from harness.models.shareable import NotShareable, refusals
-from harness.models.shared_scoring import LONGEST_ROW, ROW_SHARE, SHORTEST_ROW, PrefixSharing
+from harness.models.shared_scoring import LONGEST_ROW, ROW_SHARE, PrefixSharing
 from harness.models.tokenized import TextTokenizer, Tokens
 from harness.models.windows import Span
 
@@ -36,6 +37,9 @@ but every text's tokens meet every text's in the attention. Measured on a CPU; e
 less."""
 SIDE_BY_SIDE_ELSEWHERE = 20_000_000
 MOST_TEXTS = 256
+
+PADDING = 0.05
+"""Largest share of a row that may be padding: what is read in one pass has rows of about one length."""
 
 HELD = 2
 """Batches' worth of tokens that the cache may hold."""
@@ -150,7 +154,7 @@ class _Queue:
         if texts.rows and free < max(1, most // 8):
             return []
         taken: list[Entry] = []
-        held, new = texts.held, 0
+        held, new, depth = texts.held, 0, texts.known(number)
         row = max(SHORTEST_ROW, min(LONGEST_ROW, budget.tokens // ROW_SHARE))
         while self.waiting and len(taken) < free:
             number, index = self.waiting[0]
@@ -159,7 +163,11 @@ class _Queue:
             held += more + self._draws[index].max_tokens
             if (texts.rows or taken) and (new + more > row or held > HELD * budget.tokens):
                 break
+            # Prompts that leave the others early would have these read anew what they all know.
+            if taken and known < depth - LEAST_SAVED:
+                break
             new += more
+            depth = min(depth, known)
             taken.append(self.waiting.popleft())
         return taken
 
@@ -213,21 +221,26 @@ class _Texts:
         first, last = entries[0][0], entries[-1][0]
         depth = min([self.known(first), *self._tree.shared[first + 1 : last + 1]])
         trunk = self._path[:depth]
-        packed = pack(self._tree, [Branch(first, last + 1, depth)], depth)
         kept = self._cache.pick(torch.from_numpy(trunk))
-        ends = [(0, int(packed.paths[number][-1])) for number in range(first, last + 1)]
-        logits, new = read_rows(self._model, [packed], kept, ends, layers=self._layers, pad=self._pad, keep=True)
-        assert new is not None  # noqa: S101 - asked for with keep
-        start = self.held
-        self._cache.put(new)
+        paths: dict[int, NDArray[np.int64]] = {}
+        found: list[torch.Tensor] = []
+        for batch in self._pack(first, last, depth):
+            ends = [(place, int(path[-1])) for place, row in enumerate(batch) for path in row.paths.values()]
+            logits, new = read_rows(self._model, batch, kept, ends, layers=self._layers, pad=self._pad, keep=True)
+            assert new is not None  # noqa: S101 - asked for with keep
+            found.append(logits)
+            for place, row in enumerate(batch):
+                paths |= {number: self.held + path for number, path in row.paths.items()}
+                self._cache.put(new.row(place, len(row.tokens)))
         visible = np.zeros((len(self.rows) + len(entries), self.held), bool)
-        visible[: len(self.rows), :start] = self._visible
+        visible[: len(self.rows), : self._visible.shape[1]] = self._visible
         joined = {index: new_row(draws[index]) for _, index in entries}
         for place, (number, _) in enumerate(entries, len(self.rows)):
-            visible[place, trunk] = visible[place, start + packed.paths[number]] = True
+            visible[place, trunk] = visible[place, paths[number]] = True
         self._visible = visible
-        self._last, self._path = last, np.concatenate([trunk, start + packed.paths[last]])
-        self._write(joined, logits[[number - first for number, _ in entries]], tokenizer, started)
+        self._last, self._path = last, np.concatenate([trunk, paths[last]])
+        places = {number: place for place, number in enumerate(paths)}
+        self._write(joined, torch.cat(found)[[places[number] for number, _ in entries]], tokenizer, started)
         self.rows |= joined
         self._numbers |= {index: number for number, index in entries}
         return list(joined)
@@ -275,6 +288,21 @@ class _Texts:
                 self._cache.keep(torch.from_numpy(np.flatnonzero(used)))
             self._visible = self._visible[:, used]
             self._path = np.cumsum(used)[self._path] - 1
+
+    def _pack(self, first: int, last: int, depth: int) -> Iterator[list[PackedRow]]:
+        """Yield batches of rows of prompts, all on top of the first tokens, up to ``depth``, that these share."""
+        starts = [first, *(number for number in range(first + 1, last + 1) if self._tree.shared[number] <= depth)]
+        branches = [Branch(start, end, depth) for start, end in pairwise([*starts, last + 1])]
+        sizes = list(map(self._tree.size, branches))
+        groups = fill(self._tree, branches, room(depth, sum(sizes), self._model.model.device.type))
+        rows = sorted((pack(self._tree, group, depth) for group in groups), key=lambda row: -len(row.tokens))
+        batch: list[PackedRow] = []
+        for row in rows:
+            if batch and len(row.tokens) < (1 - PADDING) * len(batch[0].tokens):
+                yield batch
+                batch = []
+            batch.append(row)
+        yield batch
 
     def _write(self, rows: Mapping[int, Row], logits: torch.Tensor, tokenizer: TextTokenizer, started: float) -> None:
         extend(list(rows.values()), logits, tokenizer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harness.models._key_values import KeyValues
+
+
+SHORTEST_ROW = 64
+COPIES = {"cpu": 180}
+COPIES_ELSEWHERE = 800
+"""Square of a row's best length, for each token that stands before it: in longer rows more tokens of different branches
+meet in vain, and for shorter ones what stands before them is copied more often. Measured on a CPU; elsewhere reckoned
+from a GPU's speed of computing and of copying."""
+
+
+def room(before: int, most: int, device: str) -> int:
+    """Return how many tokens of several branches should stand in one row.
+
+    Args:
+        before: How many kept tokens stand before the row.
+        most: The most that may.
+        device: The kind of device.
+    """
+    return min(most, max(SHORTEST_ROW, math.isqrt(COPIES.get(device, COPIES_ELSEWHERE) * before)))
+
+
+def fill(tree: PrefixTree, branches: Sequence[Branch], room: int) -> list[list[Branch]]:
+    """Return branches in groups that fill rows; a branch that is longer than a row is one by itself.
+
+    The longest come first, and each goes where it leaves the least room.
+    """
+    groups: list[list[Branch]] = []
+    left: list[tuple[int, int]] = []  # room and number of the groups that have some, sorted
+    for branch in sorted(branches, key=tree.size, reverse=True):
+        size = tree.size(branch)
+        place = bisect.bisect_left(left, (size, -1))
+        if place == len(left):
+            bisect.insort(left, (room - size, len(groups)))
+            groups.append([branch])
+        else:
+            free, number = left.pop(place)
+            groups[number].append(branch)
+            bisect.insort(left, (free - size, number))
+    return groups
 
 
 @dataclass(frozen=True, slots=True)

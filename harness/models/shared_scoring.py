@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harness.models.batching import Budget, out_of_memory, run_batches
 from harness.models.causal_scoring import ScoredSpan, score_spans, target_logprobs
 from harness.models.logit_rows import LogitRows
-from harness.models.packed_rows import PackedRow, pack, read_rows
+from harness.models.packed_rows import SHORTEST_ROW, PackedRow, fill, pack, read_rows, room
 from harness.models.prefix_tree import Branch, PrefixTree, Trunk
 from harness.models.shareable import NotShareable, longest_shareable, why_not_shareable
 from harness.models.tokenized import Tokens
@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 ROW_SHARE = 4
 """A packed row holds a fourth of a batch's tokens: in a longer one, tokens of different branches meet in vain."""
 LONGEST_ROW = 2048
-SHORTEST_ROW = 64
 
 WORTH = 0.8
 """Branches on no trunk are packed where that leaves at most this share of the tokens."""
@@ -196,7 +195,8 @@ class PrefixSharing:
 
         before = 0 if kept is None else kept.length
         own = [branch for branch in branches if work.tree.size(branch)]  # what ends on the trunk has been read
-        filled = list(_fill(work.tree, own, work.row if before else 0))
+        space = room(before, work.row, self._rows.model.device.type) if before else 0
+        filled = fill(work.tree, own, space)
 
         def read(batch: Sequence[list[Branch]]) -> float:
             started = time.perf_counter()
@@ -329,18 +329,3 @@ class _Work:
                     index,
                     ScoredSpan(tuple(self._logprobs[start:end]), all(self._greedy[start:end]), self._seconds[index]),
                 )
-
-
-def _fill(tree: PrefixTree, branches: Sequence[Branch], room: int) -> Iterator[list[Branch]]:
-    """Yield branches in groups, each of which fills a row; one by one where rows have no room."""
-    group: list[Branch] = []
-    size = 0
-    for branch in branches:
-        more = tree.size(branch)
-        if group and size + more > room:
-            yield group
-            group, size = [], 0
-        group.append(branch)
-        size += more
-    if group:
-        yield group

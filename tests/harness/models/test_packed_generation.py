@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Response
-from harness.models import packed_generation, shared_scoring
+from harness.models import packed_generation, packed_rows, shared_scoring
 from harness.models.huggingface import HuggingFaceModel
 from harness.models.tokenized import TextTokenizer
 
@@ -47,14 +47,19 @@ def same(one: Response, other: Response) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral"])
-@pytest.mark.parametrize(("side_by_side", "waste"), [(10**6, 0.25), (400, 0.0)])
+@pytest.mark.parametrize(
+    ("side_by_side", "waste", "padding"), [(10**6, 0.25, 0.05), (10**6, 0.0, 1.0), (400, 0.0, 0.0)]
+)
 def test_completions_are_those_of_the_plain_path(
-    tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, kind: str, side_by_side: int, waste: float
+    tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, kind: str, side_by_side: int, waste: float, padding: float
 ) -> None:
     folder = str(tiny_checkpoint(kind))
     requests = prompts(24)
     monkeypatch.setitem(packed_generation.SIDE_BY_SIDE, "cpu", side_by_side)
     monkeypatch.setattr(packed_generation, "WASTE", waste)
+    monkeypatch.setattr(packed_generation, "PADDING", padding)
+    monkeypatch.setattr(packed_generation, "LEAST_SAVED", 2)
+    monkeypatch.setattr(packed_rows, "SHORTEST_ROW", 8)
     packed = HuggingFaceModel(folder, device="cpu")
     together = ask(packed, requests)
     assert packed._model is not None
@@ -84,6 +89,29 @@ def test_a_header_is_read_once_for_all_texts(tiny_checkpoint: Make, monkeypatch:
     header = model.count_tokens(HEADER)
     ask(model, requests)
     assert sum(read) < 3 * header + 9 * 8 + 16
+
+
+def test_each_of_several_headers_is_read_once(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts with another header do not join those that would have to read their own header again for it."""
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model._model = model._load()
+    inner = model._model.rows.model
+    forward = inner.forward
+    read: list[int] = []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        read.append(kwargs["input_ids"].numel())
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(inner, "forward", counted)
+    monkeypatch.setattr(packed_generation, "LEAST_SAVED", 8)
+    headers = ["Question: what? " * 3, "zxcv bnm " * 4, "the answer to it " * 3]
+    requests = [GenerateRequest(f"{header}{number}", max_tokens=1) for header in headers for number in range(9)]
+    prompts = [model.count_tokens(request.prompt) for request in requests]
+    ends = sum(tokens - model.count_tokens(header) for tokens, header in zip(prompts, sorted(headers * 9), strict=True))
+    ask(model, requests)
+    # Each header once, the first one again to compare, and small change: rows that are filled up, the first look.
+    assert sum(read) < sum(map(model.count_tokens, headers)) + max(prompts) + 2 * abs(ends) + 9 * 3 * 4 + 32
 
 
 def test_texts_that_do_not_fit_together_wait(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import Response, ScoreRequest, SequenceRequest
-from harness.models import prefix_tree, shared_scoring
+from harness.models import packed_rows, prefix_tree, shared_scoring
 from harness.models.batching import Budget
 from harness.models.causal_scoring import score_spans
 from harness.models.huggingface import HuggingFaceModel
@@ -34,6 +34,7 @@ def eager_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Share wherever anything can be shared, in rows so short that small trees have every shape."""
     monkeypatch.setattr(prefix_tree, "LEAST_SAVED", 2)
     monkeypatch.setattr(shared_scoring, "SHORTEST_ROW", 8)
+    monkeypatch.setattr(packed_rows, "SHORTEST_ROW", 8)
     monkeypatch.setattr(shared_scoring, "WORTH", 1.0)
 
 
