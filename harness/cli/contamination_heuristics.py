@@ -72,7 +72,7 @@ def overlap_command(
 ) -> None:
     """Count the runs of words that examples share with the files of a folder, CORPUS, that a model was trained on.
 
-    Lines of JSON are read as the texts in them where the file's name ends in .jsonl or .json; any other file is text.
+    Lines of JSON objects are read as the texts in them, whatever the file's name; any other file is text.
     """
     from rich.console import Console
     from rich.table import Table

@@ -16,6 +16,7 @@ from harness.errors import DataError
 
 _CHUNK = 2**16
 _LONGEST_WORD = 2**20
+_LONGEST_RECORD = 2**24
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -50,7 +51,8 @@ def overlap(texts: Sequence[str], corpus: Path, n: int = 13) -> Overlap:
     """Count the runs of ``n`` words that each example shares with the files of a folder (Brown et al. 2020, section C).
 
     Words are what white space separates, casefolded. An example that is a JSON record is read as the strings in it, and
-    so is every line of a file named ``.jsonl`` or ``.json``; runs do not go from one string, or one file, to the next.
+    so is every line of a file named ``.jsonl`` or ``.json``, or of any other that begins with two lines of JSON objects
+    (or holds just one); runs do not go from one string, or one file, to the next.
     Files may be compressed (``.gz``, ``.bz2``, ``.xz``). Memory holds the examples' runs and no part of the corpus.
 
     It finds copies, also of examples whose order was never learnt; it finds no paraphrase, and says nothing about a
@@ -112,12 +114,33 @@ def _documents(file: Path) -> Iterator[Iterable[str]]:
     opener = _OPENERS.get(file.suffix, open)
     inner = file.with_suffix("") if file.suffix in _OPENERS else file
     with opener(file, "rt", encoding="utf-8", errors="replace") as stream:
-        if inner.suffix not in {".jsonl", ".json"}:
+        if inner.suffix not in {".jsonl", ".json"} and not _begins_with_records(stream):
             yield _words(stream)
             return
         for line in stream:
             for string in _strings(line):
                 yield string.casefold().split()
+
+
+def _begins_with_records(stream: TextIO) -> bool:
+    """Return whether the first two lines that are not blank are JSON objects; the stream is at its beginning again."""
+    objects = 0
+    while objects < 2 and (line := stream.readline(_LONGEST_RECORD)):
+        if line.isspace():
+            continue
+        if not _is_object(line):
+            objects = 0
+            break
+        objects += 1
+    stream.seek(0)
+    return objects > 0
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
+    except (json.JSONDecodeError, RecursionError):
+        return False
 
 
 def _words(stream: TextIO) -> Iterator[str]:
@@ -135,7 +158,7 @@ def _strings(text: str) -> Iterator[str]:
     """Yield the strings in a JSON record, or the text itself where it is none."""
     try:
         record = json.loads(text) if text.lstrip().startswith(("{", "[")) else text
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         record = text
     pending = [record]
     while pending:

@@ -51,6 +51,33 @@ def test_compressed_files_and_records(tmp_path: Path) -> None:
     assert overlap(texts, tmp_path, n=3).counts == (14, 12, 1, 1, 0)
 
 
+RECORD = json.dumps({"text": "alpha\n“beta” gamma"})
+
+
+@pytest.mark.parametrize(
+    ("content", "hits"),
+    [
+        (f"{RECORD}\n{RECORD}\n", 1),
+        (f"\n{RECORD}", 1),  # a line by itself
+        (f"{RECORD}\nalpha “beta”\ngamma\n", 1),  # text, which a run may cross lines of
+        ('{"text": "alpha\\n“beta” gamma"\n', 0),  # broken off: no record
+        ('{\n"text": "alpha“beta” gamma"}\n', 0),
+    ],
+)
+@pytest.mark.parametrize("name", ["part-0.txt", "part-0", "part-0.txt.gz"])
+def test_lines_of_json_are_known_by_what_they_hold(tmp_path: Path, name: str, content: str, hits: int) -> None:
+    data = content.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert overlap(["alpha “beta” gamma"], tmp_path, n=3).counts == (hits,)
+
+
+def test_what_is_nested_too_deep_for_a_record_is_text(tmp_path: Path) -> None:
+    deep = '{"a":' * 100_000
+    (tmp_path / "a.jsonl").write_text(f"{deep} alpha beta\n")
+    (tmp_path / "b.txt").write_text(f"{deep} gamma delta\n")
+    assert overlap(["alpha beta", "gamma delta"], tmp_path, n=2).counts == (1, 1)
+
+
 def test_without_a_corpus(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no files"):
         overlap([TEXT], tmp_path)
