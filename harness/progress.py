@@ -13,7 +13,7 @@ from rich.text import Text
 
 from harness.contracts import Stat
 from harness.results import RunRecord
-from harness.specs import RunSpec
+from harness.specs import Component, RunSpec
 
 _LINE_SECONDS = 30.0
 _NUMBERS_WIDTH = 34  # 10000/10000, 1,234.5/s, 0:00:00 and the gaps
@@ -58,7 +58,7 @@ class Bars:
 
     def started(self, spec: RunSpec) -> None:
         """Show the run's bar."""
-        label = f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}"
+        label = f"{spec.scenario.short_label} · {spec.adapter.name} · {_model(spec)}"
         label = escape(label if len(label) <= self._room else f"{label[: self._room - 1]}…")
         self._done = 0.0
         self._progress.remove_task(self._run)  # reset would keep the length of the run before
@@ -140,7 +140,11 @@ def watch(console: Console, runs: int) -> Bars | Lines:
 
 
 def _label(spec: RunSpec) -> str:
-    return f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}"
+    return f"{spec.scenario.short_label} by {spec.adapter.name} with {_model(spec)}"
+
+
+def _model(spec: RunSpec) -> str:
+    return Component(name=spec.model.name).short_label
 
 
 def _summary(record: RunRecord) -> str:

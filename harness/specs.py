@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_serializer, model_valid
 
 from harness.contracts import Split
 
+_FOLDERS = re.compile(r"(?<=[=:])/(?:[^/,=]+/)+(?=[^/,=]+/[^/,=]+)")
+"""What of an absolute path stands before its last two parts."""
+
 
 class Component(BaseModel):
     """A plugin by name, with its arguments.
@@ -45,6 +48,11 @@ class Component(BaseModel):
         shown = {key: value for key, value in self.arguments.items() if value is not None and value is not False}
         arguments = ",".join(f"{key}={value}" for key, value in shown.items())
         return f"{self.name}:{arguments}" if arguments else self.name
+
+    @property
+    def short_label(self) -> str:
+        """The label for a line of progress: of an absolute path only the last two parts, ``hf:…/run-3/step-100``."""
+        return _FOLDERS.sub("…/", self.label)
 
 
 class RunSpec(BaseModel):

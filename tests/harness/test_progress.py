@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,35 @@ def test_a_lopsided_interval_is_shown_by_its_ends(
     with Lines(Console(file=stream, width=200), 1) as lines:
         lines.finished(record(mean, interval))
     assert stream.getvalue() == f"[1/1] ok mmlu:subject=law by generation with fake:0: {shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "shown"),
+    [
+        ("file", {"path": "/data/of/mine/a b/test.jsonl", "column": "q"}, "file:path=…/a b/test.jsonl,column=q"),
+        ("file", {"path": "/mine/test.jsonl"}, "file:path=/mine/test.jsonl"),
+        ("file", {"path": "of/mine/and/yours/test.jsonl"}, "file:path=of/mine/and/yours/test.jsonl"),
+        ("hf:/scratch/me/run-3/step-100", {}, "hf:…/run-3/step-100"),
+        ("openai:gpt", {"base_url": "http://host:80/a/b/c"}, "openai:gpt:base_url=http://host:80/a/b/c"),
+        ("file", {"one": "/a/b/c", "two": "/d/e/f/g"}, "file:one=…/b/c,two=…/f/g"),
+    ],
+)
+def test_an_absolute_path_is_shown_by_its_end(name: str, arguments: dict[str, Any], shown: str) -> None:
+    assert Component(name=name, arguments=arguments).short_label == shown
+
+
+def test_a_runs_lines_show_the_ends_of_paths_and_its_record_keeps_them() -> None:
+    one = record(0.5, None)
+    file = Component(name="published_file", arguments={"path": "/data/of/mine/test.jsonl"})
+    model = Component(name="hf:/scratch/me/run-3/step-100")
+    one = replace(one, spec=one.spec.model_copy(update={"scenario": file, "model": model}))
+    stream = io.StringIO()
+    with Lines(Console(file=stream, width=200), 1) as lines:
+        lines.started(one.spec)
+        lines.finished(one)
+    expected = "published_file:path=…/mine/test.jsonl by generation with hf:…/run-3/step-100"
+    assert [line.count(expected) for line in stream.getvalue().splitlines()] == [1, 1]
+    assert "/data/of/mine/test.jsonl" in one.spec.scenario.label
 
 
 @pytest.mark.parametrize(("planned", "shown"), [(40, "3 of 40 examples"), (None, "3 answered")])
