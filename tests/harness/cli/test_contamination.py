@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from harness import contamination_report
 from harness.cli.contamination import show_report
-from harness.contamination_report import Family, Report, Test
+from harness.contamination_report import Family, Report
 from harness.exchangeability import Verdict
 
 WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath")
@@ -78,7 +79,10 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
         "next_example": {"log10_p": -25.3},
     }
     name = "sample_multiple_choice"
-    tests = tuple(Test("hf:a", name, "run", False, found, -24.7, -24.7, -24.4, Verdict.NOT_DETECTED) for _ in range(2))
+    tests = tuple(
+        contamination_report.Test("hf:a", name, "run", False, found, -24.7, -24.7, -24.4, Verdict.NOT_DETECTED)
+        for _ in range(2)
+    )
     file = io.StringIO()
     show_report(Report((Family("hf:a", False, tests, -5.9, -23.7, -24.5),)), Console(file=file, width=width))
     lines = file.getvalue().splitlines()
