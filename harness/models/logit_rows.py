@@ -41,9 +41,9 @@ class LogitRows:
         Returns:
             Logits ``(rows, vocabulary)``, in the model's precision.
         """
-        if not self._checked:
-            self._checked = True
+        if not self._checked and tokens.numel() > 1:  # a single token shows nothing, and none of it is left out
             self._check(tokens)
+            self._checked = True
         return self._rows(tokens, batch, position, **inputs)
 
     def _rows(
@@ -64,8 +64,9 @@ class LogitRows:
             if self._head is not None:
                 handle = self._head.register_forward_pre_hook(pick)
                 hooks.callback(handle.remove)
-            if self._mlp is not None and len(batch) < tokens.numel():
-                hooks.enter_context(_only_rows(self._mlp, tokens.shape, batch, position))
+            if self._mlp is not None and tokens.numel() > max(1, len(batch)):
+                some = (batch, position) if len(batch) else batch.new_zeros(2, 1).unbind()  # not every MLP takes none
+                hooks.enter_context(_only_rows(self._mlp, tokens.shape, *some))
             output = self.model(input_ids=tokens, return_dict=True, **inputs)
         device = output.logits.device
         return output.logits[0] if picked else output.logits[batch.to(device), position.to(device)], output

@@ -96,3 +96,36 @@ def test_a_model_whose_last_block_is_odd_is_run_in_full(
         expected = full(model)
         found, _ = rows(TOKENS, BATCH, POSITION)
     assert torch.allclose(found, expected, atol=1e-4)
+
+
+def test_one_token_shows_nothing_of_a_model(tiny_checkpoint: Callable[..., Path]) -> None:
+    model = load(tiny_checkpoint("llama"))
+    model.model.layers[-1].mlp = _Mixes(model.model.layers[-1].mlp)
+    rows = LogitRows(model)
+    with torch.inference_mode():
+        expected = full(model)
+        rows(TOKENS[:1, :1], torch.tensor([0]), torch.tensor([0]))
+        found, _ = rows(TOKENS, BATCH, POSITION)
+    assert torch.allclose(found, expected, atol=1e-4)
+
+
+class _Some(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """A feed-forward module that wants a position at least."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, hidden: Any) -> Any:
+        return self.inner(hidden.reshape(*hidden.shape[:-1], 2, -1).flatten(-2))
+
+
+def test_no_rows_may_be_wanted(tiny_checkpoint: Callable[..., Path]) -> None:
+    model = load(tiny_checkpoint("llama"))
+    model.model.layers[-1].mlp = _Some(model.model.layers[-1].mlp)
+    rows = LogitRows(model)
+    none = torch.zeros(0, dtype=torch.long)
+    with torch.inference_mode():
+        rows(TOKENS, BATCH, POSITION)
+        found, _ = rows(TOKENS, none, none)
+    assert found.shape == (0, model.config.vocab_size)
