@@ -64,17 +64,25 @@ class ApiModel(Model):
         yield from stream(self._thread, requests, self._answered, lambda: calls.at_once + 2)
 
     def close(self) -> None:
-        if self._calls is not None:
-            self._thread.run(self._close_client())
-            self._calls.close()
-            self._calls = None
-        self._thread.close()
+        calls, self._calls = self._calls, None
+        try:
+            if calls is not None:
+                self._thread.run(self._close_client())
+        finally:
+            if calls is not None:
+                calls.close()
+            self._thread.close()
 
     async def _opened(self) -> Calls:
         if self._calls is None:
             library, account = self._library(), account_of(self._endpoint.url, self._endpoint.secrets)
-            self._calls = Calls(self._name, library, account, self._pace, self._spending, self._redact)
-            self._open(self._calls)
+            calls = Calls(self._name, library, account, self._pace, self._spending, self._redact)
+            try:
+                self._open(calls)
+            except Exception:
+                calls.close()
+                raise
+            self._calls = calls
         self._calls.resume()
         return self._calls
 

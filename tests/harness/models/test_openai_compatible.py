@@ -316,8 +316,9 @@ def test_openais_own_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     model = OpenAIModel("gpt-4o-mini")
-    with pytest.raises(ModelError, match="Set OPENAI_API_KEY"):
-        ask(model, GENERATE)
+    for _ in range(2):
+        with pytest.raises(ModelError, match="Set OPENAI_API_KEY"):
+            ask(model, GENERATE)
     model.close()
 
 
