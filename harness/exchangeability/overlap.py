@@ -137,10 +137,7 @@ def _begins_with_records(stream: TextIO) -> bool:
 
 
 def _is_object(line: str) -> bool:
-    try:
-        return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
-    except (json.JSONDecodeError, RecursionError):
-        return False
+    return line.lstrip().startswith("{") and isinstance(_record(line), dict)
 
 
 def _words(stream: TextIO) -> Iterator[str]:
@@ -154,13 +151,17 @@ def _words(stream: TextIO) -> Iterator[str]:
         yield rest
 
 
+def _record(text: str) -> Any:
+    """Return what a text of JSON holds, or the text itself where it is none."""
+    try:
+        return json.loads(text, parse_int=float)  # Python reads no whole number of more than 4,300 digits
+    except (json.JSONDecodeError, RecursionError):
+        return text
+
+
 def _strings(text: str) -> Iterator[str]:
     """Yield the strings in a JSON record, or the text itself where it is none."""
-    try:
-        record = json.loads(text) if text.lstrip().startswith(("{", "[")) else text
-    except (json.JSONDecodeError, RecursionError):
-        record = text
-    pending = [record]
+    pending = [_record(text) if text.lstrip().startswith(("{", "[")) else text]
     while pending:
         value = pending.pop()
         if isinstance(value, str):

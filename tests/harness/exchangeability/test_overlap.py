@@ -71,6 +71,13 @@ def test_lines_of_json_are_known_by_what_they_hold(tmp_path: Path, name: str, co
     assert overlap(["alpha “beta” gamma"], tmp_path, n=3).counts == (hits,)
 
 
+def test_a_number_that_python_would_not_read_is_passed_over(tmp_path: Path) -> None:
+    line = f'{{"id": {"1" * 5000}, "text": "alpha beta", "more": "gamma"}}\n'
+    (tmp_path / "a.jsonl").write_text(line)
+    (tmp_path / "b.txt").write_text(line)
+    assert overlap(["alpha beta", "beta gamma"], tmp_path, n=2).counts == (1, 0)
+
+
 def test_what_is_nested_too_deep_for_a_record_is_text(tmp_path: Path) -> None:
     deep = '{"a":' * 100_000
     (tmp_path / "a.jsonl").write_text(f"{deep} alpha beta\n")
