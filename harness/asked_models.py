@@ -27,7 +27,7 @@ def load_model(model: Component, registry: Registry) -> Model:
     """
     plugin, identifier = _backend(model.name, registry)
     needs = plugin.details if isinstance(plugin.details, BackendDetails) else BackendDetails()
-    if lacking := [module for module in needs.needs if module not in sys.modules and find_spec(module) is None]:
+    if lacking := [module for module in needs.needs if not _installed(module)]:
         hint = f": {needs.install}" if needs.install else ""
         raise ModelError(f"{model.name}: the backend {plugin.name} needs {' and '.join(lacking)}{hint}.")
     loaded: Model = build(plugin, identifier, arguments=model.arguments)
@@ -135,6 +135,13 @@ class _Asked:
         if self._client is None:
             self._client = self._models.open(self._component)
         return self._client
+
+
+def _installed(module: str) -> bool:
+    try:
+        return module in sys.modules or find_spec(module) is not None
+    except ImportError:  # of the package that it is in
+        return False
 
 
 def _backend(name: str, registry: Registry) -> tuple[Plugin, str]:

@@ -282,7 +282,7 @@ def metric(
     higher_is_better: bool | None = True,
     source: str = "",
     judges: bool = False,
-    gives: Sequence[str] = (),
+    gives: str | Sequence[str] = (),
 ) -> Callable[[T], T]:
     """Register a metric: a function of one example, or a subclass of :class:`harness.RunMetric`.
 
@@ -294,7 +294,7 @@ def metric(
     ``gives`` names the stats, ``*`` standing for any text (``("RR@*", "NDCG@*")``), so that a main metric that none
     gives is found before a run. A function whose annotation says that it returns a number gives its own name.
     """
-    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges, tuple(gives)))
+    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges, _names(gives)))
 
 
 def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:
@@ -322,7 +322,7 @@ def judge(name: str, *, source: str, models: bool = False) -> Callable[[T], T]:
     return _attach(Kind.JUDGE, name, source, JudgeDetails(models))
 
 
-def backend(name: str, *, source: str, needs: Sequence[str] = (), install: str = "") -> Callable[[T], T]:
+def backend(name: str, *, source: str, needs: str | Sequence[str] = (), install: str = "") -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``.
 
     Args:
@@ -331,7 +331,11 @@ def backend(name: str, *, source: str, needs: Sequence[str] = (), install: str =
         needs: Modules that it imports when it is used; that one is missing is said before anything is run.
         install: How to get them.
     """
-    return _attach(Kind.BACKEND, name, source, BackendDetails(tuple(needs), install))
+    return _attach(Kind.BACKEND, name, source, BackendDetails(_names(needs), install))
+
+
+def _names(written: str | Sequence[str]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)
 
 
 def _members(kind: Kind, name: str, members: Sequence[str], doc: str, source: str) -> Plugin:

@@ -321,8 +321,13 @@ def test_a_metric_gives_its_own_name_where_it_returns_a_number_and_what_it_decla
         """What it declares."""
         return {}
 
-    found = [given_names(vars(target)["__harness_plugin__"]) for target in (optional, several, declared)]
-    assert found == [("optional",), (), ("first", "first@*")]
+    @metric("single", category="accuracy", source="a test", gives="first@*")
+    def single(example: Example) -> dict[str, float]:
+        """What it declares."""
+        return {}
+
+    found = [given_names(vars(target)["__harness_plugin__"]) for target in (optional, several, declared, single)]
+    assert found == [("optional",), (), ("first", "first@*"), ("first@*",)]
 
 
 def test_every_metric_that_comes_with_the_harness_says_what_it_gives() -> None:

@@ -33,7 +33,7 @@ def test_every_mistake_is_reported_at_once_with_its_line(harness: Harness, folde
 def test_what_this_machine_lacks_for_a_valid_sweep_is_said_and_is_no_mistake(harness: Harness, folder: Path) -> None:
     (folder / "far.py").write_text(
         "from harness import Model, backend\n"
-        "@backend('far', source='Made up.', needs=('json', 'no_such_module'), install='pip install it')\n"
+        "@backend('far', source='Made up.', needs=('json', 'no_such', 'no.such'), install='pip install it')\n"
         "class Far(Model):\n    'Needs what is not there.'\n    answers = frozenset({'generate'})\n"
     )
     (folder / "quiz" / "valid.jsonl").unlink()
@@ -44,7 +44,7 @@ def test_what_this_machine_lacks_for_a_valid_sweep_is_said_and_is_no_mistake(har
     assert first == "Here 4 of the 4 runs would fail:"
     assert len(lacking) == 2
     assert lacking[0].startswith("  4 runs: quiz: no data. Looked for ./quiz/train.jsonl or ./quiz/valid.jsonl")
-    assert lacking[1] == "  2 runs: far:away: the backend far needs no_such_module: pip install it."
+    assert lacking[1] == "  2 runs: far:away: the backend far needs no_such and no.such: pip install it."
 
 
 def test_a_preview_shows_the_prompts_that_a_run_sends(harness: Harness, folder: Path) -> None:
