@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -277,6 +278,7 @@ def test_another_architecture(checkpoints: dict[str, Path], in_process: None) ->
 
 
 SCRIPT = """
+import json
 import sys
 from harness import GenerateRequest, ScoreRequest
 from harness.models.vllm_model import VllmModel
@@ -284,7 +286,7 @@ from harness.models.vllm_model import VllmModel
 if __name__ == "__main__":
     import psutil
 
-    model = VllmModel(sys.argv[1], enforce_eager=True, data_parallel_size=int(sys.argv[2]))
+    model = VllmModel(sys.argv[1], enforce_eager=True, **json.loads(sys.argv[2]))
     requests = [ScoreRequest("the answer", f" {letter}") for letter in "AB"] + [GenerateRequest("the", max_tokens=4)]
     answers = dict(model.answer(requests))
     assert all(answers[index].error is None for index in range(3)), answers
@@ -301,17 +303,21 @@ if __name__ == "__main__":
 @REAL
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # several interpreters start, and load all of vLLM each
-@pytest.mark.parametrize("copies", [1, 2])
-def test_close_leaves_no_process(
-    checkpoints: dict[str, Path], reference: HuggingFaceModel, tmp_path: Path, copies: int
+@pytest.mark.parametrize("options", [{}, {"data_parallel_size": 2}, {"tensor_parallel_size": 2}])
+def test_several_processes_answer_as_one_and_end(
+    checkpoints: dict[str, Path], reference: HuggingFaceModel, tmp_path: Path, options: dict[str, int]
 ) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     # The other tests' engines, which are in this process, have set this to 0 for theirs.
     apart = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
     environment = {**os.environ, **apart, "TORCHDYNAMO_DISABLE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+    if "tensor_parallel_size" in options:
+        # vLLM binds the parts of a model to a memory node each, and an ordinary machine has only one.
+        cores = sorted(os.sched_getaffinity(0))
+        environment["VLLM_CPU_OMP_THREADS_BIND"] = f"{cores[0]}|{cores[-1]}"
     done = subprocess.run(
-        [sys.executable, str(script), str(checkpoints["llama"]), str(copies)],
+        [sys.executable, str(script), str(checkpoints["llama"]), json.dumps(options)],
         capture_output=True,
         text=True,
         timeout=540,
