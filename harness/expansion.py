@@ -362,7 +362,12 @@ def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, c
             return
         given += names
     wrong = f"is {shown(main)}, which none of the run's metrics gives: {', '.join(part.name for part in metrics)}."
-    hints = [did_you_mean(main, given), did_you_mean(main, context.registry.names(Kind.METRIC))]
+    others = [
+        name
+        for name in context.registry.names(Kind.METRIC)
+        if name in given_names(context.registry.get(Kind.METRIC, name))
+    ]
+    hints = [did_you_mean(main, given), did_you_mean(main, others)]
     hint = next((hint for hint in hints if hint.startswith("Did")), hints[0])
     if entry.keys.main_metric:
         context.findings.add((*entry.path, "main_metric"), wrong, hint)

@@ -28,7 +28,7 @@ def validate_command(
     """Check SWEEP without reading data or loading models; report every mistake with its line.
 
     What its runs need and this machine does not have, be it a model, a package or data, is said too. That is no
-    mistake of the sweep, and leaves the exit code 0.
+    mistake of the sweep, and leaves the exit code 0. Judges are not tried before the sweep is run.
     """
     from harness.cli.sources import read_sweep
     from harness.runner import obstacles

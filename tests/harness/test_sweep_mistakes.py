@@ -57,7 +57,7 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
         ("{scenario: missing.yaml}", "there is no scenario file"),
         ("{scenario: chat, main_metric: lenght}", "5 runs[0].main_metric: is 'lenght', which none of the run's metrics gives: length. Did you mean 'length'?"),
         ("{scenario: chat, main_metric: rigth}", "which none of the run's metrics gives: length. Did you mean 'right'?"),
-        ("{scenario: chat, metrics: [ranks], main_metric: ranks}", "5 runs[0].main_metric: is 'ranks', which none of the run's metrics gives: ranks."),
+        ("{scenario: chat, metrics: [ranks], main_metric: ranks}", "5 runs[0].main_metric: is 'ranks', which none of the run's metrics gives: ranks. Known: NDCG@*, RR@*."),
         ("{scenario: chat, metrics: [lenght], main_metric: 'RR@10'}", "5 runs[0].metrics[0]: there is no metric named 'lenght'"),
         ("{scenario: chat, adapter: asc}", "5 runs[0].adapter: there is no adapter named 'asc'. Did you mean 'ask'?"),
         ("{scenario: chat, adapter: {max_tokns: 1}}", "5 runs[0].adapter.max_tokns: is not a parameter. Did you mean 'max_tokens'?"),
