@@ -20,11 +20,12 @@
         return "Leaderboard";
       }
       const state = choose(board, query);
+      const without = board.models.length - able(board).length;
       harness.add(main, make("p.lead", null,
         `${count(state.models.length)} of ${count(able(board).length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
         board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
         site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "",
-        board.models.length > able(board).length ? `; ${count(board.models.length - able(board).length)} more models have no result, for the reasons below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
+        without ? `; ${count(without)} more ${without === 1 ? "model has" : "models have"} no result, for the reasons below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
       harness.add(main, controls(site, board, key, state, query, go));
       const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
       harness.add(main, make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
