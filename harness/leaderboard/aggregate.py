@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.contracts import Stat
-from harness.leaderboard.cells import Cell, cell_of, main_stat, newest
+from harness.leaderboard.cells import Cell, cell_of, has_number, main_stat, newest
 from harness.leaderboard.columns import Group, canonical, group_runs
 from harness.leaderboard.win_rate import Contest, Entry, WinRate, best, mean_win_rates, ranks
 from harness.results import RunRecord
@@ -99,8 +99,8 @@ def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
     groups = group_runs(runs, pool=pool)
     counting = [counting_runs(group, names) for group in groups]
     table = [
-        {model: cell_of(subruns, len(group.runs)) for model, subruns in chosen.items()}
-        for group, chosen in zip(groups, counting, strict=True)
+        {model: cell_of(subruns, len(group.runs), failed.get(model, ())) for model, subruns in chosen.items()}
+        for group, chosen, failed in zip(groups, counting, (_failed_beside(g, names) for g in groups), strict=True)
     ]
     directions = [_direction(chosen) for chosen in counting]
     contests = [
@@ -163,6 +163,27 @@ def counting_runs(group: Group, names: Mapping[str, str]) -> Counting:
     for model, subrun, found in _same_question(group, names):
         counting.setdefault(model, {})[subrun] = newest(found)
     return counting
+
+
+def _failed_beside(group: Group, names: Mapping[str, str]) -> dict[str, list[RunRecord]]:
+    """Return by model the runs without a number that another run (with other metrics, say) would hide.
+
+    A run that was made again and then gave a number is none of them.
+    """
+    failed: dict[str, list[RunRecord]] = {}
+    for model, _, found in _same_question(group, names):
+        counts = newest(found)
+        by_spec: dict[str, list[RunRecord]] = {}
+        for run in found:
+            by_spec.setdefault(_spec(run), []).append(run)
+        for spec, runs in sorted(by_spec.items()):
+            if spec != _spec(counts) and not has_number(last := newest(runs)):
+                failed.setdefault(model, []).append(last)
+    return failed
+
+
+def _spec(run: RunRecord) -> str:
+    return canonical(run.spec.model_dump(mode="json", exclude={"suite"}))
 
 
 def _stats(counting: Counting) -> Iterator[Stat]:
@@ -243,7 +264,8 @@ def _disagreement(model: str, runs: Sequence[RunRecord]) -> Iterator[str]:
     means = sorted({f"{other.mean:.6g}" for other in others})
     if len(means) > 1:
         yield f"{model} on {label}: runs with equal settings gave {', '.join(means)}; the newest counts."
-    latest = max(runs, key=lambda run: (run.finished, run.suite, run.name))
+    again = [run for run in runs if _spec(run) == _spec(counts)]
+    latest = max(again, key=lambda run: (run.finished, run.suite, run.name))
     if latest.status != "ok" and latest.finished > counts.finished:
         yield f"{model} on {label}: a newer run failed ({latest.error}); the one before it counts."
 

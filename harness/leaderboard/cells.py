@@ -36,7 +36,7 @@ class Cell:
         have: How many sub-runs gave a number.
         of: How many sub-runs the column has.
         best: Whether no other complete cell of the column is better, where there is another.
-        failures: Sub-runs that failed.
+        failures: Sub-runs that failed, then runs of them that failed beside one that counts.
         runs: Folders of the runs that it is over, ``suite/name``.
         imported: Whether another program measured it, at least in part.
     """
@@ -80,10 +80,10 @@ def main_stat(run: RunRecord) -> Stat | None:
 
 def newest(runs: Sequence[RunRecord]) -> RunRecord:
     """Return the run that counts among several of the same thing: the newest with a number, else the newest."""
-    return max(runs, key=lambda run: (_has_number(run), run.finished, run.suite, run.name))
+    return max(runs, key=lambda run: (has_number(run), run.finished, run.suite, run.name))
 
 
-def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
+def cell_of(subruns: Mapping[str, RunRecord], of: int, beside: Sequence[RunRecord] = ()) -> Cell:
     """Return one model's cell.
 
     The 95 % interval of a single run is the run's own. That of a macro-average recovers the variances from the
@@ -94,14 +94,18 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int) -> Cell:
     Args:
         subruns: For each sub-run the run that counts.
         of: How many sub-runs the column has.
+        beside: Runs that gave no number and do not count, but that a reader has to hear of.
     """
     runs = [subruns[key] for key in sorted(subruns)]
     stats = [stat for run in runs if run.status == "ok" and (stat := main_stat(run)) is not None]
     return replace(
         pooled(stats, of),
-        failures=tuple(Failure(run.spec.scenario.label, _error(run)) for run in runs if not _has_number(run)),
-        runs=tuple(f"{run.suite}/{run.name}" for run in runs if _has_number(run)),
-        imported=any(_has_number(run) and imported_from(run) for run in runs),
+        failures=(
+            *(Failure(run.spec.scenario.label, _error(run)) for run in runs if not has_number(run)),
+            *(Failure(run.name, _error(run)) for run in beside),
+        ),
+        runs=tuple(f"{run.suite}/{run.name}" for run in runs if has_number(run)),
+        imported=any(has_number(run) and imported_from(run) for run in runs),
     )
 
 
@@ -131,7 +135,8 @@ def pooled(stats: Sequence[Stat], of: int) -> Cell:
     )
 
 
-def _has_number(run: RunRecord) -> bool:
+def has_number(run: RunRecord) -> bool:
+    """Return whether a run ended well and has a value of its main metric."""
     return run.status == "ok" and main_stat(run) is not None
 
 

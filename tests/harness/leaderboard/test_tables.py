@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import re
@@ -16,6 +17,7 @@ from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, build_board
 from harness.leaderboard.cells import Cell
 from harness.leaderboard.tables import render, show
+from harness.specs import Component
 
 SHOWN = ("terminal", "md")
 
@@ -62,6 +64,30 @@ def test_a_model_whose_every_run_failed_is_a_line_below_and_no_row(make_run: Any
     assert "too long" in shown
     cells = json.loads(render(build_board(runs), "json"))["cells"]
     assert sum(cell["model"] == "hf:gone" for cell in cells) == 2
+
+
+@pytest.mark.parametrize("format", SHOWN)
+def test_failures_beside_a_run_that_counts_are_marked_and_told(make_run: Any, format: str) -> None:
+    def quiz(mean: float | None, other_metric: str, **changes: Any) -> Any:
+        run = make_run("hf:a", "quiz", mean, **changes)
+        spec = run.spec.model_copy(update={"metrics": (*run.spec.metrics, Component(name=other_metric))})
+        return dataclasses.replace(run, spec=spec, name=f"quiz-{other_metric}")
+
+    runs = [
+        quiz(None, "mine", error="mine is no number.", finished="2025-01-01"),
+        quiz(None, "other", error="too long", finished="2025-01-03"),
+        quiz(None, "again", error="no memory", finished="2025-01-01"),
+        quiz(0.25, "again", finished="2025-01-01T12", suite="later"),
+        quiz(0.5, "plain", finished="2025-01-02"),
+    ]
+    board = build_board(runs)
+    shown = " ".join(render(board, format).replace("\\", "").split())
+    assert "0.500 ±0.200 ✗1" in shown
+    assert "quiz-mine: mine is no number." in shown
+    assert "quiz-other: too long" in shown
+    assert "no memory" not in shown
+    assert board.rows[0].cells[0] is not None
+    assert (board.rows[0].cells[0].mean, board.rows[0].cells[0].complete) == (0.5, True)
 
 
 def test_where_nothing_has_a_number_the_failures_are_the_table(make_run: Any) -> None:
