@@ -187,14 +187,16 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         find_plugin(Kind.ADAPTER, method, context.registry, findings)
     models = _models(keys, path, context)
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
-    metrics = _members(Kind.METRIC, keys, path, context) or defaults.metrics
+    metrics = _members(Kind.METRIC, keys, path, context)
+    metrics = defaults.metrics if metrics is None else metrics
     if plugin is None or not isinstance(plugin.details, ScenarioDetails):
         return None
     own_metrics = metrics is not None
     if metrics is None:
         named = [(written.path, name) for name in plugin.details.metrics]
         origin = f"scenario {plugin.name!r}"
-        metrics = resolve_members(Kind.METRIC, named, context.registry, findings, origin=origin)
+        name = "…" if written.arguments else plugin.name
+        metrics = resolve_members(Kind.METRIC, named, context.registry, findings, origin=origin, scenario=name)
     return _Entry(
         keys,
         path,

@@ -356,23 +356,36 @@ def _literals(annotation: Any) -> Iterator[Any]:
             yield from _literals(part)
 
 
+def required_choices(annotation: Any) -> tuple[str, ...]:
+    """Return the values that a parameter of this type takes, as YAML has them; none where it is no literal."""
+    choices = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
+    return tuple(map(_as_yaml, choices))
+
+
+def _as_yaml(choice: object) -> str:
+    return str(choice).lower() if isinstance(choice, bool) else str(choice)
+
+
 def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterMistake:
     path = tuple(details["loc"])
     if details["type"] == "extra_forbidden":
         hint = did_you_mean(str(path[-1]), model.model_fields) or f"It takes no {noun}s."
         return ParameterMistake(path, f"is not a {noun}.", hint)
     if details["type"] == "missing":
-        annotation = model.model_fields[str(path[0])].annotation if path else None
-        choices = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
-        hint = f"One of: {', '.join(map(str, choices[:20]))}{', …' if len(choices) > 20 else ''}." if choices else ""
+        field = model.model_fields.get(str(path[0])) if path else None
+        choices = required_choices(field.annotation) if field else ()
+        if field and len(choices) == 1:  # a consent
+            why = f": {field.description}" if field.description else ""
+            return ParameterMistake(path, f"is required{why}.", f"Write {path[0]}: {choices[0]}.")
+        hint = f"One of: {', '.join(choices[:20])}{', …' if len(choices) > 20 else ''}." if choices else ""
         return ParameterMistake(path, "is required.", hint)
     if details["type"] == "literal_error":
         field = model.model_fields.get(str(path[0]))
-        choices = tuple(_literals(field.annotation)) if field else ()
+        choices, given = tuple(_literals(field.annotation)) if field else (), details["input"]
         return ParameterMistake(
             path,
-            f"{details['input']!r} is not one of the choices.",
-            did_you_mean(str(details["input"]), map(str, choices)),
+            f"{_as_yaml(given) if isinstance(given, bool) else repr(given)} is not one of the choices.",
+            did_you_mean(str(details["input"]), map(_as_yaml, choices)),
         )
     message = details["msg"].removeprefix("Value error, ").removesuffix(".")
     given = _shown(details["input"])

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from harness.errors import HarnessError, PluginError, did_you_mean
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, Plugin
-from harness.registry import ParameterMistake, Registry, check_parameters, nearest_name, parameters_of
+from harness.registry import ParameterMistake, Registry, check_parameters, nearest_name, parameters_of, required_choices
 from harness.run_entry import Entry, parse_entry, value_of
 from harness.specs import Component
 from harness.sweep_file import Findings, KeyPath, Setting, Written, read_component, shown
@@ -96,11 +96,19 @@ def combinations(
 
 
 def resolve_members(
-    kind: Kind, values: Placed, registry: Registry, findings: Findings, *, origin: str = ""
+    kind: Kind, values: Placed, registry: Registry, findings: Findings, *, origin: str = "", scenario: str = "…"
 ) -> list[Component]:
     """Return metrics or perturbations in order, sets resolved to their members, with every argument.
 
     The same member twice is one; the same with other arguments is a mistake.
+
+    Args:
+        kind: Which of the two.
+        values: What is written, with its places.
+        registry: Knows the plugins.
+        findings: Takes mistakes.
+        origin: Who names them, if it is not the sweep.
+        scenario: The run's scenario, for messages that write the run anew.
     """
     resolved: dict[str, Component] = {}
     for path, value in values:
@@ -108,12 +116,36 @@ def resolve_members(
         plugin = written and find_plugin(kind, written, registry, findings)
         if not written or not plugin:
             continue
+        lacking = _lacking(plugin, written) if origin else None
+        if lacking:
+            message, form = lacking
+            others = ", ".join(form if other == value else str(other) for _, other in values)
+            hint = f"Write {{scenario: {scenario}, {kind}s: [{others}]}}."
+            findings.add(written.path, f"{kind} {written.name!r}{_by(origin)} needs {message}.", hint)
+            continue
         for component in _members(kind, written, plugin, registry, findings):
             if resolved.setdefault(component.name, component) != component:
                 message = f"stands twice with different arguments: {component.label} and"
                 message += f" {resolved[component.name].label}; names are unique in a run."
                 findings.add(written.path, f"{kind} {message}")
     return list(resolved.values())
+
+
+def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:
+    """Return what a plugin needs and nobody gave, and the plugin with it as YAML; None if nothing lacks."""
+    if plugin.target is None:
+        return None
+    try:
+        fields = parameters_of(plugin).model_fields
+    except PluginError:
+        return None
+    lacking = {name: field for name, field in fields.items() if field.is_required() and name not in written.arguments}
+    given = [f"{name}: {setting.value}" for name, setting in written.arguments.items()]
+    wanted = [f"{name}: {(required_choices(field.annotation) or ('…',))[0]}" for name, field in lacking.items()]
+    message = " and ".join(
+        f"{name}, {field.description}" if field.description else name for name, field in lacking.items()
+    )
+    return (message, f"{{name: {written.name}, {', '.join([*given, *wanted])}}}") if lacking else None
 
 
 def resolve_models(values: Placed, registry: Registry, findings: Findings) -> Iterator[Model]:

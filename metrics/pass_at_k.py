@@ -18,7 +18,9 @@ Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
 def pass_at_k(
     example: Example,
     *,
-    allow_code_execution: Literal[True],
+    allow_code_execution: Annotated[
+        Literal[True], Field(description="your word that this machine may execute the model's code")
+    ],
     k: Counts | None = None,
     timeout: Annotated[float, Field(gt=0.0)] = 3.0,
     memory: Annotated[int, Field(ge=64)] = 1024,

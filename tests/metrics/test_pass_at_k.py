@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Example, Instance, MetricError, PluginError
+from harness.errors import SpecError
 from harness.plugins import Kind
 from harness.registry import build, default_registry
+from harness.sweep import load_sweep
 from metrics.code_sandbox import Limits, confinement, passes
 from metrics.pass_at_k import pass_at_k, pass_at_k_estimate
 
@@ -173,3 +175,25 @@ def test_the_official_solutions_pass_and_an_empty_one_does_not(data_dir: Path) -
         completions = (problem["canonical_solution"], "    pass\n")
         example = Example(Instance("a", "", meta=meta), prediction=completions[0], predictions=completions)
         assert pass_at_k(example, allow_code_execution=True) == {"pass@1": 0.5, "pass@2": 1.0}, problem["task_id"]
+
+
+def test_a_run_that_has_not_allowed_execution_is_told_what_to_write_and_that_is_right(tmp_path: Path) -> None:
+    def load(run: str) -> None:
+        file = tmp_path / "sweep.yaml"
+        file.write_text(f"suite: s\nmodels: [fake:x]\nruns:\n- {run}\n", encoding="utf-8")
+        load_sweep(file)
+
+    with pytest.raises(SpecError) as refused:
+        load("humaneval")
+    (mistake,) = refused.value.mistakes
+    assert mistake.path == "runs[0]"
+    assert "needs allow_code_execution, your word that this machine may execute" in mistake.message
+    proposed = mistake.hint.removeprefix("Write ").removesuffix(".")
+    load(proposed)
+    with pytest.raises(SpecError) as refused:
+        load("{scenario: humaneval, metrics: [pass_at_k]}")
+    (mistake,) = refused.value.mistakes
+    assert (mistake.path, mistake.hint) == (
+        "runs[0].metrics[0].allow_code_execution",
+        "Write allow_code_execution: true.",
+    )
