@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.cache import ResponseCache, request_key
@@ -68,19 +68,26 @@ class Client:
         self._digest: bytes | None = None
         self._cache = cache if model.cacheable else None
 
-    def ask(self, requests: Sequence[Request], answered: Callable[[int], None] = lambda place: None) -> list[Response]:
+    def ask(self, requests: Sequence[Request]) -> list[Response]:
         """Return the responses in the order of the requests.
 
-        Args:
-            requests: What to ask.
-            answered: Called with the place of each request as its answer is known.
+        Raises:
+            ModelError: The model cannot be loaded, or broke its contract.
+            CacheError: The response cache cannot be read or written.
+        """
+        found = dict(self.answers(requests))
+        return [found[place] for place in range(len(requests))]
+
+    def answers(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """Yield the place of each request with its response, as it is known.
 
         Raises:
             ModelError: The model cannot be loaded, or broke its contract.
             CacheError: The response cache cannot be read or written.
         """
         if self._cache is None:
-            return self._ask_model(requests, lambda place, _: answered(place))
+            yield from self._ask_model(requests)
+            return
         cache = self._cache
         if self._digest is None:
             self._digest = cache.asked(self._name, self.fingerprint)
@@ -90,36 +97,28 @@ class Client:
         places: dict[bytes, list[int]] = {}
         for place, key in enumerate(keys):
             if key in known:
-                answered(place)
+                yield place, known[key]
             else:
                 places.setdefault(key, []).append(place)
         missing = list(places)
-
-        def keep(index: int, response: Response) -> None:
+        if not missing:
+            return
+        for index, response in self._ask_model([requests[places[key][0]] for key in missing]):
             key = missing[index]
-            known[key] = response
             if response.error is None:
                 # Each by itself, so that a kill at any moment loses no answer that was given.
                 cache.put(digest, [(key, response)])
-            for place in places[key]:
-                answered(place)
+            first, *others = places[key]
+            yield first, response
+            again = response if response.error else replace(response, cached=True)
+            yield from ((place, again) for place in others)
 
-        if missing:
-            self._ask_model([requests[places[key][0]] for key in missing], keep)
-        first = {key: where[0] for key, where in places.items()}
-        return [
-            response if key not in first or place == first[key] or response.error else replace(response, cached=True)
-            for place, key in enumerate(keys)
-            for response in (known[key],)
-        ]
-
-    def _ask_model(self, requests: Sequence[Request], keep: Callable[[int, Response], None]) -> list[Response]:
-        answers: dict[int, Response] = {}
+    def _ask_model(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        answered: set[int] = set()
         for index, response in self.model.answer(requests):
-            if index in answers or not 0 <= index < len(requests):
+            if index in answered or not 0 <= index < len(requests):
                 raise ModelError(f"the model's backend answered request {index} of {len(requests)} twice or not asked.")
-            answers[index] = response
-            keep(index, response)
-        if len(answers) != len(requests):
-            raise ModelError(f"the model's backend answered {len(answers)} of {len(requests)} requests.")
-        return [answers[index] for index in range(len(requests))]
+            answered.add(index)
+            yield index, response
+        if len(answered) != len(requests):
+            raise ModelError(f"the model's backend answered {len(answered)} of {len(requests)} requests.")

@@ -45,7 +45,7 @@ class Bars:
         )
         self._sweep = self._progress.add_task("sweep", total=runs, sweep=True)
         self._run = self._progress.add_task("", total=None, visible=False)
-        self._done = 0.0
+        self._done, self._model = 0.0, ""
 
     def __enter__(self) -> Bars:
         self._progress.start()
@@ -60,7 +60,7 @@ class Bars:
         """Show the run's bar."""
         label = f"{spec.scenario.short_label} · {spec.adapter.name} · {_model(spec)}"
         label = escape(label if len(label) <= self._room else f"{label[: self._room - 1]}…")
-        self._done = 0.0
+        self._done, self._model = 0.0, _model(spec)
         self._progress.remove_task(self._run)  # reset would keep the length of the run before
         self._run = self._progress.add_task(label, total=None)
 
@@ -73,6 +73,13 @@ class Bars:
         self._done += examples
         if self._done >= self._whole() + 1:
             self._progress.update(self._run, completed=round(self._done))
+
+    def together(self, runs: int, answered: float, planned: int) -> None:
+        """Show how far all runs are that are answered side by side."""
+        if runs > 1:
+            label = f"{runs} runs at once · {self._model}"
+            label = escape(label if len(label) <= self._room else f"{label[: self._room - 1]}…")
+            self._progress.update(self._run, description=label, total=planned or None, completed=round(answered))
 
     def skipped(self, record: RunRecord) -> None:
         """Count a run that was finished before."""
@@ -96,6 +103,7 @@ class Lines:
     def __init__(self, console: Console, runs: int) -> None:
         self._console, self._runs, self._index = console, runs, 0
         self._label, self._total, self._done, self._said = "", 0, 0.0, 0.0
+        self._beside = False
 
     def __enter__(self) -> Lines:
         return self
@@ -115,10 +123,18 @@ class Lines:
     def advanced(self, examples: float) -> None:
         """Say how far the run is, twice a minute."""
         self._done += examples
-        if time.monotonic() - self._said > _LINE_SECONDS:
+        if not self._beside and time.monotonic() - self._said > _LINE_SECONDS:
             self._said = time.monotonic()
             whole = f" of {self._total} examples" if self._total else " answered"
             self._say(f"[{self._index + 1}/{self._runs}] {self._label}: {self._done:.0f}{whole}")
+
+    def together(self, runs: int, answered: float, planned: int) -> None:
+        """Say how far all runs are that are answered side by side, twice a minute."""
+        self._beside = runs > 1
+        if self._beside and time.monotonic() - self._said > _LINE_SECONDS:
+            self._said = time.monotonic()
+            whole = f" of {planned} examples" if planned else " answered"
+            self._say(f"[{self._index + 1}/{self._runs}] {runs} runs at once: {answered:.0f}{whole}")
 
     def skipped(self, record: RunRecord) -> None:
         """Say that a run was finished before."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from harness.results import RunRecord
 from harness.specs import RunSpec
-from harness.turns import SweepWatcher
+from harness.turns import StreamWatcher, SweepWatcher
 
 PROGRESS_FOLDER = ".progress"
 SECONDS_BETWEEN = 1.0
@@ -119,6 +119,8 @@ class ProgressFile:
 
     def together(self, runs: int, answered: float, planned: int) -> None:
         """Note how far all runs are that are under way, the current one among them."""
+        if isinstance(self._watcher, StreamWatcher):
+            self._watcher.together(runs, answered, planned)
         self._beside, self._examples, self._of_examples = max(0, runs - 1), answered, planned
         if self._examples_before is None:
             self._examples_before = answered

@@ -2,7 +2,7 @@
 
 While the model answers one window, a worker thread reads data and makes prompts for the next. A run whose requests do
 not fill a window shares it with those that follow, so that one run's tail is asked together with the next one's head.
-What goes wrong with one run ends that run alone.
+Answers are scored as they come, and a run ends with its last answer, whatever else its window holds. What goes wrong with one run ends that run alone.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Protocol
 
 from harness.client import Client
 from harness.contracts import Adapted, Request, Response, Tokenization
-from harness.energy import EnergyMeter, gpu_counters, rapl_counters
+from harness.energy import gpu_counters, rapl_counters
 from harness.errors import StorageError
 from harness.pipeline import Evaluation, Outcome, conclude
 from harness.provenance import now
 from harness.results import ExampleWriter, RunRecord, run_directory
 from harness.scoring import Scorer
+from harness.shares import Slice
 from harness.specs import RunSpec
 
 # Requests in flight: enough that a backend can sort them by length, few enough that memory does not grow with the run.
@@ -45,7 +46,7 @@ class Run:
         error: Why it cannot go on.
         started: When its preparation began, in UTC.
         preparing: Seconds that went into its data and prompts.
-        answering: Seconds that went into its answers and scores; of windows that it shares, its requests' part.
+        answering: Seconds that went into its answers and scores; of time that it shares, its requests' part.
         joules: Its part of the energy used meanwhile, by kind of processor; None before its first answers.
     """
 
@@ -116,7 +117,7 @@ def stream(
                 feed.hurry = False
                 if not last:
                     coming = worker.submit(feed.window)
-                yield from answers.ask(window.items)
+                yield from answers.ask(window.items, window.ended)
                 window.items.clear()
                 yield from answers.end(window.ended)
                 feed.hurry = True
@@ -199,6 +200,21 @@ class _Feed:
         window.ended.append(run)
 
 
+@dataclass(slots=True, eq=False)
+class _Item:
+    """What a run asks for one example, while its answers come back."""
+
+    run: Run
+    adapted: Adapted
+    responses: list[Response | None] = field(init=False)
+    missing: int = field(init=False)
+    concluded: bool = False
+
+    def __post_init__(self) -> None:
+        self.missing = len(self.adapted.requests)
+        self.responses = [None] * self.missing
+
+
 class _Answers:
     """Asks for windows, and gives each run what is its own."""
 
@@ -207,27 +223,27 @@ class _Answers:
     ) -> None:
         self._client, self._scorer, self._results_dir, self._watcher = client, scorer, results_dir, watcher
         self._counters = [*gpu_counters(), *rapl_counters()]
+        self._slice: Slice[Run] = Slice([])
 
-    def ask(self, items: Sequence[tuple[Run, Adapted]]) -> Iterator[Run]:
-        """Put a window to the model, read and score the answers, and yield the runs that this ended."""
+    def ask(self, items: Sequence[tuple[Run, Adapted]], ended: Sequence[Run]) -> Iterator[Run]:
+        """Put a window to the model, read and score answers as they come, and yield each run that is over.
+
+        Args:
+            items: What to ask.
+            ended: The runs of which no more will come.
+        """
         runs = [run for run in dict.fromkeys(run for run, _ in items) if not run._over]
         for run in runs:
             self._begin(run)
-        with EnergyMeter(self._counters) as meter:
-            clock = time.perf_counter()
-            answered = self._answered([item for item in items if not item[0]._over])
-            seconds = time.perf_counter() - clock
-            shares = shares_of_window(answered)
-            for run, adapted, responses in answered:
-                self._conclude(run, adapted, responses)
-        for run, share in shares.items():
-            run.answering += share * seconds
-            known = {kind: share * joules for kind, joules in meter.joules.items()}
-            before = run.joules
-            run.joules = (
-                known if before is None else {kind: before[kind] + known[kind] for kind in before.keys() & known.keys()}
-            )
-        yield from (run for run in runs if run._over)
+        told: set[Run] = set()
+        self._slice = Slice(self._counters)
+        try:
+            for run in self._answered([_Item(*item) for item in items], ended):
+                told.add(run)
+                yield run
+        finally:
+            self._share_out()
+        yield from (run for run in runs if run._over and run not in told)
 
     def end(self, runs: Iterable[Run]) -> Iterator[Run]:
         """Yield those of the runs that were not over yet, with their statistics."""
@@ -264,25 +280,66 @@ class _Answers:
                 self._watcher.planned(run, run.evaluation.examples)
         run.answering += time.perf_counter() - clock
 
-    def _answered(self, items: Sequence[tuple[Run, Adapted]]) -> list[tuple[Run, Adapted, list[Response]]]:
-        """Return the items of runs that the model could answer, with the responses."""
+    def _answered(self, items: Sequence[_Item], ended: Sequence[Run]) -> Iterator[Run]:
+        """Ask for items, and yield each run that is over; a run that the model stumbles over fails alone."""
         try:
-            return self._asked(items)
+            yield from self._asked([item for item in items if not item.run._over], ended)
         except StorageError:
             raise
         except Exception as error:
-            runs = list(dict.fromkeys(run for run, _ in items))
+            left = [item for item in items if not (item.concluded or item.run._over)]
+            runs = list(dict.fromkeys(item.run for item in left))
             if len(runs) == 1:
                 self._fail(runs[0], error)
-                return []
-        # Whose fault it was shows when each run asks for itself; what was answered before is in the response cache.
-        return [one for run in runs for one in self._answered([item for item in items if item[0] is run])]
+                return
+            # Whose fault it was shows when each run asks for itself; what was answered is in the response cache.
+            for run in runs:
+                yield from self._answered([_Item(run, item.adapted) for item in left if item.run is run], ended)
 
-    def _asked(self, items: Sequence[tuple[Run, Adapted]]) -> list[tuple[Run, Adapted, list[Response]]]:
-        requests = [_placed(request, run.spec) for run, adapted in items for request in adapted.requests]
-        worth = [(run, 1 / len(adapted.requests)) for run, adapted in items for _ in adapted.requests]
-        responses = iter(self._client.ask(requests, lambda place: self._watcher.advanced(*worth[place])))
-        return [(run, adapted, [next(responses) for _ in adapted.requests]) for run, adapted in items]
+    def _asked(self, items: Sequence[_Item], ended: Sequence[Run]) -> Iterator[Run]:
+        requests, owners = list[Request](), list[tuple[_Item, int]]()
+        waiting: dict[Run, deque[_Item]] = {}
+        for item in items:
+            waiting.setdefault(item.run, deque()).append(item)
+            for number, request in enumerate(item.adapted.requests):
+                requests.append(_placed(request, item.run.spec))
+                owners.append((item, number))
+        for run in waiting:
+            self._conclude_complete(waiting[run])
+        for place, response in self._client.answers(requests):
+            item, number = owners[place]
+            item.responses[number] = response
+            item.missing -= 1
+            self._slice.add(item.run, response)
+            self._watcher.advanced(item.run, 1 / len(item.adapted.requests))
+            if item.missing:
+                continue
+            run, queue, over = item.run, waiting[item.run], item.run._over
+            self._conclude_complete(queue)
+            if not over and (run._over or (not queue and run in ended and run.error is None)):
+                self._share_out()
+                yield from [run] if run._over else self.end([run])
+                self._slice = Slice(self._counters)
+
+    def _conclude_complete(self, queue: deque[_Item]) -> None:
+        """Conclude the items at the head of a run's queue that have all their answers: examples keep their order."""
+        clock = time.perf_counter()
+        while queue and not queue[0].missing:
+            item = queue.popleft()
+            item.concluded = True
+            self._conclude(item.run, item.adapted, [response for response in item.responses if response is not None])
+        self._slice.leave_out(time.perf_counter() - clock)
+
+    def _share_out(self) -> None:
+        """Give each run its part of the time and energy since this was done last."""
+        for run, (seconds, joules) in self._slice.end().items():
+            run.answering += seconds
+            before = run.joules
+            run.joules = (
+                dict(joules)
+                if before is None
+                else {kind: before[kind] + joules[kind] for kind in before.keys() & joules.keys()}
+            )
 
     def _conclude(self, run: Run, adapted: Adapted, responses: Sequence[Response]) -> None:
         if run._over or run.evaluation is None or run._scorer is None or run._writer is None:
@@ -321,19 +378,3 @@ def _placed(request: Request, spec: RunSpec) -> Request:
     if request.origin is None:
         return request
     return replace(request, origin=replace(request.origin, scenario=spec.scenario.label))
-
-
-def shares_of_window(answered: Sequence[tuple[Run, Adapted, Sequence[Response]]]) -> dict[Run, float]:
-    """Return each run's part of a window: by the model's seconds, else by new answers, else by all answers."""
-    measures: list[Callable[[Response], float]] = [
-        lambda response: 0.0 if response.cached else response.seconds,
-        lambda response: float(not response.cached),
-        lambda response: 1.0,
-    ]
-    for measure in measures:
-        parts: dict[Run, float] = {}
-        for run, _, responses in answered:
-            parts[run] = parts.get(run, 0.0) + sum(map(measure, responses))
-        if (whole := sum(parts.values())) > 0:
-            return {run: part / whole for run, part in parts.items()}
-    return {}

@@ -113,9 +113,8 @@ def test_a_model_that_only_reads_a_file_is_asked_everything_and_nothing_is_kept(
 def test_every_question_is_told_of_once(cache: ResponseCache, cached: bool) -> None:
     client = Client(Parrot(), "parrot", cache if cached else None)
     client.ask(ask("a"))
-    places: list[int] = []
-    client.ask(ask("a", "b", "b", "c"), places.append)
-    assert sorted(places) == [0, 1, 2, 3]
+    answers = client.answers(ask("a", "b", "b", "c"))
+    assert sorted(place for place, _ in answers) == [0, 1, 2, 3]
 
 
 class _Wrong(Parrot):

@@ -25,8 +25,8 @@ defaults: {{perturbations: [lowercase, typos]}}
 runs: [sample_reading, sample_generation, sample_multiple_choice, sample_sentiment]
 """
 
-# Forks what it has loaded, so that fifty processes need no fifty starts of Python. They are killed after up to three
-# times what a process takes to its first question: some before it, most among the answers.
+# Forks what it has loaded, so that fifty processes need no fifty starts of Python. Every other one is killed after up
+# to three times what a process takes to its first question, the others soon after a question not asked before.
 KILLER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
@@ -70,11 +70,18 @@ while not sum(lengths("log-whole")):
 first = time.monotonic() - began
 codes, kept = [os.waitpid(process, 0)[1]], []
 draw = random.Random(0)
-for _ in range(kills):
+for number in range(kills):
+    before, ended = lengths("log-killed"), 0
     process = start("killed", "log-killed")
-    time.sleep(draw.uniform(0.0, 3.0 * first))
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
+    if number % 2:
+        while not ended and lengths("log-killed") == before:
+            ended = os.waitpid(process, os.WNOHANG)[0]
+        time.sleep(draw.uniform(0.0, 0.03))
+    else:
+        time.sleep(draw.uniform(0.0, 3.0 * first))
+    if not ended:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
     kept.append(lengths("log-killed"))
 codes.append(os.waitpid(start("killed", "log-killed"), 0)[1])
 print(json.dumps({"codes": codes, "kept": kept}))

@@ -117,3 +117,35 @@ def test_on_a_narrow_terminal_the_label_is_cut_and_not_the_numbers() -> None:
         bars.advanced(10000)
     assert "10000/10000" in stream.getvalue()
     assert "mmlu:subject=law · generation" in stream.getvalue()
+
+
+def test_lines_say_how_far_all_runs_are_that_are_answered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("harness.progress.time.monotonic", lambda: now[0])
+    stream = io.StringIO()
+    with Lines(Console(file=stream, width=200), 12) as lines:
+        lines.started(record(0.5, None).spec)
+        lines.planned(10)
+        for second in (20.0, 40.0, 60.0, 80.0):
+            now[0] = second
+            lines.advanced(1)
+            lines.together(6, second, 900)
+        now[0] = 120.0
+        lines.together(1, 9, 10)
+        lines.advanced(1)
+    assert [line.split("] ", 1)[1] for line in stream.getvalue().splitlines()[1:]] == [
+        "6 runs at once: 40 of 900 examples",
+        "6 runs at once: 80 of 900 examples",
+        "mmlu:subject=law by generation with fake:0: 5 of 10 examples",
+    ]
+
+
+def test_the_bar_shows_all_runs_that_are_answered_at_once() -> None:
+    stream = io.StringIO()
+    with Bars(Console(file=stream, width=120, force_terminal=True), 12) as bars:
+        bars.started(record(0.5, None).spec)
+        bars.planned(10)
+        bars.advanced(10)
+        bars.together(6, 300.4, 900)
+        shown = next(task for task in bars._progress.tasks if task.id == bars._run)
+        assert (shown.description, shown.completed, shown.total) == ("6 runs at once · fake:0", 300, 900)

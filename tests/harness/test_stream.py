@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness import Adapted, GenerateRequest, Instance, ModelError, Request, Response, Split
+from harness import GenerateRequest, ModelError, Request, Response, Split
 from harness import stream as stream_module
 from harness.energy import Counter
 from harness.models.fake import FakeModel
@@ -19,8 +19,8 @@ from harness.plugins import Kind
 from harness.registry import Registry, default_registry
 from harness.results import RunRecord, read_examples
 from harness.runner import Settings, run_sweep
+from harness.shares import shares
 from harness.specs import Component, RunSpec
-from harness.stream import Run, shares_of_window
 
 PLUGIN = '''\
 """A scenario, and an adapter that asks for more only when it knows the answer."""
@@ -286,6 +286,49 @@ def test_a_request_that_the_model_stumbles_over_fails_its_run_alone(
     assert len((tmp_path / "log").read_text().split()) == 9
 
 
+def test_a_run_ends_with_its_last_answer_and_not_with_its_window(tmp_path: Path, registry: Registry) -> None:
+    log = tmp_path / "log"
+    runs = [spec(name, 3, model={"log": str(log)}) for name in "abc"]
+    records = run_sweep(runs, registry, Settings(tmp_path / "results"), Heard())
+    answered = [(next(records).status, len(log.read_text().split())) for _ in runs]
+    assert answered == [("ok", 3), ("ok", 6), ("ok", 9)]
+
+
+def test_examples_keep_their_order_whatever_the_order_of_answers(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [ids(record) for record in sweep(spec("a", 5), spec("b", 3), results="expected")]
+    answer = FakeModel.answer
+
+    def backwards(self: FakeModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        return iter(list(answer(self, requests))[::-1])
+
+    monkeypatch.setattr(FakeModel, "answer", backwards)
+    watcher = Heard()
+    records = sweep(spec("a", 5), spec("b", 3), watcher=watcher)
+    assert [record.spec.scenario.arguments["letter"] for record in records] == ["b", "a"]
+    assert [ids(record) for record in records[::-1]] == expected
+    assert all(record.status == "ok" for record in records)
+
+
+def test_what_was_concluded_before_the_model_stumbled_counts_once(
+    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    respond = FakeModel._respond
+    stumbled: list[bool] = []
+
+    def stumbling(self: FakeModel, request: Request) -> Response:
+        if isinstance(request, GenerateRequest) and request.prompt == "b 1" and not stumbled:
+            stumbled.append(True)
+            raise ModelError("I stumble once")
+        return respond(self, request)
+
+    monkeypatch.setattr(FakeModel, "_respond", stumbling)
+    records = sweep(*(spec(name, 3) for name in "abc"))
+    assert stumbled
+    assert [record.status for record in records] == ["ok"] * 3
+    assert [record.efficiency["examples"] for record in records] == [3] * 3
+    assert [len(set(ids(record))) for record in records] == [3] * 3
+
+
 def test_the_same_run_twice_is_done_once(sweep: Sweep) -> None:
     watcher = Heard()
     first, second = sweep(spec("a", 2), spec("a", 2), watcher=watcher)
@@ -345,10 +388,7 @@ def test_a_run_that_another_overtakes_is_shown_again(sweep: Sweep) -> None:
 def test_a_window_is_divided_by_what_the_model_spent(
     responses: list[tuple[str, Response]], expected: dict[str, float]
 ) -> None:
-    runs = {name: Run(spec(name)) for name in "ab"}
-    nothing = Adapted(Instance("", ""), ())
-    shares = shares_of_window([(runs[name], nothing, [response]) for name, response in responses])
-    assert shares == {runs[name]: pytest.approx(share) for name, share in expected.items()}
+    assert shares(responses) == {name: pytest.approx(share) for name, share in expected.items()}
 
 
 def test_times_of_runs_that_share_windows_are_their_own(sweep: Sweep) -> None:
@@ -362,7 +402,7 @@ def test_times_of_runs_that_share_windows_are_their_own(sweep: Sweep) -> None:
 def test_energy_of_a_shared_window_is_divided_by_the_models_seconds(
     sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    used = iter([100.0, 140.0])
+    used = iter([100.0, 110.0, 110.0, 140.0])  # at the beginning and the end of each run's time
     monkeypatch.setattr(stream_module, "gpu_counters", lambda: [Counter("gpu", lambda: next(used))])
     monkeypatch.setattr(stream_module, "rapl_counters", list)
     first, second = sweep(spec("a", 3, model={"delay": 0.001}), spec("b", 9, model={"delay": 0.001}))

@@ -15,7 +15,8 @@ from harness.models.huggingface import HuggingFaceModel
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
-pytest.importorskip("compressed_tensors")
+quantization = pytest.importorskip("compressed_tensors.quantization")
+compressors = pytest.importorskip("compressed_tensors.compressors")
 
 HEADER = "Question: what is the answer? "
 REQUESTS: list[Request] = [
@@ -30,21 +31,20 @@ REQUESTS: list[Request] = [
 
 def quantise(folder: Path, tokenizer: Any, rounded: Path, quantised: Path) -> None:
     """Write a checkpoint with linear layers of 8-bit integers, a scale for each output, and one with their values."""
-    from compressed_tensors import quantization as q  # type: ignore[import-not-found,unused-ignore]
-    from compressed_tensors.compressors import ModelCompressor  # type: ignore[import-not-found,unused-ignore]
-
     model = transformers.AutoModelForCausalLM.from_pretrained(folder)
-    weights = q.QuantizationArgs(num_bits=8, type="int", symmetric=True, strategy="channel")
-    scheme = q.QuantizationScheme(targets=["Linear"], weights=weights)
-    q.apply_quantization_config(model, q.QuantizationConfig(config_groups={"all": scheme}, ignore=["lm_head"]))
+    weights = quantization.QuantizationArgs(num_bits=8, type="int", symmetric=True, strategy="channel")
+    scheme = quantization.QuantizationScheme(targets=["Linear"], weights=weights)
+    quantization.apply_quantization_config(
+        model, quantization.QuantizationConfig(config_groups={"all": scheme}, ignore=["lm_head"])
+    )
     values = {}
     for name, module in model.named_modules():
         if getattr(module, "quantization_scheme", None) is not None:
             scale = module.weight.abs().amax(1, keepdim=True) / 127
             module.weight_scale.data.copy_(scale)
-            module.quantization_status = q.QuantizationStatus.FROZEN
+            module.quantization_status = quantization.QuantizationStatus.FROZEN
             values[f"{name}.weight"] = (module.weight / scale).round() * scale
-    compressor = ModelCompressor.from_pretrained_model(model)
+    compressor = compressors.ModelCompressor.from_pretrained_model(model)
     compressor.compress_model(model)
     model.save_pretrained(quantised)
     compressor.update_config(quantised)
