@@ -2,7 +2,8 @@
 
 While the model answers one window, a worker thread reads data and makes prompts for the next. A run whose requests do
 not fill a window shares it with those that follow, so that one run's tail is asked together with the next one's head.
-Answers are scored as they come, and a run ends with its last answer, whatever else its window holds. What goes wrong with one run ends that run alone.
+Answers are scored as they come, and a run ends with its last answer, whatever else its window holds. What goes wrong
+with one run ends that run alone.
 """
 
 from __future__ import annotations
