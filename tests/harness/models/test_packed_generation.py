@@ -40,6 +40,21 @@ def prompts(count: int) -> list[GenerateRequest]:
     return found
 
 
+def tokens_read(model: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Load the model and return a list that gets the number of tokens of each pass."""
+    model._model = model._load()
+    inner = model._model.rows.model
+    forward = inner.forward
+    read: list[int] = []
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        read.append(kwargs["input_ids"].numel())
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(inner, "forward", counted)
+    return read
+
+
 def same(one: Response, other: Response) -> bool:
     return [(c.text, c.tokens, c.finish_reason) for c in one.completions] == [
         (c.text, c.tokens, c.finish_reason) for c in other.completions
@@ -75,16 +90,7 @@ def test_completions_are_those_of_the_plain_path(
 
 def test_a_header_is_read_once_for_all_texts(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
-    model._model = model._load()
-    inner = model._model.rows.model
-    forward = inner.forward
-    read: list[int] = []
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        read.append(kwargs["input_ids"].numel())
-        return forward(*args, **kwargs)
-
-    monkeypatch.setattr(inner, "forward", counted)
+    read = tokens_read(model, monkeypatch)
     requests = [GenerateRequest(f"{HEADER}{number}", max_tokens=2) for number in range(9)]
     header = model.count_tokens(HEADER)
     ask(model, requests)
@@ -94,16 +100,7 @@ def test_a_header_is_read_once_for_all_texts(tiny_checkpoint: Make, monkeypatch:
 def test_each_of_several_headers_is_read_once(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prompts with another header do not join those that would have to read their own header again for it."""
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
-    model._model = model._load()
-    inner = model._model.rows.model
-    forward = inner.forward
-    read: list[int] = []
-
-    def counted(*args: Any, **kwargs: Any) -> Any:
-        read.append(kwargs["input_ids"].numel())
-        return forward(*args, **kwargs)
-
-    monkeypatch.setattr(inner, "forward", counted)
+    read = tokens_read(model, monkeypatch)
     monkeypatch.setattr(packed_generation, "LEAST_SAVED", 8)
     headers = ["Question: what? " * 3, "zxcv bnm " * 4, "the answer to it " * 3]
     requests = [GenerateRequest(f"{header}{number}", max_tokens=1) for header in headers for number in range(9)]
