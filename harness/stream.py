@@ -244,6 +244,10 @@ class _Answers:
                 yield run
         finally:
             self._share_out()
+        for run, adapted in items:
+            # Not before: what waits is to be asked together with all others that wait.
+            if adapted.awaited:
+                run._waits = False
         yield from (run for run in runs if run._over and run not in told)
 
     def end(self, runs: Iterable[Run]) -> Iterator[Run]:
@@ -352,8 +356,6 @@ class _Answers:
             raise
         except Exception as error:
             self._fail(run, error)
-        if adapted.awaited:
-            run._waits = False
         run.answering += time.perf_counter() - clock
 
     def _summarise(self, run: Run) -> None:
