@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from harness import GenerateRequest, Model, ModelError, Request, Response, ScoreRequest
@@ -81,6 +81,8 @@ def _told(request: Request) -> Request:
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(script=st.lists(st.sampled_from(["ok", *QUICK]), max_size=80), stays=st.sampled_from(["ok", *QUICK]))
 def test_every_request_ends_once_whatever_the_server_does(backend: str, script: list[str], stays: str) -> None:
+    # A server that refuses the first completion is taken for one that only chats, and answers otherwise.
+    assume(backend == "anthropic" or script[:1] != ["400"])
     ways = Ways(behave=lambda number: script[number] if number < len(script) else stays)
     requests = questions(backend, 24)
     with serving(ways) as server:
