@@ -82,7 +82,7 @@ def completions_of(response: Response, instance: Instance) -> tuple[Completion, 
 
 
 def probability_of(completion: Completion) -> float | None:
-    """Return the model's probability of a completion, which rounding must not carry above 1; None when unknown."""
+    """Return the model's probability of a completion, at most 1; None if unknown, or undefined for an empty text."""
     if completion.logprob is None or math.isnan(completion.logprob):
         return None
     return math.exp(min(0.0, completion.logprob))

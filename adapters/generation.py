@@ -74,10 +74,14 @@ class Generation(FewShotAdapter):
         )
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Take the likeliest completion, or the first where the model gives no log-probabilities (as HELM)."""
+        """Take the likeliest completion, or the first where the model gives no log-probabilities (as HELM).
+
+        An empty completion has no probability, so it is never the likeliest; in HELM it counts as certain.
+        """
         completions = completions_of(responses[0], adapted.instance)
-        known = all(probability_of(completion) is not None for completion in completions)
-        best = max(completions, key=lambda completion: completion.logprob or 0.0) if known else completions[0]
+        written = [completion for completion in completions if completion.text or probability_of(completion)]
+        known = written and all(probability_of(completion) is not None for completion in written)
+        best = max(written, key=lambda completion: completion.logprob or 0.0) if known else completions[0]
         return Prediction(
             text=best.text,
             texts=tuple(completion.text for completion in completions),

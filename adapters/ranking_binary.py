@@ -34,7 +34,7 @@ class RankingBinary(FewShotAdapter):
 
     Passages are ranked as in HELM: those with the answer yes by its probability, then those with no by its
     improbability, then all others by theirs. A passage's score p, 0 to 3, sorts them that way: 2 + p for yes, 2 - p for
-    no and 1 - p for others, where p is the probability of the answer.
+    no and 1 - p for others, where p is the probability of the answer. An empty answer has no probability and scores 0.
     """
 
     asks = frozenset({"generate"})
@@ -140,6 +140,8 @@ class RankingBinary(FewShotAdapter):
 
 def _score(completion: Completion, instance: Instance) -> float:
     probability = probability_of(completion)
+    if probability is None and not completion.text:
+        return 0.0
     if probability is None:
         raise ModelError(f"the model gave no log-probability for an answer about instance {instance.id!r}.")
     said = completion.text.strip().casefold()

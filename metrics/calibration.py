@@ -46,13 +46,15 @@ class _Calibration(RunMetric):
         self._undefined = 0
 
     def add(self, example: Example) -> None:
-        """Take a prediction into account; one without a correct reference is undefined, and counted in the details.
+        """Take a prediction into account; an undefined one is counted only.
+
+        It is undefined without a correct reference, and where it is empty and so has no probability.
 
         Raises:
-            MetricError: The prediction has no probability.
+            MetricError: A prediction that is not empty has no probability.
         """
         correct = _correct(example)
-        if correct is None:
+        if correct is None or _empty(example):
             self._undefined += 1
             return
         self._probabilities.append(_probability(example))
@@ -60,7 +62,7 @@ class _Calibration(RunMetric):
         self._clusters.append(self._instances.setdefault(example.instance.id, len(self._instances)))
 
     def _counted(self, found: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
-        """Return the estimates with how many predictions they are not about, for want of a correct reference."""
+        """Return the estimates with the number of predictions that are undefined and left out."""
         return {name: replace(estimate, missing=self._undefined) for name, estimate in found.items()}
 
     def _arrays(self) -> tuple[Floats, Floats, Ints]:
@@ -93,7 +95,8 @@ class CalibrationError(_Calibration):
     interval takes that into account. The bins are in run.json, for a reliability diagram.
 
     The predictions of all trials are taken together, where HELM averages the errors of the trials, each of which is
-    more biased. A prediction without a probability is an error; HELM leaves it out.
+    more biased. An empty prediction has no probability: it is undefined and counted as missing, where HELM takes it for
+    certain. Any other prediction without a probability is an error; HELM leaves it out.
 
     Args:
         equal_width: Whether bins have the same width, not the same number of predictions.
@@ -233,7 +236,7 @@ class BrierScore(RunMetric):
 
     def add(self, example: Example) -> None:
         correct = _correct(example)
-        if correct is None:
+        if correct is None or _empty(example):
             self._undefined += 1
             return
         row = self._table.row(example.instance.id)
@@ -379,6 +382,11 @@ def _correct(example: Example) -> float | None:
         return 0.0 if example.choice is None else float(example.references[example.choice].correct)
     said = example.prediction.strip()
     return float(said != "" and any(said == reference.text.strip() for reference in example.correct))
+
+
+def _empty(example: Example) -> bool:
+    """Return whether nothing was written and nothing chosen, so that no token carries a probability."""
+    return example.probability is None and example.choice is None and not example.prediction
 
 
 def _probability(example: Example) -> float:

@@ -35,17 +35,21 @@ def monte_carlo_entropy(example: Example) -> float | None:
     """Mean over completions of −log-probability of the whole completion, in nats.
 
     It estimates the entropy of the model's distribution over completions, without bias where they were drawn at
-    temperature 1; at another temperature it is a cross-entropy. At least 0, and neither direction is better.
+    temperature 1; at another temperature it is a cross-entropy. At least 0, and neither direction is better. Undefined
+    if a completion is empty, since no token carries its probability; HELM counts it as certain.
 
     Raises:
-        MetricError: A completion has no log-probability.
+        MetricError: A completion that is not empty has no log-probability.
     """
-    logprobs = [
-        completion.logprob
+    completions = [
+        completion
         for request, response in zip(example.requests, example.responses, strict=True)
         if isinstance(request, GenerateRequest) and (request.origin is None or request.origin.role == "original")
         for completion in response.completions
     ]
+    if any(not completion.text and completion.logprob is None for completion in completions):
+        return None
+    logprobs = [completion.logprob for completion in completions]
     known = [logprob for logprob in logprobs if logprob is not None and math.isfinite(logprob)]
     if len(known) < len(logprobs):
         raise MetricError("the model gave no log-probability for a completion.")

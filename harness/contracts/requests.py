@@ -130,7 +130,8 @@ class Completion:
 
     Attributes:
         text: Decoded text, without stop string, end-of-text token and prompt.
-        logprob: Sum of the generated tokens' natural log-probabilities; None when the model gives none.
+        logprob: Sum of the natural log-probabilities of the text's tokens; None when the model gives none. An empty
+            text has no tokens, so the 0 that their sum would be is None, too: it would read as certainty.
         tokens: Number of generated tokens; None when unknown.
         finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), or ``unknown``.
         top_logprobs: For each generated position the likeliest tokens' texts and natural log-probabilities, as many
@@ -142,6 +143,10 @@ class Completion:
     tokens: int | None = None
     finish_reason: Literal["stop", "length", "unknown"] = "unknown"
     top_logprobs: tuple[Mapping[str, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.text and self.logprob == 0.0:
+            object.__setattr__(self, "logprob", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> 
         prediction=text,
         predictions=texts,
         choice=choice,
-        probability=scores.get("max_prob"),
+        probability=_probability(first, scores),
         labels=tuple(first.get("output_mapping") or ()),
         trial=key[2],
         truncated=bool(first.get("prompt_truncated", False)),
@@ -126,6 +126,21 @@ def _completion(written: Mapping[str, Any]) -> Completion:
     )
 
 
+def _probability(state: State, scores: Mapping[str, float]) -> float | None:
+    """Return the probability of the prediction; None for an empty completion, which HELM takes for certain."""
+    if state.get("reference_index") is None:
+        written = _likeliest_first(state)
+        if written and not written[0]["text"] and not written[0].get("logprob"):
+            return None
+    return scores.get("max_prob")
+
+
+def _likeliest_first(state: State) -> list[Mapping[str, Any]]:
+    """Return the completions in HELM's order, the likeliest first."""
+    completions = (state.get("result") or {}).get("completions") or ()
+    return sorted(completions, key=lambda item: -float(item.get("logprob") or 0.0))
+
+
 def _prediction(
     state: State, instance: Instance, scores: Mapping[str, float]
 ) -> tuple[str, tuple[str, ...], int | None]:
@@ -135,10 +150,8 @@ def _prediction(
         if chosen is None or not 0 <= chosen < len(instance.references):
             return "", (), None
         return instance.references[int(chosen)].text, (), int(chosen)
-    result = state.get("result") or {}
-    completions = sorted(result.get("completions") or (), key=lambda item: -float(item.get("logprob") or 0.0))
     mapping = state.get("output_mapping")
-    said = [str(item["text"]).strip() for item in completions]
+    said = [str(item["text"]).strip() for item in _likeliest_first(state)]
     texts = tuple(said if mapping is None else [mapping.get(text, text) for text in said])
     if not texts:
         return "", (), None

@@ -159,7 +159,7 @@ class LanguageModel(Judge):
 
 def _normalised(logprobs: Sequence[tuple[float, ...] | None]) -> float | Unjudged:
     """Return p(yes) / (p(yes) + p(no)) from the log-probabilities of the tokens of both words."""
-    sums = [math.nan if tokens is None else math.fsum(tokens) for tokens in logprobs]
+    sums = [math.fsum(tokens) if tokens else math.nan for tokens in logprobs]
     difference = sums[1] - sums[0]
     if math.isnan(difference):
         return Unjudged("the model gave no log-probabilities")

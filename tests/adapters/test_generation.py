@@ -191,6 +191,12 @@ def test_sampling_is_seeded_by_run_trial_and_instance_and_greedy_decoding_by_non
         ([(" kept as it is ", None)], " kept as it is ", None),
         ([("certain", 0.0)], "certain", 1.0),
         ([("rounded", 1e-7)], "rounded", 1.0),
+        # No token, no probability: an empty text is neither certain nor the likeliest.
+        ([("", 0.0)], "", None),
+        ([("", None)], "", None),
+        ([("", 0.0), ("two", -1.0), ("three", -3.0)], "two", math.exp(-1.0)),
+        ([("", 0.0), ("two", None)], "", None),
+        ([("", -0.5)], "", math.exp(-0.5)),  # stated, as that of ending at once
     ],
 )
 def test_the_likeliest_completion_is_the_prediction(

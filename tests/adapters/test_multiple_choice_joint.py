@@ -112,6 +112,7 @@ def test_a_model_without_logprobs_has_no_probability_and_one_without_answers_is_
     adapted = adapt_one({"max_train_instances": 0}, make("e", "eval"), [], characters())
     adapter = MultipleChoiceJoint(MultipleChoiceJoint.Params())
     assert adapter.predict(adapted, [Response(completions=(Completion("A"),))]).probability is None
+    assert adapter.predict(adapted, [Response(completions=(Completion("", 0.0),))]).probability is None
     with pytest.raises(ModelError, match="no completion"):
         adapter.predict(adapted, [Response()])
 

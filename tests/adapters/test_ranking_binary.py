@@ -120,6 +120,14 @@ def test_missing_log_probabilities_are_an_error(make: Make, characters: Any, log
         RankingBinary(RankingBinary.Params()).predict(adapted, answers(("Yes", -1.0), ("Yes", logprob)))
 
 
+def test_an_empty_answer_ranks_last(make: Make, characters: Any) -> None:
+    adapted = adapt_one({"max_train_instances": 0}, make("e", "q", ["a", "b", "c"]), [], characters())
+    said = answers(("", 0.0), ("Perhaps", -0.1), ("No", -1.0))
+    scores = RankingBinary(RankingBinary.Params()).predict(adapted, said).choice_scores
+    assert scores is not None
+    assert scores[0] == 0.0 < min(scores[1:])
+
+
 def test_an_instance_without_passages_is_refused(make: Make, characters: Any) -> None:
     with pytest.raises(HarnessError, match="nothing to rank"):
         adapt_one({"max_train_instances": 0}, make("e", "q", []), [], characters())

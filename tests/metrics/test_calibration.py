@@ -7,7 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -94,6 +94,24 @@ def test_predictions_without_a_correct_reference_are_counted(metric: type[RunMet
     for index in range(2):
         run.add(Example(Instance(f"none{index}", "", (Reference("no"),)), prediction="no", probability=0.5))
     assert {estimate.missing for estimate in run.estimates().values()} == {2}
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_an_empty_prediction_without_a_probability_is_undefined_and_counted(metric: type[RunMetric]) -> None:
+    run = metric()
+    for example in _examples(_drawn(40)):
+        run.add(example)
+    before = run.estimates()
+    for index in range(3):
+        run.add(Example(Instance(f"none{index}", "", REFERENCES), prediction=""))
+    assert run.estimates() == {name: replace(found, missing=3) for name, found in before.items()}
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_empty_predictions_alone_give_no_number(metric: type[RunMetric]) -> None:
+    run = metric()
+    run.add(Example(Instance("a", "", REFERENCES), prediction=""))
+    assert run.estimates() == {}
 
 
 def test_equal_width_bins_by_hand() -> None:

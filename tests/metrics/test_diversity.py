@@ -43,3 +43,9 @@ def test_entropy_of_a_fair_choice_is_its_logarithm() -> None:
 def test_a_missing_log_probability_is_no_certainty() -> None:
     with pytest.raises(MetricError, match="no log-probability"):
         monte_carlo_entropy(_drawn(-1.0, None))
+
+
+def test_an_empty_completion_has_no_entropy() -> None:
+    texts = (Completion("x", -1.0), Completion("", 0.0))
+    example = Example(Instance("a", ""), (GenerateRequest("x", 5, temperature=1.0),), (Response(completions=texts),))
+    assert monte_carlo_entropy(example) is None

@@ -84,6 +84,21 @@ def test_without_scores_of_instances_errors_stay_missing(helm_run: HelmRun, regi
     assert (stat.mean, stat.stderr, stat.ci95, stat.count) == (0.75, None, None, 0)
 
 
+def test_an_empty_completion_has_no_probability(helm_run: HelmRun, registry: Registry) -> None:
+    folder = helm_run()
+    states = json.loads((folder / "scenario_state.json").read_text())
+    nothing = {"text": "", "logprob": 0.0, "tokens": [], "finish_reason": {"reason": "stop"}}
+    states["request_states"][0]["result"]["completions"] = [nothing]
+    (folder / "scenario_state.json").write_text(json.dumps(states))
+    rows = json.loads((folder / "per_instance_stats.json").read_text())
+    for row in rows:
+        row["stats"].append({**row["stats"][0], "name": {"name": "max_prob", "split": "test"}, "mean": 1.0})
+    (folder / "per_instance_stats.json").write_text(json.dumps(rows))
+    empty, other = (one.example for one in read_helm(folder, "s", registry).examples[:2])
+    assert (empty.prediction, empty.probability, empty.responses[0].completions[0].logprob) == ("", None, None)
+    assert other.probability == 1.0
+
+
 def test_scores_of_other_instances_give_no_error(helm_run: HelmRun, registry: Registry) -> None:
     folder = helm_run()
     rows = json.loads((folder / "per_instance_stats.json").read_text())

@@ -151,7 +151,9 @@ def test_the_share_of_yes_is_a_probability(yes: float, no: float) -> None:
     assert share + other == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("yes", "no"), [(None, (-1.0,)), ((math.nan,), (-1.0,)), ((-math.inf,), (-math.inf,))])
+@pytest.mark.parametrize(
+    ("yes", "no"), [(None, (-1.0,)), ((), (-1.0,)), ((math.nan,), (-1.0,)), ((-math.inf,), (-math.inf,))]
+)
 def test_without_log_probabilities_there_is_no_judgement(
     yes: tuple[float, ...] | None, no: tuple[float, ...] | None
 ) -> None:
