@@ -1,8 +1,8 @@
 """Few-shot examples: which train instances a prompt shows.
 
-One set for each train trial, shared by every evaluation instance. A sampled set depends on the run's seed, the trial
-and the train instances as a set, and on nothing else: not on the data's order, the evaluation's order, its limit or
-the worker.
+One set for each train trial, shared by every evaluation instance but those that are themselves in it: they get a set
+drawn from the other train instances. A sampled set depends on the run's seed, the trial and the train instances as a
+set, and on nothing else: not on the data's order, the evaluation's order, its limit or the worker.
 """
 
 from __future__ import annotations
@@ -28,6 +28,20 @@ def correct_position(instance: Instance) -> Label:
     HELM takes the reference's text, which differs in nearly every question, so that it balances nothing.
     """
     return next((index for index, reference in enumerate(instance.references) if reference.correct), None)
+
+
+def same_question(example: Instance, instance: Instance) -> bool:
+    """Return whether showing one instance gives away the other: they are one, or equal under different ids.
+
+    Instances are equal if their inputs are, surrounding whitespace aside, and if they have a reference in common or one
+    of them has none: "Which of these is true?" with other options is another question.
+    """
+    if (example.id, example.split) == (instance.id, instance.split):
+        return True
+    if example.input.strip() != instance.input.strip():
+        return False
+    texts = {reference.text.strip() for reference in example.references}
+    return not texts or not instance.references or any(one.text.strip() in texts for one in instance.references)
 
 
 def select_examples(

@@ -1,12 +1,13 @@
-"""What the methods that show few-shot examples share: one set of examples a trial, and prompts that fit."""
+"""What the few-shot methods share: one set of examples per trial, and prompts that fit the window."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from adapters.few_shot import Label, select_examples
+from adapters.few_shot import Label, same_question, select_examples
 from adapters.fitting import PromptFitter
 from adapters.prompt import PromptWriter, Shot
 from adapters.prompt_policy import PromptPolicy
@@ -24,8 +25,8 @@ class FewShotAdapter(Adapter):
 
     @property
     def train_trials(self) -> int:
-        """How many times the evaluation is repeated; without examples every time would be the same."""
-        return self.params.train_trials if self.params.max_train_instances else 1
+        """How many times the evaluation is repeated, each with other examples."""
+        return self.params.train_trials
 
     @property
     def max_tokens(self) -> int:
@@ -59,10 +60,48 @@ class FewShotAdapter(Adapter):
     ) -> Iterator[Adapted]:
         _check_chat(self.params, tokenization)
         candidates = self.candidates(train) if self.params.max_train_instances else ()
-        examples = select_examples(candidates, self.params, label=self.label, trial=trial, seed=seed)
-        writer = PromptWriter(self.params, [self.shot(example) for example in examples], chat=tokenization.chat)
-        prompts = PromptFitter(writer, tokenization, max_tokens=self.max_tokens)
-        return (self.ask(instance, prompts, trial=trial, seed=seed) for instance in instances)
+
+        def choose(among: Sequence[Instance]) -> _Examples:
+            chosen = select_examples(among, self.params, label=self.label, trial=trial, seed=seed)
+            writer = PromptWriter(self.params, [self.shot(example) for example in chosen], chat=tokenization.chat)
+            return _Examples(chosen, PromptFitter(writer, tokenization, max_tokens=self.max_tokens))
+
+        shared = choose(candidates)
+        fitters = _fitters(instances, candidates, shared, choose)
+        return (self.ask(instance, prompts, trial=trial, seed=seed) for instance, prompts in fitters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Examples:
+    """Few-shot examples, and what writes prompts that show them."""
+
+    chosen: Sequence[Instance]
+    prompts: PromptFitter
+
+
+def _fitters(
+    instances: Iterable[Instance],
+    candidates: Sequence[Instance],
+    shared: _Examples,
+    choose: Callable[[Sequence[Instance]], _Examples],
+) -> Iterator[tuple[Instance, PromptFitter]]:
+    """Yield each instance with what writes its prompts: the shared examples, or others where it is among them.
+
+    Perturbed copies follow their original and show what it shows.
+    """
+    own, last = shared, None
+    for instance in instances:
+        if instance.perturbation is None or instance.id != last:
+            last, own = instance.id, shared
+            if any(same_question(example, instance) for example in shared.chosen):
+                others = [candidate for candidate in candidates if not same_question(candidate, instance)]
+                if not others:
+                    raise HarnessError(
+                        f"instance {instance.id!r} has no few-shot examples: every train instance is the same "
+                        "question. Set max_train_instances: 0."
+                    )
+                own = choose(others)
+        yield instance, own.prompts
 
 
 def origin_of(instance: Instance, trial: int, *, reference: int | None = None, role: str = "original") -> Origin:

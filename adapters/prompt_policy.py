@@ -126,7 +126,7 @@ class PromptPolicy(ExampleFormat):
     """How many train instances a prompt shows as examples, where they fit and there are as many."""
 
     train_trials: int = Field(default=1, ge=1)
-    """How many times the evaluation is repeated, each with other examples; once where none are shown."""
+    """How many times the evaluation is repeated, each with other examples; 1 where none are shown."""
 
     sample_train: bool = True
     """Whether examples are sampled, balanced by label; if not they are taken in the scenario's order."""
@@ -140,3 +140,9 @@ class PromptPolicy(ExampleFormat):
     Then the instructions follow ``system_prompt``, or head the first user turn where there is none. Refused for a model
     without a chat template.
     """
+
+    @model_validator(mode="after")
+    def _no_trials_without_examples(self) -> PromptPolicy:
+        if self.max_train_instances == 0 and self.train_trials > 1:
+            object.__setattr__(self, "train_trials", 1)  # frozen; every trial would ask the same
+        return self

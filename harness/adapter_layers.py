@@ -85,7 +85,13 @@ def resolve_adapter(
         replaced = {name for key, setting in layer.items() for name in _stands_for(model, key, setting)}
         settings = {**{key: setting for key, setting in settings.items() if key not in replaced}, **layer}
     for params in combinations(model, settings, path, findings):
-        yield Component(name=plugin.name, arguments=params.model_dump(mode="json"))
+        arguments = params.model_dump(mode="json")
+        trials = settings.get("train_trials")
+        ignored = arguments.get("train_trials") == 1 and arguments.get("max_train_instances") == 0
+        if trials is not None and trials.value not in (1, "1") and ignored:
+            message = "is ignored where max_train_instances is 0: without examples every trial asks the same."
+            findings.warn(trials.path, message, "The run has one trial.")
+        yield Component(name=plugin.name, arguments=arguments)
 
 
 def check_capabilities(

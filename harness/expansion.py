@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adapter_layers import check_capabilities, default_adapter, read_adapter, resolve_adapter, settings_of
+from harness.contracts import Split
 from harness.errors import SpecError, did_you_mean
 from harness.located_yaml import load
 from harness.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
@@ -121,6 +122,11 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
             if context.findings.count == before:  # a metric whose name is misspelt gives nothing, and is said already
                 _check_main_metric(entry, metrics, main_metric, context)
+            eval_split = keys.eval_split or defaults.keys.eval_split or entry.details.eval_split
+            if eval_split == Split.TRAIN and adapter.arguments.get("max_train_instances"):
+                message = f"evaluates the train split of {entry.plugin.name!r}, from which the examples come too."
+                hint = "No instance is shown in its own prompt, so prompts differ in their examples."
+                context.findings.warn(path, message, hint)
             made += max(1, len(entry.models))
             if made > MAX_RUNS:
                 context.findings.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
@@ -135,7 +141,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     main_metric=main_metric,
                     groups=entry.details.groups if keys.groups is None else tuple(dict.fromkeys(keys.groups)),
                     model=chosen.component,
-                    eval_split=keys.eval_split or defaults.keys.eval_split or entry.details.eval_split,
+                    eval_split=eval_split,
                     max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),
                     seed=context.seed if context.seed is not None else _said("seed", keys, defaults.keys),
                 )

@@ -87,9 +87,18 @@ class Evaluation:
 
         Raises:
             HarnessError: The settings do not fit the data or the model.
+            PluginError: The adapter shows an instance as an example in its own prompt.
         """
+        in_train = self.spec.eval_split == Split.TRAIN
         for trial in range(self.adapter.train_trials):
-            yield from self.adapter.adapt(self.instances(), self.train, tokenization, trial=trial, seed=self.spec.seed)
+            asked = self.adapter.adapt(self.instances(), self.train, tokenization, trial=trial, seed=self.spec.seed)
+            for adapted in asked:
+                if in_train and adapted.instance.id in adapted.train_instances:
+                    raise PluginError(
+                        f"adapter {self.spec.adapter.name!r} shows instance {adapted.instance.id!r} of the train split "
+                        "with its answer as an example in its own prompt."
+                    )
+                yield adapted
 
     def _evaluated(self) -> Iterator[Instance]:
         return (instance for instance in self._instances() if instance.split == self.spec.eval_split)

@@ -43,6 +43,7 @@ class Sweep:
         file: The file as the user named it, or ``command line``.
         plugins: The plugins and scenario files that the runs need besides the installed ones, as absolute paths.
         description: What the sweep is for.
+        warnings: What is allowed but may not be what the user meant, with its place.
     """
 
     suite: str
@@ -50,6 +51,7 @@ class Sweep:
     file: str
     plugins: tuple[Path, ...] = ()
     description: str = ""
+    warnings: tuple[Mistake, ...] = ()
 
 
 def load_sweep(
@@ -206,6 +208,7 @@ def _read(
         document.file if document else "command line",
         tuple(dict.fromkeys(needed)),
         keys.description if keys else "",
+        findings.warnings,
     )
     return sweep, registry
 

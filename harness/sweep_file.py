@@ -106,7 +106,7 @@ K = TypeVar("K", bound=_Keys)
 
 @dataclass
 class Findings:
-    """Every mistake of one sweep, each said once and with the place where it stands.
+    """Every mistake of one sweep, and every warning, each once and with its place.
 
     Attributes:
         document: The file; None when all of it came from the command line.
@@ -116,6 +116,16 @@ class Findings:
     document: Located | None
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     _found: dict[Mistake, None] = field(default_factory=dict)
+    _warned: dict[Mistake, None] = field(default_factory=dict)
+
+    def warn(self, path: KeyPath, message: str, hint: str = "") -> None:
+        """Note something that is allowed but that the user should know."""
+        self._warned[self._place(path, message, hint)] = None
+
+    @property
+    def warnings(self) -> tuple[Mistake, ...]:
+        """The warnings, in the order of their lines."""
+        return tuple(sorted(self._warned, key=lambda warning: warning.line or 0))
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Note a mistake."""

@@ -36,6 +36,8 @@ def read_sweep(
         found = load_sweep(
             find_sweep(sweep), plugins=plugins, models=models, suite=suite, max_eval_instances=max_eval_instances
         )
+    for warning in found[0].warnings:
+        sys.stderr.write(f"Warning: {warning}\n")
     for problem in found[1].problems:
         sys.stderr.write(f"Not usable: {problem}\n")
     return found

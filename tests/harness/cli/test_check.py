@@ -88,3 +88,28 @@ def test_a_missing_model_is_said_once(harness: Harness) -> None:
     said = harness("validate", "-r", "quiz", "--plugin", "quiz.yaml")
     assert said.code == 2
     assert said.err == "command line: --model: is required. For example: --model hf:openai-community/gpt2\n"
+
+
+def test_evaluating_the_train_split_is_warned_of_by_validate_and_run(harness: Harness) -> None:
+    for command in ("validate", "run"):
+        said = harness(command, "-r", "sample_generation:eval_split=train", "-m", "fake:0")
+        assert said.code == 0
+        assert "Warning: command line: --run sample_generation:eval_split=train: evaluates the train split" in said.err
+    without = harness("validate", "-r", "sample_generation:eval_split=train,max_train_instances=0", "-m", "fake:0")
+    assert without.err == ""
+
+
+def test_trials_without_examples_are_one_and_warned_of(harness: Harness, folder: Path) -> None:
+    (folder / "trials.yaml").write_text(
+        "suite: trials\nmodels: ['fake:0']\ndefaults: {train_trials: 4}\nruns:\n"
+        "  - {scenario: sample_generation, max_train_instances: 0}\n  - sample_reading\n"
+    )
+    said = harness("run", "trials.yaml")
+    assert said.code == 0, said.err
+    assert "Warning: trials.yaml:3: defaults.train_trials: is ignored where max_train_instances is 0" in said.err
+    trials = {
+        record["spec"]["scenario"]["name"]: record["spec"]["adapter"]["train_trials"]
+        for file in (folder / "results" / "trials").glob("*/run.json")
+        for record in [json.loads(file.read_text())]
+    }
+    assert trials == {"sample_generation": 1, "sample_reading": 4}
