@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import gc
-import hashlib
 import importlib.util
 import re
 import sys
@@ -15,32 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import ModelError
+from harness.models.checkpoint_files import files_read, folder_digest
 
 if TYPE_CHECKING:
     import torch
 
 INSTALL = "pip install 'holistic-harness[hf]'"
+ADAPTER_CONFIG = "adapter_config.json"
+MERGE_ADAPTER = "Merge the adapter into the model's weights (merge_and_unload) and save both as one checkpoint."
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-
-ANSWER_FILES = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer*",
-    "vocab*",
-    "merges.txt",
-    "added_tokens.json",
-    "special_tokens_map.json",
-    "chat_template*",
-    "*.safetensors",
-    "pytorch_model*.bin",
-    "*.index.json",
-    "*.model",
-    "*.tiktoken",
-    "*.py",
-)
-"""Files of a checkpoint's folder that can change an answer; notes, logs and optimizer states cannot."""
-
-_digests: dict[tuple[str, int, int], str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +52,16 @@ def find_checkpoint(name: str, revision: str | None, remote_code: bool) -> Check
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
+            if (path / ADAPTER_CONFIG).is_file():
+                raise ModelError(f"hf:{name}: the folder holds an adapter without its model. {MERGE_ADAPTER}")
             raise ModelError(
-                f"hf:{name}: the folder has no config.json, so it is no transformers checkpoint. "
-                "It needs what save_pretrained of a model and of its tokenizer write."
+                f"hf:{name}: the folder has no config.json, so it is not a transformers checkpoint. "
+                "It needs the files that save_pretrained writes for a model and for its tokenizer."
+            )
+        if (path / ADAPTER_CONFIG).is_file() and importlib.util.find_spec("peft") is None:
+            raise ModelError(
+                f"hf:{name}: the folder holds an adapter ({ADAPTER_CONFIG}), and the package peft, which would apply "
+                f"it, is not installed: the model would be evaluated without it. Install peft, or: {MERGE_ADAPTER}"
             )
         if revision is not None:
             raise ModelError(f"hf:{name}: a folder has no revision; 'revision: {revision}' is for names on the Hub.")
@@ -128,11 +116,12 @@ def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def checkpoint_digest(checkpoint: Checkpoint) -> str:
-    """Return the sha256 over names and contents of a folder's files that can change an answer."""
-    total = hashlib.sha256()
-    for file in _answer_files(Path(checkpoint.location)):
-        total.update(f"{file.name}\0{_file_digest(file)}\n".encode())
-    return total.hexdigest()
+    """Return the SHA-256 over names and contents of the files of a folder that loading reads.
+
+    Raises:
+        ModelError: A file cannot be read, or an index names files outside of the folder.
+    """
+    return folder_digest(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
 
 
 def load_config(checkpoint: Checkpoint) -> Any:
@@ -172,6 +161,8 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
     Raises:
         ModelError: The weights are missing, incomplete or not those of a causal language model.
     """
+    if checkpoint.local:
+        files_read(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
     options: dict[str, Any] = {}
     if device_map is not None:
         if importlib.util.find_spec("accelerate") is None:
@@ -266,20 +257,6 @@ def _no_collections() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-def _answer_files(folder: Path) -> list[Path]:
-    files = (file for file in folder.iterdir() if file.is_file())
-    return sorted(file for file in files if any(fnmatch.fnmatch(file.name, pattern) for pattern in ANSWER_FILES))
-
-
-def _file_digest(file: Path) -> str:
-    status = file.stat()
-    key = (str(file.resolve()), status.st_size, status.st_mtime_ns)
-    if key not in _digests:
-        with file.open("rb") as stream:
-            _digests[key] = hashlib.file_digest(stream, "sha256").hexdigest()
-    return _digests[key]
 
 
 def _first_line(error: BaseException) -> str:

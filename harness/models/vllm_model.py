@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 from harness import (
@@ -18,7 +19,14 @@ from harness import (
     SequenceRequest,
     backend,
 )
-from harness.models.checkpoint import Checkpoint, find_checkpoint, load_tokenizer, resolve_commit
+from harness.models.checkpoint import (
+    ADAPTER_CONFIG,
+    MERGE_ADAPTER,
+    Checkpoint,
+    find_checkpoint,
+    load_tokenizer,
+    resolve_commit,
+)
 from harness.models.huggingface import HuggingFaceModel
 from harness.models.tokenized import TextTokenizer
 from harness.models.vllm_engine import INSTALL, Engine, start_engine, vllm_version
@@ -79,6 +87,8 @@ class VllmModel(Model):
             )
         with self._renamed():
             self._found = find_checkpoint(identifier, revision, trust_remote_code)
+            if self._found.local and (Path(self._found.location) / ADAPTER_CONFIG).is_file():
+                raise ModelError(f"{self._name}: vLLM would leave out the adapter in this folder. {MERGE_ADAPTER}")
             self._reader = HuggingFaceModel(
                 identifier, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, chat=chat
             )

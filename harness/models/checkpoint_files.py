@@ -1,0 +1,184 @@
+"""The files of a checkpoint's folder that loading reads, and one digest over all of them."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from harness import ModelError
+
+READ_FILES = (
+    "*config.json",
+    "tokenizer*",
+    "tekken.json",
+    "vocab*",
+    "merges.txt",
+    "added_tokens.json",
+    "special_tokens_map.json",
+    "chat_template*",
+    "adapter_model*",
+    "*.safetensors",
+    "pytorch_model*.bin",
+    "*.index.json",
+    "*.model",
+    "*.spm",
+    "*.tiktoken",
+)
+"""Files directly in the folder that can change an answer."""
+
+TEMPLATES = "additional_chat_templates"
+CONFIGS = ("config.json", "tokenizer_config.json", "processor_config.json", "adapter_config.json")
+INDEXES = ("*.safetensors.index.json", "pytorch_model*.bin.index.json")
+
+INERT_FILES = (
+    "*.md",
+    "*.log",
+    "LICENSE*",
+    "NOTICE*",
+    "optimizer*",
+    "scheduler*",
+    "rng_state*",
+    "trainer_state.json",
+    "training_args.bin",
+    "events.out.*",
+)
+"""Files that even a checkpoint's own code has no reason to read."""
+INERT_FOLDERS = frozenset({"__pycache__", ".git", ".cache"})
+
+HASHING_THREADS = 4
+SETTLED_SECONDS = 2.0
+"""Age from which a file's times are trusted to differ from those of any later change."""
+
+_digests: dict[tuple[object, ...], str] = {}
+
+
+def folder_digest(folder: Path, name: str, *, remote_code: bool) -> str:
+    """Return the SHA-256 over names and contents of the files that loading a checkpoint reads.
+
+    Args:
+        folder: The checkpoint.
+        name: What messages call it.
+        remote_code: Whether the checkpoint's own code may run; it may read any file of the folder.
+
+    Raises:
+        ModelError: A file cannot be read, or an index names files outside of the folder.
+    """
+    files = files_read(folder, name, remote_code=remote_code)
+    total = hashlib.sha256()
+    try:
+        with ThreadPoolExecutor(HASHING_THREADS) as threads:
+            for path, digest in zip(files, threads.map(_file_digest, files.values()), strict=True):
+                total.update(f"{path}\0{digest}\n".encode())
+    except OSError as error:
+        raise ModelError(f"{name}: {error.filename}: {error.strerror}.") from error
+    return total.hexdigest()
+
+
+def files_read(folder: Path, name: str, *, remote_code: bool) -> Mapping[str, Path]:
+    """Return the files that loading a checkpoint reads, by their paths within its folder, in a fixed order.
+
+    These are the configurations, tokenizer, templates and weights directly in the folder; Python code at any depth;
+    and whatever an index of weights or a string in a configuration names. Named files that do not exist are left out.
+
+    Raises:
+        ModelError: An index is damaged, or names a file outside of the folder.
+    """
+    found = {path for path in _listed(folder) if any(fnmatch.fnmatch(path, pattern) for pattern in READ_FILES)}
+    found.update(f"{TEMPLATES}/{path}" for path in _listed(folder / TEMPLATES))
+    for path in _tree(folder):
+        inert = any(fnmatch.fnmatch(PurePosixPath(path).name, pattern) for pattern in INERT_FILES)
+        if path.endswith(".py") or (remote_code and not inert):
+            found.add(path)
+    for config in CONFIGS:
+        found.update(path for path in _strings(_json(folder / config)) if _is_inside(folder, path))
+    for path in [*found]:
+        if any(fnmatch.fnmatch(PurePosixPath(path).name, pattern) for pattern in INDEXES):
+            found.update(shard for shard in _shards(folder, path, name) if (folder / shard).is_file())
+    return {path: folder / path for path in sorted(found)}
+
+
+def _listed(folder: Path) -> Iterator[str]:
+    if folder.is_dir():
+        yield from (file.name for file in folder.iterdir() if file.is_file())
+
+
+def _tree(folder: Path) -> Iterator[str]:
+    """Yield the paths of all files below a folder; folders that are links are followed once."""
+    visited = set[str]()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in visited:
+            folders.clear()
+            continue
+        visited.add(real)
+        folders[:] = sorted(set(folders) - INERT_FOLDERS)
+        yield from ((Path(place) / file).relative_to(folder).as_posix() for file in files)
+
+
+def _shards(folder: Path, path: str, name: str) -> set[str]:
+    """Return the files that an index of weights names."""
+    index = _json(folder / path)
+    shards = index.get("weight_map") if isinstance(index, dict) else None
+    if not isinstance(shards, dict):
+        raise ModelError(
+            f"{name}: {path} is damaged: it must be a JSON object whose weight_map names files of weights."
+        )
+    for shard in shards.values():
+        if not isinstance(shard, str) or not _is_relative(shard):
+            raise ModelError(
+                f"{name}: {path} names the file {shard!r}; an index may only name files inside of the checkpoint's "
+                "folder, by relative paths without '..'."
+            )
+    return set(shards.values())
+
+
+def _is_relative(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return bool(parts) and not path.startswith("/") and ".." not in parts and not set("\\\0") & set(path)
+
+
+def _is_inside(folder: Path, path: str) -> bool:
+    try:
+        return _is_relative(path) and (folder / path).is_file()
+    except OSError:  # too long to be a name
+        return False
+
+
+def _json(file: Path) -> Any:
+    """Return a file's content; None where it cannot be read, which loading reports in its own words."""
+    try:
+        return json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _file_digest(file: Path) -> str:
+    # The change time, which no program can set, gives away a file whose size and modification time were kept.
+    status = file.stat()
+    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if key in _digests:
+        return _digests[key]
+    with file.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    if time.time() - status.st_ctime > SETTLED_SECONDS:
+        _digests[key] = digest
+    return digest
