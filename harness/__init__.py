@@ -89,7 +89,7 @@ from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
 from harness.statistics import (
     InstanceTable,
-    absolute_mean_estimate,
+    absolute_mean_estimates,
     bootstrap_estimate,
     influence_estimate,
     mean_estimate,
@@ -150,7 +150,7 @@ __all__ = [
     "Tokenization",
     "Unjudged",
     "Verdict",
-    "absolute_mean_estimate",
+    "absolute_mean_estimates",
     "adapter",
     "auroc",
     "backend",

@@ -15,7 +15,7 @@ from harness import (
     InstanceTable,
     MetricError,
     RunMetric,
-    absolute_mean_estimate,
+    absolute_mean_estimates,
     derive_seed,
     influence_estimate,
     metric,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 BINS = 10
 FOLDS = 10
+FEWEST = 5
+"""The fewest right, and the fewest wrong, instances for which a Platt curve is fitted: a rule of thumb."""
 COVERAGE = 0.1
 """The share of the most confident predictions that selective_acc@10 looks at."""
 
@@ -80,7 +82,12 @@ class _Calibration(RunMetric):
     "ece_10_bin",
     category="calibration",
     higher_is_better=False,
-    gives=("ece_10_bin", "ece_10_bin_equal_width"),
+    gives=(
+        "ece_10_bin",
+        "ece_10_bin_debiased",
+        "ece_10_bin_equal_width",
+        "ece_10_bin_equal_width_debiased",
+    ),
     source="Liang et al. 2022, appendix C.2; Kumar, Liang and Ma 2019 (arXiv:1909.10155); Naeini et al. 2015",
 )
 class CalibrationError(_Calibration):
@@ -91,8 +98,9 @@ class CalibrationError(_Calibration):
     match. Bins as in HELM (uncertainty-calibration): the sorted probabilities are split into 10 parts, the larger ones
     first, an edge lies halfway between neighbours of two parts, and a probability at an edge belongs below it; equal
     edges make one bin. ``equal_width`` cuts [0, 1] into ten bins of the same width instead and gives
-    ``ece_10_bin_equal_width`` (Guo et al. 2017). The estimate is biased upwards where there are few predictions; the
-    interval takes that into account. The bins are in run.json, for a reliability diagram.
+    ``ece_10_bin_equal_width`` (Guo et al. 2017). With few predictions the figure is biased upwards; the interval takes
+    that into account, and ``…_debiased`` is the figure without the bias that chance explains. The bins are in run.json,
+    for a reliability diagram.
 
     The predictions of all trials are taken together, where HELM averages the errors of the trials, each of which is
     more biased. An empty prediction has no probability: it is undefined and counted as missing, where HELM takes it for
@@ -112,8 +120,7 @@ class CalibrationError(_Calibration):
         probabilities, correct, clusters = self._arrays()
         name = "ece_10_bin_equal_width" if self._equal_width else "ece_10_bin"
         bins = bin_numbers(probabilities, self._edges(probabilities))
-        found = absolute_mean_estimate(_listed(probabilities - correct), _listed(bins), _listed(clusters))
-        return self._counted({name: found})
+        return self._counted(_errors(name, probabilities - correct, bins, clusters))
 
     def details(self) -> Mapping[str, Any]:
         """Return the reliability diagram: each bin's ends, count, mean probability, and accuracy with its interval."""
@@ -156,58 +163,62 @@ class ConfidenceGap(_Calibration):
     """
 
     def estimates(self) -> Mapping[str, Estimate]:
+        import numpy as np
+
         if not self._correct:
             return {}
         probabilities, correct, clusters = self._arrays()
-        differences = _listed(probabilities - correct)
-        found = absolute_mean_estimate(differences, [0] * len(differences), _listed(clusters))
-        return self._counted({"ece_1_bin": found})
+        one_bin = np.zeros(len(correct), dtype=np.int64)
+        return self._counted({"ece_1_bin": _errors("", probabilities - correct, one_bin, clusters)[""]})
 
 
 @metric(
     "platt_ece_10_bin",
     category="calibration",
     higher_is_better=False,
-    gives=("platt_ece_10_bin", "platt_ece_10_bin_in_sample"),
+    gives=("platt_ece_10_bin", "platt_ece_10_bin_debiased", "platt_ece_10_bin_in_sample"),
     source="Platt 1999; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
 )
 class PlattCalibrationError(_Calibration):
     """Calibration error that is left after Platt scaling, in 10 bins of equally many predictions (see ece_10_bin).
 
     Each tenth of the instances, drawn by their ids, is scaled with the logistic curve that was fitted to the others. It
-    lies between 0 and 1, and lower is better. The interval takes the curves as given. Undefined for one instance.
+    lies between 0 and 1, and lower is better; ``platt_ece_10_bin_debiased`` is the figure without the bias that chance
+    explains. The interval takes the curves as given. Undefined with fewer than 5 instances right or 5 wrong (trials of
+    an instance count as fractions of it), which are too few for a curve.
+
+    Bins are those of the stated probabilities, not of the scaled ones: curves of different folds scale equal
+    probabilities differently, and bins of the scaled ones would sort the folds apart.
 
     HELM fits the curve to the predictions that it then judges, which flatters it; that figure is
-    ``platt_ece_10_bin_in_sample``. The curve of all predictions is in run.json. Where all predictions are right, or all
-    wrong, the curve is that constant and the error 0.
+    ``platt_ece_10_bin_in_sample``. The curve of all predictions is in run.json.
     """
 
     def estimates(self) -> Mapping[str, Estimate]:
-        if len(self._instances) < 2:
+        if not self._correct:
             return {}
         probabilities, correct, clusters = self._arrays()
+        if not _enough(correct, clusters):
+            return {}
         fitted = cross_fitted(probabilities, correct, self._folds()[clusters])
-        slope, intercept = self._curve(probabilities, correct)
-        in_sample = correct if slope is None else scaled(probabilities, slope, intercept)
-        found = {
-            "platt_ece_10_bin": _equal_mass_error(fitted, correct, clusters),
-            "platt_ece_10_bin_in_sample": _equal_mass_error(in_sample, correct, clusters),
-        }
-        return self._counted(found)
+        in_sample = scaled(probabilities, *fit_platt(probabilities, correct))
+        bins = bin_numbers(probabilities, equal_mass_edges(probabilities, BINS))
+        name = "platt_ece_10_bin_in_sample"
+        found = _errors("platt_ece_10_bin", fitted - correct, bins, clusters)
+        return self._counted({**found, name: _errors(name, in_sample - correct, bins, clusters)[name]})
 
     def details(self) -> Mapping[str, Any]:
         """Return the curve of all predictions."""
         if not self._correct:
             return {}
-        slope, intercept = self._curve(*self._arrays()[:2])
-        return {} if slope is None else {"slope": slope, "intercept": intercept}
-
-    @staticmethod
-    def _curve(probabilities: Floats, correct: Floats) -> tuple[float | None, float]:
-        return (None, 0.0) if correct.min() == correct.max() else fit_platt(probabilities, correct)
+        probabilities, correct, clusters = self._arrays()
+        if not _enough(correct, clusters):
+            return {}
+        slope, intercept = fit_platt(probabilities, correct)
+        return {"slope": slope, "intercept": intercept}
 
     def _folds(self) -> Ints:
-        """Return each instance's fold, whatever the order in which they came."""
+        """Return each instance's fold, which its id decides; sizes differ by one at most."""
         import numpy as np
 
         order = sorted(self._instances, key=lambda instance: (derive_seed(0, f"platt/{instance}"), instance))
@@ -313,11 +324,18 @@ def bin_numbers(probabilities: Floats, edges: Sequence[float]) -> Ints:
     return np.searchsorted(np.asarray(edges), probabilities, side="left").astype(np.int64)
 
 
-def _equal_mass_error(probabilities: Floats, correct: Floats, clusters: Ints) -> Estimate:
+def _errors(name: str, differences: Floats, bins: Ints, clusters: Ints) -> dict[str, Estimate]:
+    """Return a calibration error under its name, and debiased."""
+    observed, debiased = absolute_mean_estimates(_listed(differences), _listed(bins), _listed(clusters))
+    return {name: observed, f"{name}_debiased": debiased}
+
+
+def _enough(correct: Floats, clusters: Ints) -> bool:
+    """Return whether enough instances are right, and enough wrong, to fit a curve."""
     import numpy as np
 
-    bins = bin_numbers(probabilities, equal_mass_edges(np.sort(probabilities), BINS))
-    return absolute_mean_estimate(_listed(probabilities - correct), _listed(bins), _listed(clusters))
+    right = float((np.bincount(clusters, correct) / np.bincount(clusters)).sum())
+    return FEWEST - 1e-9 <= right <= int(clusters.max()) + 1 - FEWEST + 1e-9
 
 
 def _listed(values: Floats | Ints) -> list[Any]:

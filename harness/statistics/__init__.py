@@ -1,6 +1,6 @@
 """Statistics over examples: means, standard errors and intervals."""
 
-from harness.statistics.absolute_mean import absolute_mean_estimate
+from harness.statistics.absolute_mean import absolute_mean_estimates
 from harness.statistics.bootstrap import bootstrap_estimate
 from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed, wilson_interval
 from harness.statistics.families import benjamini_hochberg, holm
@@ -12,7 +12,7 @@ from harness.statistics.student import t_quantile
 
 __all__ = [
     "InstanceTable",
-    "absolute_mean_estimate",
+    "absolute_mean_estimates",
     "benjamini_hochberg",
     "bootstrap_estimate",
     "gap_estimate",

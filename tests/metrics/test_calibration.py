@@ -89,7 +89,7 @@ def test_brier_scores_of_instances() -> None:
 @pytest.mark.parametrize("metric", ALL)
 def test_predictions_without_a_correct_reference_are_counted(metric: type[RunMetric]) -> None:
     run = metric()
-    for example in _examples([(0.9, True), (0.4, False), (0.2, True)]):
+    for example in _examples(_drawn(40)):
         run.add(example)
     for index in range(2):
         run.add(Example(Instance(f"none{index}", "", (Reference("no"),)), prediction="no", probability=0.5))
@@ -126,7 +126,6 @@ def test_the_best_and_the_worst() -> None:
     for metric, name in ((CalibrationError, "ece_10_bin"), (ConfidenceGap, "ece_1_bin"), (BrierScore, "brier_score")):
         assert _value(metric(), best, name) == 0.0
         assert _value(metric(), worst, name) == 1.0
-    assert _value(PlattCalibrationError(), worst, "platt_ece_10_bin") == 0.0
     for name in ("selective_acc@10", "selective_cov_acc_area"):
         assert _value(SelectiveAccuracy(), best, name) == 1.0
         assert _value(SelectiveAccuracy(), worst, name) == 0.0
@@ -238,12 +237,73 @@ def test_the_fit_is_the_maximum_of_the_likelihood() -> None:
         [(0.9, True)] * 5 + [(0.1, False)] * 5,  # separable: the slope has no maximum
         [(0.5, True), (0.5, False)] * 5,  # one probability: the slope means nothing
         [(1.0, True), (0.0, False), (1.0, False), (0.0, True)] * 3,
-        [(0.7, True), (0.2, False)],
     ],
 )
 def test_curves_that_are_hard_to_fit(stated: Stated, estimated: Estimated) -> None:
-    for estimate in estimated(PlattCalibrationError(), *_examples(stated)).values():
+    found = estimated(PlattCalibrationError(), *_examples(stated))
+    assert len(found) == 3
+    for estimate in found.values():
         assert 0.0 <= estimate.value <= 1.0
+
+
+def test_equal_probabilities_share_a_bin_whatever_their_folds_curves_say() -> None:
+    """A hundred predictions of .7, seventy of them right, are calibrated: nothing is left of the error."""
+    stated = [(0.7, index < 70) for index in range(100)]
+    metric = PlattCalibrationError()
+    for example in _examples(stated):
+        metric.add(example)
+    found = metric.estimates()
+    assert found["platt_ece_10_bin"].value < 0.002
+    assert found["platt_ece_10_bin_debiased"].value == 0.0
+    assert found["platt_ece_10_bin_in_sample"].value < 1e-6
+
+
+def _platt_by_hand(stated: Stated) -> float:
+    """The definition written out: held-out curves, bins of the stated probabilities, absolute gaps of their means."""
+    metric = PlattCalibrationError()
+    for example in _examples(stated):
+        metric.add(example)
+    folds = metric._folds()
+    sizes = np.bincount(folds)
+    assert sizes.max() - sizes.min() <= 1
+    fitted = []
+    for index, (probability, _) in enumerate(stated):
+        others = [one for one, fold in zip(stated, folds, strict=True) if fold != folds[index]]
+        outcomes = np.array([float(right) for _, right in others])
+        slope, intercept = fit_platt(np.array([p for p, _ in others]), outcomes)
+        logit = math.log(probability / (1 - probability))
+        fitted.append(1 / (1 + math.exp(-(slope * logit + intercept))))
+    edges = [low + high for low, high in _halves([probability for probability, _ in stated])]
+    gaps: dict[int, float] = {}
+    for value, (probability, right) in zip(fitted, stated, strict=True):
+        place = bisect.bisect_left(edges, probability)
+        gaps[place] = gaps.get(place, 0.0) + value - right
+    return sum(map(abs, gaps.values())) / len(stated)
+
+
+def _halves(probabilities: Sequence[float]) -> list[tuple[float, float]]:
+    parts = np.array_split(np.sort(probabilities), 10)
+    return sorted({(float(a[-1]) / 2, float(b[0]) / 2) for a, b in itertools.pairwise(parts)})
+
+
+@pytest.mark.parametrize("digits", [1, 3])
+def test_platt_scaled_errors_are_those_of_the_definition(digits: int) -> None:
+    stated = [(min(0.95, max(0.05, p)), right) for p, right in _drawn(60, 3, digits=digits)]
+    assert _value(PlattCalibrationError(), stated, "platt_ece_10_bin") == pytest.approx(_platt_by_hand(stated))
+
+
+@pytest.mark.parametrize(
+    ("right", "count", "defined"), [(4, 30, False), (5, 30, True), (25, 30, True), (26, 30, False)]
+)
+def test_a_curve_needs_five_right_and_five_wrong_instances(right: int, count: int, defined: bool) -> None:
+    stated = [((index + 1) / (count + 1), index < right) for index in range(count)]
+    metric = PlattCalibrationError()
+    for trial in range(2):
+        for index, (probability, ok) in enumerate(stated):
+            metric.add(_said(probability, ok, f"i{index}", trial))
+    names = {"platt_ece_10_bin", "platt_ece_10_bin_debiased", "platt_ece_10_bin_in_sample"}
+    assert set(metric.estimates()) == (names if defined else set())
+    assert bool(metric.details()) == defined
 
 
 def test_in_sample_flatters() -> None:

@@ -31,7 +31,7 @@ import pytest
 
 from harness import Estimate
 from harness.statistics import (
-    absolute_mean_estimate,
+    absolute_mean_estimates,
     bootstrap_estimate,
     gap_estimate,
     mean_estimate,
@@ -116,7 +116,7 @@ def _calibration(rng: Generator, n: int, slope: float, offset: float) -> Estimat
     stated = np.sort(rng.beta(5, 2, n))
     differences = stated - (rng.random(n) < offset + slope * stated)
     bins = np.arange(n) * 10 // n
-    return absolute_mean_estimate(differences.tolist(), bins.tolist(), range(n))
+    return absolute_mean_estimates(differences.tolist(), bins.tolist(), range(n))[0]
 
 
 def _overconfident(rng: Generator, n: int) -> Drawn:
