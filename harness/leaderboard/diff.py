@@ -16,7 +16,7 @@ from harness.leaderboard.columns import canonical, run_settings
 from harness.registry import Registry
 from harness.results import RunRecord, has_examples
 from harness.statistics import holm
-from harness.statistics.estimates import UPPER_TAIL
+from harness.statistics.quantiles import UPPER_TAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,42 @@
 """Statistics over examples: means, standard errors and intervals."""
 
 from harness.statistics.absolute_mean import absolute_mean_estimates
+from harness.statistics.binomial import midp_interval
 from harness.statistics.bootstrap import bootstrap_estimate
+from harness.statistics.bounded_mean import bounded_mean_interval
+from harness.statistics.clustered import clustered_mean_interval
+from harness.statistics.effective_size import effective_size_interval
 from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed, wilson_interval
 from harness.statistics.families import benjamini_hochberg, holm
 from harness.statistics.groups import gap_estimate
 from harness.statistics.influence import influence_estimate
 from harness.statistics.instance_table import InstanceTable
+from harness.statistics.median import median_estimate
 from harness.statistics.paired import mcnemar_test, paired_difference, permutation_test
-from harness.statistics.student import t_quantile
+from harness.statistics.quantiles import t_quantile
+from harness.statistics.ratio import ratio_interval
+from harness.statistics.skewed_mean import skewed_mean_interval
 
 __all__ = [
     "InstanceTable",
     "absolute_mean_estimates",
     "benjamini_hochberg",
     "bootstrap_estimate",
+    "bounded_mean_interval",
+    "clustered_mean_interval",
+    "effective_size_interval",
     "gap_estimate",
     "holm",
     "influence_estimate",
     "mcnemar_test",
     "mean_estimate",
+    "median_estimate",
+    "midp_interval",
     "paired_difference",
     "permutation_test",
     "ratio_estimate",
+    "ratio_interval",
+    "skewed_mean_interval",
     "t_quantile",
     "transformed",
     "wilson_interval",

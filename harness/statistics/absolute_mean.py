@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from harness.contracts import Estimate
-from harness.statistics.estimates import UPPER_TAIL
+from harness.statistics.quantiles import UPPER_TAIL
 
 if TYPE_CHECKING:
     import numpy as np

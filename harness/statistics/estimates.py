@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from statistics import NormalDist
 
 from harness.contracts import Estimate
-from harness.statistics.student import t_quantile
-
-UPPER_TAIL = 0.975
-"""The probability below the upper end of a two-sided 95 % interval."""
+from harness.statistics.quantiles import UPPER_TAIL, t_quantile
 
 
 def mean_estimate(values: Sequence[float], *, proportion: bool = True) -> Estimate:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.contracts import Estimate
-from harness.statistics.estimates import UPPER_TAIL, wilson_interval
-from harness.statistics.student import t_quantile
+from harness.statistics.estimates import wilson_interval
+from harness.statistics.quantiles import UPPER_TAIL, t_quantile
 
 if TYPE_CHECKING:
     import numpy as np

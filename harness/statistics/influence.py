@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from harness.contracts import Estimate
-from harness.statistics.estimates import UPPER_TAIL, wilson_interval
-from harness.statistics.student import t_quantile
+from harness.statistics.estimates import wilson_interval
+from harness.statistics.quantiles import UPPER_TAIL, t_quantile
 
 
 def influence_estimate(value: float, influences: Sequence[float]) -> Estimate:

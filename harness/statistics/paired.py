@@ -9,7 +9,8 @@ from typing import Literal
 
 from harness.contracts import Estimate
 from harness.statistics.bootstrap import bootstrap_estimate
-from harness.statistics.estimates import UPPER_TAIL, mean_estimate
+from harness.statistics.estimates import mean_estimate
+from harness.statistics.quantiles import UPPER_TAIL
 
 _EXACT_UP_TO = 20
 """Most differences other than 0 whose signs are flipped in all 2ⁿ ways: a million."""

@@ -1,0 +1,48 @@
+"""The interval of a proportion."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from harness.statistics.quantiles import UPPER_TAIL
+
+
+@cache
+def midp_interval(successes: int, count: int, upper_tail: float = UPPER_TAIL) -> tuple[float, float]:
+    """Return the mid-p interval of a proportion (Lancaster 1961; Berry and Armitage 1995).
+
+    With K ~ Bin(count, p), the lower end solves P(K ≥ k) − ½·P(K = k) = 0.025 and the upper end mirrors it; without a
+    success the upper end is 1 − 0.05^(1/n). Exact coverage over all p is .951 to .968 on average and nowhere below .91
+    for 10 to 500 trials, where Wilson's interval falls to .84 near 0 and 1.
+
+    Args:
+        successes: From 0 to count.
+        count: Number of trials, at least 1.
+        upper_tail: The probability below the upper end; the default is that of a 95 % interval.
+
+    Raises:
+        ValueError: There is no trial, or there are more successes than trials.
+    """
+    if not 0 <= successes <= count or count < 1:
+        raise ValueError(f"a proportion needs 0 to n successes of n trials, n at least 1, not {successes} of {count}")
+    tail = 1.0 - upper_tail
+    return _low(successes, count, tail), 1.0 - _low(count - successes, count, tail)
+
+
+def _low(successes: int, count: int, tail: float) -> float:
+    if successes == 0:
+        return 0.0
+    if successes == count:
+        return float((2.0 * tail) ** (1.0 / count))
+    from scipy.special import betainc, betaincinv
+
+    from harness.statistics.roots import find_root
+
+    failures = count - successes
+
+    def excess(p: float) -> float:
+        # P(K ≥ k) is the regularised incomplete beta function I_p(k, n − k + 1).
+        return float(betainc(successes, failures + 1, p) + betainc(successes + 1, failures, p)) / 2.0 - tail
+
+    below = float(betaincinv(successes, failures + 1, tail))
+    return find_root(excess, below, float(betaincinv(successes + 1, failures, tail)), 1e-12)

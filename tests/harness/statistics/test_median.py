@@ -1,0 +1,48 @@
+"""The median and its interval between order statistics."""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from harness.statistics import median_estimate
+
+
+@pytest.mark.parametrize(("count", "left_out"), [(6, 0), (9, 1), (20, 5), (100, 39)])
+def test_ranks_of_the_printed_table(count: int, left_out: int) -> None:
+    # Conover 1999, Practical Nonparametric Statistics, table A3 of the binomial: the ranks r and n + 1 − r.
+    found = median_estimate([float(value) for value in range(1, count + 1)])
+    assert (found.low, found.high) == (left_out + 1, count - left_out)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=80))
+def test_is_the_median_and_lies_inside(values: list[float]) -> None:
+    found = median_estimate(values)
+    assert found.value == statistics.median(values)
+    assert (found.count, found.min, found.max) == (len(values), min(values), max(values))
+    if len(values) < 6:
+        assert found.low is None
+        assert found.high is None
+    else:
+        assert found.low is not None
+        assert found.high is not None
+        assert min(values) <= found.low <= found.value <= found.high <= max(values)
+
+
+@given(st.integers(6, 3000))
+def test_covers_at_least_95_per_cent_and_no_narrower_pair_does(count: int) -> None:
+    found = median_estimate(list(np.arange(1.0, count + 1)))
+    assert found.low is not None
+    left_out = round(found.low) - 1
+    assert 1 - 2 * binom.cdf(left_out, count, 0.5) >= 0.95
+    assert 1 - 2 * binom.cdf(left_out + 1, count, 0.5) < 0.95
+
+
+def test_no_value_has_no_median() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        median_estimate([])
