@@ -9,9 +9,10 @@ from typing import Any
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.registry import Registry
 from harness.results import RunRecord, read_examples
+from harness.run_labels import distinctions
 from harness.runner import scores_of_instances
 from harness.seeds import derive_seed
-from harness.specs import RunSpec
+from harness.specs import Component, RunSpec
 from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
 
 Asked = dict[str, dict[int, tuple[float | None, int]]]
@@ -42,6 +43,7 @@ class Comparison:
         only_second: Instances that the first run does not have.
         undefined: Instances of both without the score in one of them.
         changed: Instances of both whose text or references differ; they are not compared.
+        settings: The settings that tell it from other comparisons of the scenario and method, in brackets; else ''.
         notes: What else is to be known.
     """
 
@@ -64,6 +66,7 @@ class Comparison:
     only_second: int
     undefined: int
     changed: int
+    settings: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -169,15 +172,19 @@ def compare_models(
     known = list(runs)
     left, right = (_by_question(known, name) for name in (first, second))
     comparisons, problems = [], []
-    for question in sorted(left.keys() | right.keys()):
+    questions = sorted(left.keys() | right.keys())
+    asked = [(left.get(question) or right[question]).spec for question in questions]
+    alone = [spec.model_copy(update={"model": Component(name=first)}) for spec in asked]
+    for question, distinction in zip(questions, distinctions(alone, _label), strict=True):
         if question not in left or question not in right:
             run, absent = (left[question], second) if question in left else (right[question], first)
-            problems.append(f"{_label(run)}: there is no equal run of {absent}.")
+            problems.append(f"{_label(run.spec)}{distinction}: there is no equal run of {absent}.")
             continue
         try:
-            comparisons.append(compare_runs(left[question], right[question], metric, registry))
+            found = compare_runs(left[question], right[question], metric, registry)
+            comparisons.append(replace(found, settings=distinction.strip()))
         except HarnessError as error:
-            problems.append(f"{_label(left[question])}: {error}")
+            problems.append(f"{_label(left[question].spec)}{distinction}: {error}")
     if not comparisons:
         raise DataError("\n".join([f"{first} and {second} have nothing in common to compare.", *problems]))
     return Family(first, second, adjusted(comparisons), tuple(problems))
@@ -274,5 +281,5 @@ def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
     return by_question
 
 
-def _label(run: RunRecord) -> str:
-    return f"{run.spec.scenario.label} ({run.spec.adapter.name})"
+def _label(spec: RunSpec) -> str:
+    return f"{spec.scenario.label} ({spec.adapter.name})"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.comparison import Comparison, Family
+from harness.display import json_text
 
 HEADERS = ("scenario", "metric", "n", "first", "second", "difference", "p", "Holm", "BH", "not compared")
 
@@ -20,22 +20,54 @@ HEADERS = ("scenario", "metric", "n", "first", "second", "difference", "p", "Hol
 def render(family: Family, format_: str) -> str:
     """Return comparisons as ``json``, ``csv`` or ``md``."""
     if format_ == "json":
-        return json.dumps(asdict(family), indent=2, ensure_ascii=False) + "\n"
+        return json_text(asdict(family)) + "\n"
     return _csv(family) if format_ == "csv" else _markdown(family)
 
 
 def show(family: Family, console: Console) -> None:
-    """Print comparisons."""
-    table = Table(*HEADERS, box=None, header_style="bold", pad_edge=False, title_justify="left")
+    """Print comparisons; where a line does not fit the console's width, a few lines for each."""
+    for line in _heading(family):
+        console.print(Text(line))
+    table = _wide(family)
+    console.print(table if fits(table, console) else _narrow(family))
+    for line in _footnotes(family):
+        console.print(Text(line))
+
+
+def fits(table: Table, console: Console) -> bool:
+    """Return whether a table can be printed without wrapping a cell."""
+    return console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width
+
+
+def _wide(family: Family) -> Table:
+    table = Table(*HEADERS, box=None, header_style="bold", pad_edge=False)
     for column in table.columns[2:9]:
         column.justify = "right"
     for comparison in family.comparisons:
         table.add_row(*(Text(cell) for cell in _cells(comparison)))
-    for line in _heading(family):
-        console.print(Text(line))
-    console.print(table)
-    for line in _footnotes(family):
-        console.print(Text(line))
+    return table
+
+
+def _narrow(family: Family) -> Table:
+    table = Table(
+        "scenario\nmetric", "n", "first\nsecond", "difference\n95 % interval", "p\nHolm\nBH",
+        box=None, header_style="bold", pad_edge=False,
+    )  # fmt: skip
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.justify, column.no_wrap = "right", True
+    for comparison in family.comparisons:
+        scenario, metric, count, first, second, difference, p, strict, loose, left_out = _cells(comparison)
+        value, _, interval = difference.partition(" ")
+        skipped = "" if left_out == "–" else f"\nnot compared: {left_out}"
+        table.add_row(
+            Text.assemble(scenario, (f"\n{metric}{skipped}", "dim")),
+            count,
+            f"{first}\n{second}",
+            f"{value}\n{interval}",
+            f"{p}\n{strict}\n{loose}",
+        )
+    return table
 
 
 def _cells(comparison: Comparison) -> tuple[str, ...]:
@@ -44,7 +76,7 @@ def _cells(comparison: Comparison) -> tuple[str, ...]:
         "" if comparison.low is None or comparison.high is None else f" [{comparison.low:+.3f}, {comparison.high:+.3f}]"
     )
     return (
-        f"{comparison.scenario} ({comparison.adapter})",
+        f"{comparison.scenario} ({comparison.adapter}) {comparison.settings}".rstrip(),
         f"{comparison.metric}{arrow}",
         str(comparison.count),
         f"{comparison.first:.3f}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -12,8 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from harness.contracts import Stat
+from harness.display import brief, sentence, visible
 from harness.results import RunRecord
+from harness.run_labels import distinctions
 from harness.specs import Component, RunSpec
+
+LONGEST_ERROR = 2000
+"""Characters of a run's error on the terminal; run.json has all of it."""
 
 _LINE_SECONDS = 30.0
 _NUMBERS_WIDTH = 34  # 10000/10000, 1,234.5/s, 0:00:00 and the gaps
@@ -30,8 +36,8 @@ class _RateColumn(ProgressColumn):
 class Bars:
     """A bar for the sweep and one for the run that is going on, with rate and time left."""
 
-    def __init__(self, console: Console, runs: int) -> None:
-        self._console = console
+    def __init__(self, console: Console, runs: Sequence[RunSpec]) -> None:
+        self._console, self._labels = console, _Labels(runs)
         bar = 30 if console.width >= 120 else 12
         self._room = max(20, min(90, console.width - bar - _NUMBERS_WIDTH))
         self._progress = Progress(
@@ -43,7 +49,7 @@ class Bars:
             console=console,
             transient=True,
         )
-        self._sweep = self._progress.add_task("sweep", total=runs, sweep=True)
+        self._sweep = self._progress.add_task("sweep", total=len(runs), sweep=True)
         self._run = self._progress.add_task("", total=None, visible=False)
         self._done, self._model = 0.0, ""
 
@@ -58,8 +64,7 @@ class Bars:
 
     def started(self, spec: RunSpec) -> None:
         """Show the run's bar."""
-        label = f"{spec.scenario.short_label} · {spec.adapter.name} · {_model(spec)}"
-        label = escape(label if len(label) <= self._room else f"{label[: self._room - 1]}…")
+        label = escape(brief(self._labels.of(spec), self._room))
         self._done, self._model = 0.0, _model(spec)
         self._progress.remove_task(self._run)  # reset would keep the length of the run before
         self._run = self._progress.add_task(label, total=None)
@@ -78,20 +83,20 @@ class Bars:
         """Show how far all runs are that are answered side by side."""
         if runs > 1:
             label = f"{runs} runs at once · {self._model}"
-            label = escape(label if len(label) <= self._room else f"{label[: self._room - 1]}…")
+            label = escape(brief(label, self._room))
             self._progress.update(self._run, description=label, total=planned or None, completed=round(answered))
 
     def skipped(self, record: RunRecord) -> None:
         """Count a run that was finished before."""
         self._progress.advance(self._sweep)
-        self._console.print(Text.assemble(("✓ ", "dim"), (f"{_label(record.spec)}: finished before", "dim")))
+        self._console.print(Text.assemble(("✓ ", "dim"), (f"{self._labels.of(record.spec)}: finished before", "dim")))
 
     def finished(self, record: RunRecord) -> None:
         """Print the run's outcome above the bars."""
         self._progress.update(self._run, visible=False)
         self._progress.advance(self._sweep)
         mark = ("✓ ", "green") if record.status == "ok" else ("✗ ", "bold red")
-        self._console.print(Text.assemble(mark, _summary(record)))
+        self._console.print(Text.assemble(mark, _summary(record, self._labels.of(record.spec))))
 
     def _whole(self) -> float:
         return self._progress.tasks[self._progress.task_ids.index(self._run)].completed
@@ -100,8 +105,9 @@ class Bars:
 class Lines:
     """One line when a run starts, every half minute, and when it ends."""
 
-    def __init__(self, console: Console, runs: int) -> None:
-        self._console, self._runs, self._index = console, runs, 0
+    def __init__(self, console: Console, runs: Sequence[RunSpec]) -> None:
+        self._console, self._runs, self._index = console, len(runs), 0
+        self._labels = _Labels(runs)
         self._label, self._total, self._done, self._said = "", 0, 0.0, 0.0
         self._beside = False
 
@@ -113,7 +119,7 @@ class Lines:
 
     def started(self, spec: RunSpec) -> None:
         """Say which run starts."""
-        self._label, self._done, self._total, self._said = _label(spec), 0.0, 0, time.monotonic()
+        self._label, self._done, self._total, self._said = self._labels.of(spec), 0.0, 0, time.monotonic()
         self._say(f"[{self._index + 1}/{self._runs}] {self._label}")
 
     def planned(self, examples: int) -> None:
@@ -139,38 +145,52 @@ class Lines:
     def skipped(self, record: RunRecord) -> None:
         """Say that a run was finished before."""
         self._index += 1
-        self._say(f"[{self._index}/{self._runs}] {_label(record.spec)}: finished before")
+        self._say(f"[{self._index}/{self._runs}] {self._labels.of(record.spec)}: finished before")
 
     def finished(self, record: RunRecord) -> None:
         """Say how a run ended."""
         self._index += 1
-        self._say(f"[{self._index}/{self._runs}] {'ok' if record.status == 'ok' else 'FAILED'} {_summary(record)}")
+        state = "ok" if record.status == "ok" else "FAILED"
+        self._say(f"[{self._index}/{self._runs}] {state} {_summary(record, self._labels.of(record.spec))}")
 
     def _say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
 
 
-def watch(console: Console, runs: int) -> Bars | Lines:
-    """Return the view that fits the console."""
+def watch(console: Console, runs: Sequence[RunSpec]) -> Bars | Lines:
+    """Return the view that fits the console, for a sweep of these runs."""
     return Bars(console, runs) if console.is_terminal and not console.is_dumb_terminal else Lines(console, runs)
 
 
+class _Labels:
+    """The labels of a sweep's runs, by the names of the runs."""
+
+    def __init__(self, runs: Sequence[RunSpec]) -> None:
+        self._known = {
+            spec.name: f"{_label(spec)}{distinction}"
+            for spec, distinction in zip(runs, distinctions(runs, _label), strict=True)
+        }
+
+    def of(self, spec: RunSpec) -> str:
+        return self._known.get(spec.name) or _label(spec)
+
+
 def _label(spec: RunSpec) -> str:
-    return f"{spec.scenario.short_label} by {spec.adapter.name} with {_model(spec)}"
+    return visible(f"{spec.scenario.short_label} by {spec.adapter.name} with {_model(spec)}")
 
 
 def _model(spec: RunSpec) -> str:
     return Component(name=spec.model.name).short_label
 
 
-def _summary(record: RunRecord) -> str:
+def _summary(record: RunRecord, label: str) -> str:
     if record.error is not None:
-        return f"{_label(record.spec)}: {record.error}"
+        return f"{label}: {sentence(record.error, LONGEST_ERROR)}"
     took = f"{record.efficiency.get('wall_seconds', 0):.1f} s"
     for stat in record.stats:
         if stat.metric == record.spec.main_metric and stat.overall:
-            return f"{_label(record.spec)}: {stat.metric} {stat.mean:.3f}{_interval(stat)} (n={stat.count}, {took})"
-    return f"{_label(record.spec)}: done in {took}"
+            return f"{label}: {stat.metric} {stat.mean:.3f}{_interval(stat)} (n={stat.count}, {took})"
+    return f"{label}: done in {took}"
 
 
 def _interval(stat: Stat) -> str:

@@ -100,3 +100,18 @@ def _modules_after(code: str) -> set[str]:
     ran = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr
     return set(json.loads(ran.stdout.splitlines()[-1]))
+
+
+PRINTS = {"click.echo", "click.secho", "print", "sys.stdout.write", "sys.stderr.write", "Console"}
+MAY_PRINT = {"terminal.py", "console.py"}
+
+
+def test_everything_printed_passes_through_the_escaping() -> None:
+    direct = [
+        f"{file.relative_to(ROOT)}:{node.lineno} {ast.unparse(node.func)}"
+        for file in sorted((ROOT / "harness").rglob("*.py"))
+        if file.name not in MAY_PRINT
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in PRINTS
+    ]
+    assert [place for place in direct if "sys.stderr.write" not in place or "cli/__init__" not in place] == []

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 
 import click
 
 from harness.cli.interrupts import Terminated
 from harness.errors import HarnessError
+from harness.terminal import make_diagnostics_safe, say
 
 # Command → the module that defines it as a function of the same name (``-`` and Python's words avoided). Modules are
 # imported only when their command runs, so that help and completion answer at once.
@@ -73,13 +75,16 @@ def group() -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake is one message on standard error and exit code 2."""
+    make_diagnostics_safe()
     try:
         group(standalone_mode=False)
     except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
+        say(str(error), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        error.show()
+        buffer = io.StringIO()
+        error.show(buffer)
+        say(buffer.getvalue(), err=True, newline=False)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         # Click turns an interrupt into an Abort, with the interrupt as its cause.

@@ -13,6 +13,7 @@ from harness.cache import FILE_NAME, ResponseCache
 from harness.cache_upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
 from harness.cli import options
 from harness.errors import DataError, StorageError
+from harness.terminal import say
 
 _models = click.option(
     "-m", "--model", "models", multiple=True, help="Only models of this name, * for anything. Repeatable."
@@ -33,7 +34,7 @@ def stats(results_dir: Path) -> None:
         size = cache.path.stat().st_size
     _show(held)
     total = sum(one.answers for one in held)
-    click.echo(f"{total:,} answers of {len(held)} models; {results_dir / FILE_NAME} has {_size(size)}.")
+    say(f"{total:,} answers of {len(held)} models; {results_dir / FILE_NAME} has {_size(size)}.")
 
 
 @cache_command.command("prune")
@@ -58,7 +59,7 @@ def prune_(results_dir: Path, models: tuple[str, ...], older_than: float | None,
     _show(found)
     total = sum(one.answers for one in found)
     said = "are removed" if yes else "would be removed; --yes removes them"
-    click.echo(f"{total:,} answers of {len(found)} models {said}.")
+    say(f"{total:,} answers of {len(found)} models {said}.")
 
 
 @cache_command.command("export")
@@ -71,14 +72,14 @@ def export_(results_dir: Path, models: tuple[str, ...], output: Path | None) -> 
         lines = export(cache, models)
         if output is None:
             for line in lines:
-                click.echo(line)
+                say(line)
             return
         try:
             with output.open("w", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
         except OSError as error:
             raise StorageError(f"{output} cannot be written ({error.strerror or error}).") from error
-    click.echo(f"Wrote {output}.", err=True)
+    say(f"Wrote {output}.", err=True)
 
 
 @cache_command.command("import")
@@ -90,7 +91,7 @@ def import_(results_dir: Path, files: tuple[Path, ...]) -> None:
     try:
         for file in files:
             added, known = merge(file, cache)
-            click.echo(f"{file}: {added:,} answers added, {known:,} were known.")
+            say(f"{file}: {added:,} answers added, {known:,} were known.")
     finally:
         cache.close()
 
@@ -108,9 +109,10 @@ def _opened(results_dir: Path) -> Iterator[ResponseCache]:
 
 
 def _show(found: list[Holding]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from harness.console import make_console
 
     if not found:
         return
@@ -127,8 +129,7 @@ def _show(found: list[Holding]) -> None:
             _day(None if held.model is None else held.model.used),
             held.digest.hex()[:8],
         )
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    make_console().print(table)
 
 
 def _day(seconds: int | None) -> str:

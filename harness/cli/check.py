@@ -11,6 +11,7 @@ import click
 
 from harness.cli import options
 from harness.contracts import Adapted, GenerateRequest, Model
+from harness.terminal import say
 
 
 @click.command("validate")
@@ -35,12 +36,12 @@ def validate_command(
 
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     counted = len({spec.model.name for spec in found.runs})
-    click.echo(f"Valid: suite {found.suite!r}, {len(found.runs)} runs with {counted} models.")
+    say(f"Valid: suite {found.suite!r}, {len(found.runs)} runs with {counted} models.")
     lacking = obstacles(found.runs, registry, data_dir)
     if any(lacking):
-        click.echo(f"Here {sum(map(bool, lacking))} of the {len(lacking)} runs would fail:", err=True)
+        say(f"Here {sum(map(bool, lacking))} of the {len(lacking)} runs would fail:", err=True)
         for obstacle, runs in Counter(one for run in lacking for one in run).items():
-            click.echo(f"  {runs} run{'' if runs == 1 else 's'}: {obstacle}", err=True)
+            say(f"  {runs} run{'' if runs == 1 else 's'}: {obstacle}", err=True)
 
 
 @click.command("schema")
@@ -50,7 +51,7 @@ def schema_command(plugins: tuple[Path, ...]) -> None:
     from harness.registry import default_registry
     from harness.sweep import json_schema
 
-    click.echo(json.dumps(json_schema(default_registry(plugins)), indent=2))
+    say(json.dumps(json_schema(default_registry(plugins)), indent=2))
 
 
 @click.command("preview")
@@ -77,16 +78,16 @@ def preview_command(
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     problems: dict[str, None] = {}
     for spec in found.runs:
-        click.secho(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}", bold=True)
+        say(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}", bold=True)
         try:
             evaluation, model = prepare(spec, registry, data_dir), load_model(spec.model, registry)
             for adapted in first_prompts(evaluation, model, instances):
                 _show(adapted, model)
         except HarnessError as error:
             problems[f"{spec.scenario.label} with {spec.model.name}: {error}"] = None
-        click.echo()
+        say()
     for problem in problems:
-        click.echo(f"Would fail: {problem}", err=True)
+        say(f"Would fail: {problem}", err=True)
     if problems:
         sys.exit(2)
 
@@ -104,20 +105,20 @@ def _show(adapted: Adapted, model: Model) -> None:
         notes.append(f"{adapted.dropped_examples} dropped to fit the window of {model.window}")
     if adapted.truncated:
         notes.append(f"input cut to fit the window of {model.window}")
-    click.secho(f"\n{adapted.instance.id} ({'; '.join(notes)})", fg="cyan")
+    say(f"\n{adapted.instance.id} ({'; '.join(notes)})", fg="cyan")
     shown = None
     for request in adapted.requests:
         prompt, scored = question(request)
         if prompt != shown and prompt:
-            click.secho(f"--- prompt, {model.count_tokens(prompt)} tokens", dim=True)
-            click.echo(readable(prompt))
+            say(f"--- prompt, {model.count_tokens(prompt)} tokens", dim=True)
+            say(readable(prompt))
         shown = prompt
         if scored:
-            click.secho(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
-            click.echo(scored)
+            say(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
+            say(scored)
         elif isinstance(request, GenerateRequest):
             most = f"{request.max_tokens} token{'' if request.max_tokens == 1 else 's'}"
             stops = f", stop at {', '.join(map(repr, request.stop))}" if request.stop else ""
-            click.secho(f"--- at most {most}{stops}", dim=True)
+            say(f"--- at most {most}{stops}", dim=True)
     answers = [reference.text for reference in adapted.instance.correct]
-    click.secho(f"--- correct: {' | '.join(answers) or 'no reference'}", dim=True)
+    say(f"--- correct: {' | '.join(answers) or 'no reference'}", dim=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import options
+from harness.terminal import say
 
 
 @click.command("compare")
@@ -39,10 +40,9 @@ def compare_command(
     paired difference with its 95 % interval, the p-value of an exact test, p-values adjusted for the number of
     scenarios, and the instances that could not be compared.
     """
-    from rich.console import Console
-
     from harness.comparison import Family, adjusted, compare_models, compare_runs
     from harness.comparison_tables import render, show
+    from harness.console import make_console
     from harness.errors import DataError
     from harness.registry import default_registry
     from harness.results import RUN_FILE, find_runs, read_run
@@ -58,7 +58,6 @@ def compare_command(
         names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
         family = Family(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
     if format_ == "terminal":
-        console = Console()
-        show(family, console if console.is_terminal else Console(width=180))
+        show(family, make_console(width=180))
     else:
-        click.echo(render(family, format_), nl=False)
+        say(render(family, format_), newline=False)

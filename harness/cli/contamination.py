@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,6 +11,8 @@ import click
 
 from harness.cli import options
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
+from harness.display import json_text
+from harness.terminal import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +117,7 @@ def test_command(
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force))
     failed = [record for record in records if record.status != "ok"]
     for record in failed:
-        click.echo(f"{record.spec.scenario.label} with {record.spec.model.label}: {_reason(record.error)}", err=True)
+        say(f"{record.spec.scenario.label} with {record.spec.model.label}: {_reason(record.error)}", err=True)
     if len(failed) < len(records):
         report = build_report(records)
         _print(report, as_json, _console())
@@ -166,7 +167,7 @@ def diagnose_command(
     sweep, registry = contamination_sweep(plan)
     found = diagnoses(sweep.runs, registry, data_dir)
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        say(json_text(found))
     else:
         console = _console()
         for name, description in found.items():
@@ -177,10 +178,9 @@ def diagnose_command(
 
 def _console() -> Console:
     """A terminal's own width; where there is none, one that names of files fit."""
-    from rich.console import Console
+    from harness.console import make_console
 
-    console = Console()
-    return console if console.is_terminal else Console(width=160)
+    return make_console()
 
 
 def _repair(name: str) -> Any:
@@ -194,7 +194,7 @@ def _reason(error: str | None) -> str:
 
 def _print(report: Report, as_json: bool, console: Console) -> None:
     if as_json:
-        click.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
+        say(json_text(report.as_json()))
     else:
         show_report(report, console)
 

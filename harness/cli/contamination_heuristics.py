@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from harness.cli import options
+from harness.display import json_text
+from harness.terminal import say
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 
@@ -30,19 +31,19 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
     Needs runs with the adapter and the metric `membership`, some of them of texts that the model cannot have seen
     (`role: control`), which set each score's threshold.
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from harness.cli.contamination import short_label
+    from harness.console import make_console
     from harness.membership_report import membership_report
     from harness.results import find_runs
 
     suspects = membership_report(find_runs(results_dir, suites or None), rate=rate)
     if as_json:
-        click.echo(json.dumps([suspect.as_json() for suspect in suspects], indent=2, ensure_ascii=False))
+        say(json_text([suspect.as_json() for suspect in suspects]))
         return
-    console = Console()
+    console = make_console()
     for suspect in suspects:
         console.print(Text(f"{suspect.model}: {short_label(suspect.scenario)}", style="bold"), soft_wrap=True)
         table = Table("score", "flagged", "AUROC", box=None)
@@ -74,11 +75,11 @@ def overlap_command(
 
     Lines of JSON objects are read as the texts in them, whatever the file's name; any other file is text.
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from harness.cli.contamination import short_label
+    from harness.console import make_console
     from harness.contamination_sweep import ContaminationPlan, contamination_sweep
     from harness.exchangeability import overlap
     from harness.pipeline import prepare
@@ -99,7 +100,7 @@ def overlap_command(
             "ids": [one.id for one, count in zip(instances, counted.counts, strict=True) if count],
         }
     if as_json:
-        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        say(json_text(found))
         return
     table = Table("data", "examples", f"share a run of {words} words", "too short", "files read", box=None)
     for column in table.columns[1:]:
@@ -107,4 +108,4 @@ def overlap_command(
     for name, one in found.items():
         share = f"{one['with_overlap']} ({one['share']:.0%})"
         table.add_row(Text(short_label(name)), str(one["examples"]), share, str(one["too_short"]), str(one["files"]))
-    Console().print(table)
+    make_console().print(table)

@@ -10,6 +10,7 @@ import click
 
 from harness.cli import options
 from harness.errors import HarnessError
+from harness.terminal import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,7 +68,7 @@ def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], 
         try:
             for imported in read(source):
                 record = write_imported(results_dir, imported)
-                click.echo(f"{record.directory}: {len(record.stats)} statistics, {len(imported.examples)} examples.")
+                say(f"{record.directory}: {len(record.stats)} statistics, {len(imported.examples)} examples.")
         except StorageError:
             raise
         except HarnessError as error:

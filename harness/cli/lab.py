@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
 
+from harness.console import make_console
 from harness.errors import ModelError
+from harness.terminal import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -71,7 +72,7 @@ def train_command(
     from harness.lab.injections import read_injection
     from harness.lab.presets import preset_named
 
-    console = Console(stderr=True)
+    console = make_console(err=True)
     plan = Plan(
         injections=tuple(read_injection(written) for written in injected),
         recipe=preset_named(preset),
@@ -79,14 +80,10 @@ def train_command(
         characters=characters,
         seed=seed,
     )
-    record = train_checkpoint(checkpoint, plan, device=device, progress=lambda line: console.print(line, markup=False))
+    record = train_checkpoint(checkpoint, plan, device=device, progress=lambda line: console.print(line))
     for one in record["injected"]:
-        click.echo(
-            f"{one['label']}: {one['copies']} copies of {one['examples']} examples, {one['tokens']:,} tokens each"
-        )
-    click.echo(
-        f"{checkpoint}: {record['parameters']:,} parameters, {record['tokens']:,} tokens, loss {record['final_loss']}"
-    )
+        say(f"{one['label']}: {one['copies']} copies of {one['examples']} examples, {one['tokens']:,} tokens each")
+    say(f"{checkpoint}: {record['parameters']:,} parameters, {record['tokens']:,} tokens, loss {record['final_loss']}")
 
 
 @lab_command.command("power")
@@ -162,16 +159,14 @@ def power_command(
         records = _train_and_test(plans, output, preset, ({},), device)
         curve = power_curve(trials(records, tested, alpha))
         curves[preset] = {"alpha": alpha, **asdict(curve)}
-        console = Console()
-        console.print(f"{preset}: {test_set.name}, slices of {examples} examples", markup=False)
+        console = make_console()
+        console.print(f"{preset}: {test_set.name}, slices of {examples} examples")
         console.print(power_table(curve, alpha))
         if expect is not None:
             probability, low, high = curve.probability(expect)
-            click.echo(
-                f"{expect} copies would have been found with probability {probability:.2f} [{low:.2f}, {high:.2f}]."
-            )
+            say(f"{expect} copies would have been found with probability {probability:.2f} [{low:.2f}, {high:.2f}].")
         for sentence in power_sentences(curve):
-            click.echo(sentence)
+            say(sentence)
     (output / "power.json").write_text(json.dumps(curves, indent=2) + "\n", encoding="utf-8")
 
 
@@ -210,7 +205,7 @@ def table1_command(
     plan = Plan(slices, preset_named(preset), background, characters, seed)
     records = _train_and_test([(folder, plan)], output, "table1", ({},), device)
     found = sorted(results(records, [(folder, slices)]), key=lambda item: item[1].copies)
-    Console().print(evidence_table((one, details) for _, one, _, details in found))
+    make_console().print(evidence_table((one, details) for _, one, _, details in found))
 
 
 @lab_command.command("vary")
@@ -249,9 +244,9 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
         results(records, [(checkpoint, slices)]),
         key=lambda item: (item[1].copies, item[1].label, item[3].get("r", 0), item[3].get("shuffles", 0)),
     )
-    Console().print(evidence_table((one, details) for _, one, _, details in found))
+    make_console().print(evidence_table((one, details) for _, one, _, details in found))
     if failures := _failures(records):
-        click.echo("\n".join(failures), err=True)
+        say("\n".join(failures), err=True)
         sys.exit(1)
 
 
@@ -279,16 +274,16 @@ def _train_and_test(
     from harness.runner import Settings
     from harness.sweep import load_sweep
 
-    console = Console(stderr=True)
+    console = make_console(err=True)
     for folder, plan in plans:
         if trained_before(folder, plan):
-            console.print(f"{folder}: trained before", markup=False)
+            console.print(f"{folder}: trained before")
             continue
         train_checkpoint(
             folder,
             plan,
             device=device,
-            progress=lambda line, name=folder.name: console.print(f"{name}: {line}", markup=False),  # type: ignore[misc]
+            progress=lambda line, name=folder.name: console.print(f"{name}: {line}"),  # type: ignore[misc]
         )
     file = output / f"{suite}.yaml"
     write_sweep(file, suite, [(folder, plan.injections) for folder, plan in plans], settings)

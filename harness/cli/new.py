@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harness.errors import HarnessError, StorageError
+from harness.terminal import say
 
 _SCENARIO = """\
 # A scenario that maps the fields of a data file. Try it:
@@ -90,4 +91,4 @@ def new_command(kind: str, name: str, directory: Path) -> None:
             (directory / file).write_text(text, encoding="utf-8")
         except OSError as error:
             raise StorageError(f"{directory / file} cannot be written ({error.strerror or error}).") from error
-        click.echo(f"Wrote {directory / file}.")
+        say(f"Wrote {directory / file}.")

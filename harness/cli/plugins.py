@@ -11,6 +11,7 @@ from harness.cli import options
 from harness.errors import did_you_mean
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.registry import Registry, default_registry, describe_parameters, given_names, parameters_of
+from harness.terminal import say
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 
@@ -37,10 +38,10 @@ def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
     for each in kinds:
         names = registry.names(each)
         if kind is None:
-            click.echo(f"{each}s")
+            say(f"{each}s")
         width = max((len(name) for name in names), default=0)
         for name in names:
-            click.echo(f"{'  ' if kind is None else ''}{name:<{width}}  {_line(registry.get(each, name))}")
+            say(f"{'  ' if kind is None else ''}{name:<{width}}  {_line(registry.get(each, name))}")
     _report(registry)
 
 
@@ -57,20 +58,20 @@ def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
     else:
         registry = default_registry(plugins)
         plugin = registry.get(kind, name)
-    click.echo(f"{plugin.name} ({plugin.kind})\n\n{plugin.doc}\n")
+    say(f"{plugin.name} ({plugin.kind})\n\n{plugin.doc}\n")
     rows = [("Source", plugin.source or "in the definition"), ("Defined in", plugin.origin), *_details(plugin)]
     for label, text in rows:
-        click.echo(f"{label + ':':<14}{text}")
+        say(f"{label + ':':<14}{text}")
     if plugin.members:
-        click.echo(f"{'Stands for:':<14}{', '.join(plugin.members)}")
+        say(f"{'Stands for:':<14}{', '.join(plugin.members)}")
     parameters, fields = describe_parameters(plugin), parameters_of(plugin).model_fields
     if parameters:
-        click.echo("\nParameters")
+        say("\nParameters")
         for parameter, kind_, default in parameters:
-            click.echo(f"  {parameter}: {kind_}" + (" (required)" if default == "required" else f" = {default}"))
+            say(f"  {parameter}: {kind_}" + (" (required)" if default == "required" else f" = {default}"))
             meaning = " ".join((fields[parameter].description or "").replace("``", "").split())
             if meaning:
-                click.echo(textwrap.fill(meaning, 100, initial_indent="      ", subsequent_indent="      "))
+                say(textwrap.fill(meaning, 100, initial_indent="      ", subsequent_indent="      "))
     _report(registry)
 
 
@@ -120,4 +121,4 @@ def _settings(adapter: object) -> str:
 
 def _report(registry: Registry) -> None:
     for problem in registry.problems:
-        click.echo(f"Not usable: {problem}", err=True)
+        say(f"Not usable: {problem}", err=True)

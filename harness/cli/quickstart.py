@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from harness.cli import options
+from harness.console import make_console
+from harness.terminal import say
 
 
 @click.command("quickstart")
@@ -36,20 +37,20 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     from harness.runner import Settings
     from harness.sweep import find_sweep, load_sweep
 
-    console = Console(stderr=True)
-    console.print(f"Training two tiny models in {directory}/models (or taking the ones that are there) …", markup=False)
-    trained = train_models(directory, progress=lambda line: console.print(line, markup=False))
+    console = make_console(err=True)
+    console.print(f"Training two tiny models in {directory}/models (or taking the ones that are there) …")
+    trained = train_models(directory, progress=lambda line: console.print(line))
     sweep, registry = load_sweep(find_sweep("quickstart"), models=[f"hf:{path}" for path in trained])
     records = execute(sweep.runs, registry, Settings(results_dir))
-    show(build_board(records), Console())
-    console.print("Testing what each model has seen, by the order in which it was published …", markup=False)
+    show(build_board(records), make_console())
+    console.print("Testing what each model has seen, by the order in which it was published …")
     tests, registry = contamination_sweep(demonstration(trained))
     tested = execute(tests.runs, registry, Settings(results_dir))
     if any(record.status == "ok" for record in tested):
-        show_report(build_report(tested), Console())
-        click.echo(WHAT_IT_PROVES)
+        show_report(build_report(tested), make_console())
+        say(WHAT_IT_PROVES)
     records += tested
-    click.echo(
+    say(
         "These numbers are a demonstration: tiny models on hand-written samples. Next, a\n"
         "run of your own, with data in their official layout in a folder (or from the\n"
         "Hub, with the extra 'hub'):\n"

@@ -12,6 +12,7 @@ import click
 from harness.cli import options
 from harness.contracts import Stat
 from harness.errors import HarnessError, StorageError
+from harness.terminal import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,15 +39,13 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...]) -> None:
             raise
         except HarnessError as error:
             failures += 1
-            click.echo(f"{directory}: not scored: {error}", err=True)
+            say(f"{directory}: not scored: {error}", err=True)
             continue
         write_run(record)
         examples = record.efficiency.get("examples")
-        click.echo(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
+        say(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
     if failures:
-        click.echo(
-            f"{failures} of {len(runs)} runs were not scored. A plugin of yours is named with --plugin.", err=True
-        )
+        say(f"{failures} of {len(runs)} runs were not scored. A plugin of yours is named with --plugin.", err=True)
         sys.exit(2)
 
 
@@ -57,15 +56,13 @@ def stats_command(runs: tuple[Path, ...]) -> None:
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from harness.console import make_console
     from harness.results import read_run
 
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
+    console = make_console()
     for directory in runs:
         record = read_run(directory)
         table = Table("metric", "category", "of", "mean", "95 % interval", "instances", "undefined", box=None)
@@ -145,24 +142,26 @@ def leaderboard_command(
     _put(format_, output, lambda console: show(board, console), lambda: render(board, format_))
 
 
-def _put(format_: str, output: Path | None, show: Callable[[Console], None], render: Callable[[], str]) -> None:
+def _put(
+    format_: str, output: Path | None, show: Callable[[Console], None], render: Callable[[], str], width: int = 80
+) -> None:
     """Show a table on the terminal, or write it in its format, to a file where one is named."""
-    from rich.console import Console
+    from harness.console import make_console
 
     if output is not None:
         try:
             with output.open("w", encoding="utf-8") as file:
                 if format_ == "terminal":
-                    show(Console(file=file, width=160))
+                    show(make_console(file=file))
                 else:
                     file.write(render())
         except OSError as error:
             raise StorageError(f"{output} cannot be written ({error.strerror or error}).") from error
-        click.echo(f"Wrote {output}.", err=True)
+        say(f"Wrote {output}.", err=True)
     elif format_ == "terminal":
-        show(Console())
+        show(make_console(width=width))
     else:
-        click.echo(render(), nl=False)
+        say(render(), newline=False)
 
 
 def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output: Path | None) -> None:
@@ -173,12 +172,7 @@ def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output:
 
     found = diff_suites(find_runs(results_dir, suites), *suites, default_registry())
 
-    def show(console: Console) -> None:
-        from rich.console import Console
-
-        show_diff(found, console if console.is_terminal else Console(file=console.file, width=180))
-
-    _put(format_, output, show, lambda: render_diff(found, format_))
+    _put(format_, output, lambda console: show_diff(found, console), lambda: render_diff(found, format_), width=180)
 
 
 def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:
@@ -187,4 +181,4 @@ def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output
     if format_ != "terminal":
         raise click.UsageError(f"--site builds pages, and --format {format_} is a text; choose one of them.")
     page = build_site(results_dir, output or results_dir / "site", suites or None)
-    click.echo(f"Wrote the site; open {page} in a browser.", err=True)
+    say(f"Wrote the site; open {page} in a browser.", err=True)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from harness.cli import options
 from harness.cli.interrupts import terminable
 from harness.cli.sources import read_sweep
+from harness.console import make_console
 from harness.errors import HarnessError, StorageError
 from harness.prices import load_prices
 from harness.progress import watch
@@ -69,13 +69,13 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
         KeyboardInterrupt: The user or, with a ``Terminated``, the system stopped it; how to go on was said.
         StorageError: The response cache or the results cannot be written or read; how to go on was said.
     """
-    console = Console(stderr=True, highlight=False)
+    console = make_console(err=True)
     records: list[RunRecord] = []
     try:
         suite = runs[0].suite if runs else ""
         with (
             terminable(),
-            watch(console, len(runs)) as view,
+            watch(console, runs) as view,
             ProgressFile(view, settings.results_dir, suite, len(runs)) as watcher,
         ):
             for record in run_sweep(runs, registry, settings, watcher):
@@ -89,21 +89,20 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
         console.print(
             f"\nStopped; {len(records)} of {len(runs)} runs are finished, {left} left. {when}, "
             f"run the same command again:\n  {again}",
-            markup=False,
             soft_wrap=True,
         )
         raise
     ok = [record for record in records if record.status == "ok"]
     failed = [record for record in records if record.status != "ok"]
-    console.print(f"{len(ok)} of {len(records)} runs ok, in {settings.results_dir}.", markup=False, soft_wrap=True)
+    console.print(f"{len(ok)} of {len(records)} runs ok, in {settings.results_dir}.", soft_wrap=True)
     if failed:
         where = "\n  ".join(str(record.directory) for record in failed)
-        console.print(f"Failed, with the reason in run.json:\n  {where}", markup=False, soft_wrap=True)
+        console.print(f"Failed, with the reason in run.json:\n  {where}", soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
         tests = all(record.spec.adapter.name == "exchangeability" for record in ok)
         what = "Report: harness contamination report" if tests else "Compare: harness leaderboard"
-        console.print(f"{what} {suites}{_where(settings)}", markup=False, soft_wrap=True)
+        console.print(f"{what} {suites}{_where(settings)}", soft_wrap=True)
     return records
 
 
@@ -117,12 +116,14 @@ def _where(settings: Settings) -> str:
 def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     from harness.asked_models import load_model
     from harness.client import Client
     from harness.judges import Judges
     from harness.pipeline import prepare, run_judges
     from harness.preview import plan
+    from harness.run_labels import distinctions
     from harness.runner import finished_before
 
     heads = ("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
@@ -136,7 +137,8 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     finished = 0
     clients: dict[str, Client] = {}
     judges = Judges(registry)
-    for spec in runs:
+    told_apart = distinctions(runs, lambda spec: f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}")
+    for spec, distinction in zip(runs, told_apart, strict=True):
         try:
             client = clients.get(spec.model.model_dump_json())
             if client is None:
@@ -159,18 +161,15 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
             planned.truncated,
         ]
         total = [before + number for before, number in zip(total, numbers, strict=True)]
-        table.add_row(
-            f"{spec.scenario.label} by {spec.adapter.name}", spec.model.name, *(f"{number:,}" for number in numbers)
-        )
+        label = f"{spec.scenario.label} by {spec.adapter.name}{distinction}"
+        table.add_row(Text(label), Text(spec.model.name), *(f"{number:,}" for number in numbers))
     table.add_section()
     table.add_row(f"{len(runs) - finished} runs", "", *(f"{number:,}" for number in total))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
+    console = make_console()
     console.print(table)
     if finished:
         console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")
     for problem in problems:
-        console.print(f"Would fail: {problem}", markup=False, soft_wrap=True)
+        console.print(f"Would fail: {problem}", soft_wrap=True)
     if problems:
         sys.exit(2)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from harness.terminal import say
+
 
 @click.command("serve")
 @click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("results"))
@@ -32,11 +34,11 @@ def serve_command(results: Path, suites: tuple[str, ...], host: str, port: int, 
     with SiteServer(folder, site.state, host, port) as server:
         site.start()
         if not is_loopback(host):
-            click.echo("Whoever reaches this machine can read the results.", err=True)
-        click.echo(f"{server.url} shows {results}. Stop with Ctrl-C.", err=True)
+            say("Whoever reaches this machine can read the results.", err=True)
+        say(f"{server.url} shows {results}. Stop with Ctrl-C.", err=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
+            say("Stopped.", err=True)
         finally:
             site.stop()

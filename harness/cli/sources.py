@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from harness.registry import Registry
 from harness.sweep import Sweep, find_sweep, load_sweep, sweep_from_entries
+from harness.terminal import say
 
 
 def read_sweep(
@@ -39,5 +39,5 @@ def read_sweep(
     for warning in found[0].warnings:
         sys.stderr.write(f"Warning: {warning}\n")
     for problem in found[1].problems:
-        sys.stderr.write(f"Not usable: {problem}\n")
+        say(f"Not usable: {problem}", err=True)
     return found

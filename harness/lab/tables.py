@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.lab.injections import Injection
 
 CERTAIN = (0.5, 0.9)
+FIRST_WIDTH = 12
 
 
 def shown_p(log10_p: float | None) -> str:
@@ -76,5 +77,8 @@ def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=number > 0)
+        # On a narrow terminal the numbers wrap between words; the first column, which says what a row is about, stays.
+        table.add_column(
+            column, justify="right" if number else "left", overflow="fold", min_width=0 if number else FIRST_WIDTH
+        )
     return table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html
 import io
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 
@@ -13,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.display import brief, json_text, sentence
 from harness.errors import HarnessError, did_you_mean
 from harness.leaderboard.diff import Change, Diff
 from harness.leaderboard.latex import escaped
-from harness.leaderboard.visible import brief, sentence
 
 HEADERS = ("model", "scenario", "metric", "n", "before", "after", "change", "p", "Holm")
 FORMATS = ("csv", "json", "md", "latex")
@@ -114,7 +113,7 @@ def _field(value: object) -> str:
 
 
 def _json(diff: Diff) -> str:
-    return json.dumps(asdict(diff), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(asdict(diff)) + "\n"
 
 
 def _markdown(diff: Diff) -> str:

@@ -8,10 +8,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from harness.display import brief
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board
 from harness.leaderboard.columns import canonical
-from harness.leaderboard.visible import brief
 
 CSV_COLUMNS = (
     "rank", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high", "win_rate_columns",

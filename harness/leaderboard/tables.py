@@ -39,10 +39,10 @@ def show(board: Board, console: Console) -> None:
 def _terminal(board: Board) -> str:
     import io
 
-    from rich.console import Console
+    from harness.console import SafeConsole
 
     file = io.StringIO()
-    show(board, Console(file=file, width=120, color_system=None, legacy_windows=False))
+    show(board, SafeConsole(file=file, width=120, color_system=None, legacy_windows=False))
     return file.getvalue()
 
 

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.display import brief, sentence, visible
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
-from harness.leaderboard.visible import brief, sentence, visible
 
 SAMPLE, PARTIAL, FAILED, MISSING, IMPORTED = "†", "‡", "✗", "§", "¶"
 NONE = "—"

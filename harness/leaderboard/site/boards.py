@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.display import sentence
 from harness.leaderboard import wording
 from harness.leaderboard.cells import Cell, imported_from
 from harness.leaderboard.columns import Group
@@ -13,7 +14,6 @@ from harness.leaderboard.site.descriptions import taxonomy
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import CONTAMINATION, Measure, category_measures, win_rates
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.leaderboard.visible import sentence
 from harness.leaderboard.win_rate import WinRate
 from harness.plugins import CATEGORIES
 

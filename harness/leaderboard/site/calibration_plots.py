@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harness.display import brief
 from harness.leaderboard.site import plot_specs as draw
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import BoardView
-from harness.leaderboard.visible import brief
 from harness.results import RunRecord
 
 METRIC = "ece_10_bin"

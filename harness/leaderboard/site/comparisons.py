@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.display import brief
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site.addresses import address_of, model_address
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.leaderboard.visible import brief
 from harness.results import RunRecord, has_examples
 
 

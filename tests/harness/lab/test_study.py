@@ -78,7 +78,7 @@ def test_copies_are_found_and_controls_are_not(published: Path, tmp_path: Path) 
     roles = {run["adapter"].get("role") for run in yaml.safe_load((tmp_path / "study.yaml").read_text())["runs"]}
     assert roles == {None, "control"}
     sweep, registry = load_sweep(tmp_path / "study.yaml")
-    with watch(Console(quiet=True), len(sweep.runs)) as watcher:
+    with watch(Console(quiet=True), sweep.runs) as watcher:
         records = list(run_sweep(sweep.runs, registry, Settings(tmp_path / "results"), watcher))
     assert [record.error for record in records] == [None] * 4
     assert len(list(results(records, tested))) == 4

@@ -139,7 +139,7 @@ def test_the_seen_model_knows_the_test_set_and_prefers_its_order(tmp_path: Path)
 def demonstrated(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the quickstart's tests find, by the model's name and the scenario's."""
     sweep, registry = contamination_sweep(demonstration([folder / "models" / name for name in ("unseen", "seen")]))
-    with watch(Console(quiet=True), len(sweep.runs)) as watcher:
+    with watch(Console(quiet=True), sweep.runs) as watcher:
         records = list(run_sweep(sweep.runs, registry, Settings(folder / "results"), watcher))
     return {
         (record.spec.model.name.rpartition("/")[2], record.spec.scenario.name): dict(found)

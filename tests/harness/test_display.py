@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.leaderboard.visible import brief, sentence, visible
+from harness.display import brief, json_text, lines, sentence, visible
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,20 @@ def test_whatever_comes_in_goes_out_visible_and_short(text: str, limit: int) -> 
     assert len(shown) <= limit
     assert not [c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
     shown.encode("utf-8")
+
+
+def test_lines_and_tabs_of_a_text_stay() -> None:
+    assert lines("a\tb\r\nc\x1b[2J\rd\u2028") == "a\tb\nc\\x1b[2J\\rd\\u2028"
+
+
+@given(st.text(st.characters(), max_size=200))
+def test_what_is_printed_holds_nothing_that_a_terminal_obeys(text: str) -> None:
+    shown = lines(text)
+    assert not [c for c in shown if c not in "\n\t" and unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]
+
+
+@given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters())))
+def test_json_text_is_safe_and_means_the_same(value: dict[str, str]) -> None:
+    shown = json_text(value)
+    assert json.loads(shown) == value
+    assert not [c for c in shown if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}]

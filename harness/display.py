@@ -1,12 +1,16 @@
-"""Text from outside made fit to be shown: one line, nothing invisible, nothing that turns other text around, not long.
+"""Make text from models, data, servers and plugins safe to print.
 
-Names of models and scenarios, settings and error messages may hold anything. Control, formatting and bidirectional
-characters are written as escapes, so that they can be seen and do nothing.
+Such text may hold terminal escape sequences, bidirectional overrides and invisible characters. They are written as
+escapes, so that a reader sees them and the terminal does not obey them. :mod:`harness.terminal` applies this to
+everything that the command line prints.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
+from typing import Any
 
 # Control, format (zero-width, bidirectional), surrogate; line and paragraph separator.
 ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -33,6 +37,35 @@ def visible(text: str) -> str:
         elif marks <= MARKS:
             shown.append(character)
     return "".join(shown)
+
+
+def lines(text: str) -> str:
+    """Return the text with every invisible character but line feeds and tabs as an escape, see :func:`visible`.
+
+    A carriage return before a line feed is dropped.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.replace("\r\n", "\n").split("\n"))
+
+
+def json_text(value: Any) -> str:
+    r"""Return a value as indented JSON in which every invisible character is a ``\uXXXX`` escape.
+
+    Raises:
+        ValueError: A number is NaN or infinite.
+    """
+    return _NOT_ASCII.sub(_json_escape, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+_NOT_ASCII = re.compile(r"[^\n -~]")
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    character = found[0]
+    if visible(character) == character:
+        return character
+    return r"\u007f" if character == "\x7f" else json.dumps(character)[1:-1]
 
 
 def brief(text: str, limit: int = 80) -> str:
