@@ -37,7 +37,7 @@ def read_sweep(
             find_sweep(sweep), plugins=plugins, models=models, suite=suite, max_eval_instances=max_eval_instances
         )
     for warning in found[0].warnings:
-        sys.stderr.write(f"Warning: {warning}\n")
+        say(f"Warning: {warning}", err=True)
     for problem in found[1].problems:
         say(f"Not usable: {problem}", err=True)
     return found
