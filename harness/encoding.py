@@ -22,6 +22,7 @@ from harness.contracts import (
     Response,
     ScoreRequest,
     SequenceRequest,
+    Served,
     Split,
 )
 
@@ -67,9 +68,11 @@ def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Re
 
 def encode_response(response: Response) -> Json:
     """Return a response as JSON values; whether it came from the cache is left out."""
-    value = _changed(response, "completions", "cached")
+    value = _changed(response, "completions", "served", "cached")
     if response.completions:
         value["completions"] = [_changed(completion) for completion in response.completions]
+    if response.served:
+        value["served"] = [_changed(served) for served in response.served]
     return value
 
 
@@ -83,7 +86,8 @@ def decode_response(value: Mapping[str, Any], *, cached: bool = False) -> Respon
         rest["moments"] = tuple((mean, deviation) for mean, deviation in moments)
     if segments := rest.get("segment_tokens"):
         rest["segment_tokens"] = tuple(segments)
-    return Response(completions=completions, cached=cached, **rest)
+    served = tuple(Served(**item) for item in rest.pop("served", ()))
+    return Response(completions=completions, served=served, cached=cached, **rest)
 
 
 def encode_example(example: Example) -> Json:
@@ -103,6 +107,8 @@ def encode_example(example: Example) -> Json:
         # Orders of the same texts share them, in the file as in memory.
         value["segments"] = [list(segments) for segments in texts]
     value["responses"] = [encode_response(response) for response in example.responses]
+    if example.declined is not None:
+        value["declined"] = example.declined
     value.update(_changed(example, "instance", "requests", "responses"))
     return value
 

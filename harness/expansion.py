@@ -59,6 +59,7 @@ class Context:
         fixed_models: Whether they replace those of single entries.
         max_eval_instances: Replaces every entry's, if given.
         seed: Replaces every entry's, if given.
+        max_declined: Replaces every entry's, if given.
         scenario_files: The scenario files that entries name, as they are met; None for one with mistakes.
     """
 
@@ -70,6 +71,7 @@ class Context:
     fixed_models: bool = False
     max_eval_instances: int | None = None
     seed: int | None = None
+    max_declined: float | None = None
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
 
 
@@ -143,6 +145,9 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     model=chosen.component,
                     eval_split=eval_split,
                     max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),
+                    max_declined=context.max_declined
+                    if context.max_declined is not None
+                    else _said("max_declined", keys, defaults.keys),
                     seed=context.seed if context.seed is not None else _said("seed", keys, defaults.keys),
                 )
 

@@ -22,6 +22,7 @@ from harness.contracts import (
     Tokenization,
 )
 from harness.data import Data, open_data
+from harness.declined import DeclinedCount
 from harness.errors import DataError, PluginError, did_you_mean
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
@@ -29,6 +30,7 @@ from harness.registry import Registry, build
 from harness.results import ExampleWriter, RunRecord, read_examples
 from harness.scoring import Scorer
 from harness.seeds import derive_rng, derive_seed
+from harness.served_models import ServedCount
 from harness.specs import RunSpec
 
 Perturb = Callable[..., Instance | None]
@@ -106,13 +108,15 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run: its statistics, what it took, and what failed in it."""
+    """What came of a run: its statistics, what it took, who answered, and what was declined or failed in it."""
 
     stats: Sequence[Stat] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     examples: int = 0
     truncated: int = 0
+    declined: DeclinedCount = field(default_factory=DeclinedCount)
+    served: ServedCount = field(default_factory=ServedCount)
     failed: int = 0
     first_error: str = ""
 
@@ -262,6 +266,7 @@ def conclude(
     outcome.examples += 1
     for request, response in zip(adapted.requests, responses, strict=True):
         outcome.usage.add(request, response)
+        outcome.served.add(response)
     example = Example(
         instance=adapted.instance,
         requests=adapted.requests,
@@ -273,6 +278,7 @@ def conclude(
         truncated=adapted.truncated or any(response.truncated for response in responses),
     )
     outcome.truncated += example.truncated or bool(example.dropped_examples)
+    outcome.declined.add(example)
     error = next((response.error for response in responses if response.error is not None), None)
     if error is not None:
         outcome.failed += 1
@@ -329,6 +335,7 @@ def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
     with ExampleWriter(record.directory) as writer:
         for example, _, error in read_examples(record.directory):
             outcome.examples += 1
+            outcome.declined.add(example)
             if error is not None:
                 outcome.failed += 1
                 outcome.first_error = outcome.first_error or error

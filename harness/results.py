@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from harness.contracts import Example, Stat
+from harness.declined import Declined, decode_declined, encode_declined
 from harness.encoding import decode_example, encode_example
 from harness.errors import DataError, StorageError
 from harness.specs import RunSpec
@@ -39,6 +40,7 @@ class RunRecord:
         stats: Every statistic per metric, split and perturbation.
         efficiency: Queries, tokens and seconds of the whole run.
         details: What metrics give for diagrams, by metric, split and perturbation.
+        declined: How many examples the model or its provider declined to answer, by kind.
         provenance: Versions, model, data, seeds and host.
         started: UTC, ISO 8601.
         finished: UTC, ISO 8601.
@@ -54,6 +56,7 @@ class RunRecord:
     stats: Sequence[Stat] = ()
     efficiency: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    declined: Declined = field(default_factory=Declined)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     started: str = ""
     finished: str = ""
@@ -81,6 +84,7 @@ def write_run(record: RunRecord) -> None:
         "stats": [asdict(stat) for stat in record.stats],
         "efficiency": dict(record.efficiency),
         "details": dict(record.details),
+        "declined": encode_declined(record.declined),
         "provenance": dict(record.provenance),
         "started": record.started,
         "finished": record.finished,
@@ -108,10 +112,12 @@ def read_run(directory: Path) -> RunRecord:
         if value["status"] not in {"ok", "failed"}:
             raise DataError(f"status {value['status']!r} is neither ok nor failed.", file=file)
         value.setdefault("details", {})
-        for key in ("efficiency", "details", "provenance"):
+        value.setdefault("declined", encode_declined(Declined()))
+        for key in ("efficiency", "details", "declined", "provenance"):
             if not isinstance(value[key], dict):
                 raise DataError(f"not a run's record ({key!r} is no object).", file=file)
         value["spec"] = RunSpec.model_validate(value["spec"])
+        value["declined"] = decode_declined(value["declined"])
         value["stats"] = [_stat(stat) for stat in value["stats"]]
         return RunRecord(directory=directory, **value)
     except FileNotFoundError:

@@ -59,6 +59,7 @@ class RunSettings:
 RUN_KEYS: Mapping[str, str] = {
     "data_augmentation": "perturbations",
     "eval_split": "eval_split",
+    "max_declined": "max_declined",
     "max_eval_instances": "max_eval_instances",
     "max_train_instances": "max_train_instances",
     "method": "adapter",
@@ -66,7 +67,7 @@ RUN_KEYS: Mapping[str, str] = {
     "num_train_trials": "train_trials",
     "train_trials": "train_trials",
 }
-"""HELM's run expanders that are keys of a run here."""
+"""HELM's run expanders that are keys of a run here, and ``max_declined``, which is this harness's own."""
 
 ADAPTER_SETTINGS = frozenset({"num_outputs", "temperature"})
 """HELM's run expanders that are settings of the adapter."""

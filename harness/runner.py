@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from harness.asked_models import Models, load_model
 from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.costs import costs
+from harness.declined import Declined
 from harness.errors import HarnessError, did_you_mean
 from harness.judges import Judges
 from harness.pipeline import (
@@ -222,6 +224,7 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
         error=message,
         stats=outcome.stats,
         details=outcome.details,
+        declined=outcome.declined.total(),
         provenance={**record.provenance, "definitions": {**known, **metrics}},
     )
 
@@ -259,6 +262,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
         trace = "".join(traceback.format_exception(error))
     provenance = {
         "model": _model_provenance(spec, client),
+        "served": outcome.served.total(),
         "data": {} if run.evaluation is None else run.evaluation.data.provenance(),
         "definitions": definitions(spec, registry, judges),
         "seed": spec.seed,
@@ -274,6 +278,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
         spec=spec,
         stats=outcome.stats,
         details=outcome.details,
+        declined=outcome.declined.total(),
         efficiency={
             "examples": outcome.examples,
             **costs(
@@ -297,12 +302,24 @@ def _shortfall(spec: RunSpec, outcome: Outcome) -> str | None:
     """Return why a run that came to its end is no success; None where it is one."""
     if outcome.failed:
         return f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
+    declined = outcome.declined.total()
+    if declined.share > spec.max_declined:
+        return _too_many_declined(declined, spec.max_declined)
     if any(stat.metric == spec.main_metric and stat.overall for stat in outcome.stats):
         return None
     if any(spec.main_metric == metric.name for metric in spec.metrics):
         return f"the main metric {spec.main_metric!r} is undefined for all {outcome.examples} examples."
     message = f"no metric gave the main metric {spec.main_metric!r} for any of {outcome.examples} examples."
     return f"{message} {did_you_mean(spec.main_metric, {stat.metric for stat in outcome.stats})}".rstrip()
+
+
+def _too_many_declined(declined: Declined, limit: float) -> str:
+    enough = math.ceil(declined.share * 100) / 100
+    return (
+        f"{declined}, which is more than the {limit:.0%} that max_declined allows. To accept it, set `max_declined: "
+        f"{enough:g}` in the sweep (in `defaults` or in the run), or add --max-declined {enough:g}, and run the same "
+        "command again; questions that were answered or declined are not asked again."
+    )
 
 
 def _message(error: BaseException) -> str:

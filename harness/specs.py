@@ -93,12 +93,19 @@ class RunSpec(BaseModel):
     seed: int = 0
     """Everything random in the run derives from it."""
 
+    max_declined: float = Field(default=0.1, ge=0, le=1)
+    """Largest share of examples that may be declined; with more the run fails. No part of the run's identity."""
+
     @property
     def digest(self) -> str:
-        """Eight hexadecimal digits that differ between different specs; the suite is left out."""
-        body = self.model_dump(mode="json", exclude={"suite"})
-        canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        """Eight hexadecimal digits that differ between specs of different identity."""
+        canonical = json.dumps(self.identity, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:8]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides what is asked and measured, as JSON values."""
+        return self.model_dump(mode="json", exclude={"suite", "max_declined"})
 
     @property
     def name(self) -> str:

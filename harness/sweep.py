@@ -62,6 +62,7 @@ def load_sweep(
     models: Sequence[str] = (),
     only: Sequence[str] = (),
     max_eval_instances: int | None = None,
+    max_declined: float | None = None,
     seed: int | None = None,
     registry: Registry | None = None,
 ) -> tuple[Sweep, Registry]:
@@ -74,6 +75,7 @@ def load_sweep(
         models: Replace the models of the sweep and of its runs.
         only: Keep the runs whose scenario's name or shorthand matches one of these patterns (``mmlu``, ``raft:*``).
         max_eval_instances: Replaces that of every run.
+        max_declined: Replaces that of every run.
         seed: Replaces that of every run.
         registry: Where names are looked up, and the sweep's plugins are added; the installed plugins without it.
 
@@ -81,7 +83,7 @@ def load_sweep(
         SpecError: There are mistakes; it holds all of them.
     """
     document = load(path)
-    overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, seed)
+    overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, max_declined, seed)
     findings = Findings(document, overrides.shown())
     findings.extend(document.mistakes)
     if not isinstance(document.data, Mapping):
@@ -104,6 +106,7 @@ def sweep_from_entries(
     plugins: Sequence[Path] = (),
     only: Sequence[str] = (),
     max_eval_instances: int | None = None,
+    max_declined: float | None = None,
     seed: int | None = None,
     registry: Registry | None = None,
 ) -> tuple[Sweep, Registry]:
@@ -111,7 +114,7 @@ def sweep_from_entries(
 
     Its suite is ``command-line`` unless another is given.
     """
-    overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, seed)
+    overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, max_declined, seed)
     findings = Findings(None, {"--run": entries, **overrides.shown()})
     if not models:
         findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
@@ -131,7 +134,7 @@ def sweep_from_mapping(
 
     The option is what mistakes in its runs are said of.
     """
-    overrides = _Overrides(tuple(plugins), None, (), (), None, seed)
+    overrides = _Overrides(tuple(plugins), None, (), (), None, None, seed)
     shown_runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
     findings = Findings(None, {option: shown_runs, **overrides.shown()})
     return _read(content, Path(), None, findings, overrides, registry, option)
@@ -169,6 +172,7 @@ class _Overrides:
     models: tuple[str, ...]
     only: tuple[str, ...]
     max_eval_instances: int | None
+    max_declined: float | None
     seed: int | None
 
     def shown(self) -> dict[str, Sequence[str]]:
@@ -249,6 +253,10 @@ def _apply(overrides: _Overrides, data: Mapping[str, Any], context: Context) -> 
         findings.add(("--max-eval-instances",), f"is at least 1, not {overrides.max_eval_instances}.")
     else:
         context.max_eval_instances = overrides.max_eval_instances
+    if overrides.max_declined is not None and not 0 <= overrides.max_declined <= 1:
+        findings.add(("--max-declined",), f"is a share from 0 to 1, not {overrides.max_declined:g}.")
+    else:
+        context.max_declined = overrides.max_declined
     context.seed = overrides.seed
 
 

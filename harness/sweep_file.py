@@ -69,6 +69,9 @@ class DefaultKeys(_Keys):
     eval_split: _AnySplit | None = None
     """The split that is evaluated; the scenario's own without it."""
 
+    max_declined: Annotated[float, Field(strict=False)] = Field(default=0.1, ge=0, le=1)
+    """Largest share of examples that the model or its provider may decline, from 0 to 1; with more the run fails."""
+
     seed: int = Field(default=0, ge=0, lt=2**63)
     """Everything random in a run derives from it."""
 

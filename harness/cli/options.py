@@ -64,6 +64,13 @@ entries = click.option(
 
 limit = click.option("--max-eval-instances", type=click.IntRange(min=1), help="Most evaluation instances of each run.")
 
+max_declined = click.option(
+    "--max-declined",
+    type=click.FloatRange(min=0, max=1),
+    help="Largest share of examples, from 0 to 1, that the model or its provider may decline; with more a run fails. "
+    "Replaces `max_declined` of every run (default: 0.1).",
+)
+
 
 def sweep_source(function: F) -> F:
     """Add the argument and the options that say what to run."""

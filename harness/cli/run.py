@@ -31,6 +31,7 @@ from harness.specs import RunSpec
 @options.results_dir
 @options.prices
 @options.runtimes
+@options.max_declined
 @click.option("--dry-run", is_flag=True, help="Ask nothing; say what would run, with requests and tokens.")
 @click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
 def run_command(
@@ -44,6 +45,7 @@ def run_command(
     results_dir: Path,
     prices: Path | None,
     runtimes: Path | None,
+    max_declined: float | None,
     dry_run: bool,
     force: bool,
 ) -> None:
@@ -52,7 +54,7 @@ def run_command(
     The same command again skips what is finished and continues what was interrupted. Exit code 1 says that a run
     failed, 2 that a mistake kept anything from being run, or that the disk failed.
     """
-    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances, max_declined)
     if dry_run:
         _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
         return

@@ -19,6 +19,7 @@ def read_sweep(
     plugins: Sequence[Path],
     suite: str | None,
     max_eval_instances: int | None,
+    max_declined: float | None = None,
 ) -> tuple[Sweep, Registry]:
     """Return the sweep that a command names: a file, a shipped one by name, or run entries with models.
 
@@ -30,11 +31,21 @@ def read_sweep(
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
     if sweep is None:
         found = sweep_from_entries(
-            entries, models, plugins=plugins, suite=suite or "command-line", max_eval_instances=max_eval_instances
+            entries,
+            models,
+            plugins=plugins,
+            suite=suite or "command-line",
+            max_eval_instances=max_eval_instances,
+            max_declined=max_declined,
         )
     else:
         found = load_sweep(
-            find_sweep(sweep), plugins=plugins, models=models, suite=suite, max_eval_instances=max_eval_instances
+            find_sweep(sweep),
+            plugins=plugins,
+            models=models,
+            suite=suite,
+            max_eval_instances=max_eval_instances,
+            max_declined=max_declined,
         )
     for warning in found[0].warnings:
         say(f"Warning: {warning}", err=True)

@@ -9,7 +9,10 @@ from harness.contracts.instances import Instance, Reference, Split
 from harness.contracts.metrics import Estimate, Judge, JudgeFinder, RunMetric, Stat, Unjudged
 from harness.contracts.models import AskedModel, Model, ModelFinder, Tokenization
 from harness.contracts.requests import (
+    DECLINES,
     Completion,
+    Decline,
+    FinishReason,
     GenerateRequest,
     Message,
     Origin,
@@ -18,15 +21,19 @@ from harness.contracts.requests import (
     Response,
     ScoreRequest,
     SequenceRequest,
+    Served,
 )
 
 __all__ = [
+    "DECLINES",
     "Adapted",
     "Adapter",
     "AskedModel",
     "Completion",
+    "Decline",
     "Estimate",
     "Example",
+    "FinishReason",
     "GenerateRequest",
     "Instance",
     "Judge",
@@ -43,6 +50,7 @@ __all__ = [
     "RunMetric",
     "ScoreRequest",
     "SequenceRequest",
+    "Served",
     "Split",
     "Stat",
     "Tokenization",

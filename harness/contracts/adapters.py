@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from harness.contracts.instances import Instance, Reference
 from harness.contracts.models import Tokenization
-from harness.contracts.requests import Request, Response
+from harness.contracts.requests import Decline, Request, Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,11 @@ class Example:
     train_instances: tuple[str, ...] = ()
     dropped_examples: int = 0
     truncated: bool = False
+
+    @property
+    def declined(self) -> Decline | None:
+        """Why the model or its provider gave no answer to one of the requests; None where all of them are answered."""
+        return next((kind for response in self.responses if (kind := response.declined)), None)
 
     @property
     def references(self) -> tuple[Reference, ...]:

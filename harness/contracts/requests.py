@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +124,16 @@ class SequenceRequest:
 Request = GenerateRequest | ScoreRequest | SequenceRequest
 
 
+Decline = Literal["refusal", "content_filter", "tool_call", "reasoning_cut_off"]
+"""How a model or its provider can give no answer and say so."""
+
+DECLINES: tuple[Decline, ...] = get_args(Decline)
+"""Every kind of :data:`Decline`, in the order in which they are reported."""
+
+FinishReason = Literal["stop", "length", "unknown"] | Decline
+"""Why a completion ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """One generated text.
@@ -133,16 +143,40 @@ class Completion:
         logprob: Sum of the natural log-probabilities of the text's tokens; None when the model gives none. An empty
             text has no tokens, so the 0 that their sum would be is None, too: it would read as certainty.
         tokens: Number of generated tokens; None when unknown.
-        finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), or ``unknown``.
+        finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), ``unknown``, or why there
+            is no answer: ``refusal`` (the model refused), ``content_filter`` (the provider withheld or cut the text),
+            ``tool_call`` (the model called a tool instead of answering) or ``reasoning_cut_off`` (a reasoning model
+            reached max_tokens before it wrote an answer).
         top_logprobs: For each generated position the likeliest tokens' texts and natural log-probabilities, as many
             as were asked for, likeliest first; empty when none were asked for.
+        explanation: What model or provider says about a declined answer, such as the words of a refusal. It is not
+            part of the text, and metrics do not see it.
     """
 
     text: str
     logprob: float | None = None
     tokens: int | None = None
-    finish_reason: Literal["stop", "length", "unknown"] = "unknown"
+    finish_reason: FinishReason = "unknown"
     top_logprobs: tuple[Mapping[str, float], ...] = ()
+    explanation: str = ""
+
+    @property
+    def declined(self) -> Decline | None:
+        """Why the model or its provider gave no answer; None where the completion is an answer."""
+        return next((kind for kind in DECLINES if kind == self.finish_reason), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server says that it answered with.
+
+    Attributes:
+        model: The model's name; None when the server gives none.
+        fingerprint: The server's configuration (OpenAI's ``system_fingerprint``); None when it gives none.
+    """
+
+    model: str | None = None
+    fingerprint: str | None = None
 
     def __post_init__(self) -> None:
         if not self.text and self.logprob == 0.0:
@@ -165,6 +199,7 @@ class Response:
         completion_tokens: Tokens generated, or scored; None when unknown.
         seconds: This request's share of the model's wall time when it was answered, in seconds; 0.0 when unknown.
         truncated: Whether the model had to cut the request to fit its window.
+        served: What the server says that it answered with, each different one once; empty without a server.
         cached: Whether it came from the response cache.
         error: Why there is no answer; then completions and logprobs are empty.
     """
@@ -178,5 +213,11 @@ class Response:
     completion_tokens: int | None = None
     seconds: float = 0.0
     truncated: bool = False
+    served: tuple[Served, ...] = ()
     cached: bool = False
     error: str | None = None
+
+    @property
+    def declined(self) -> Decline | None:
+        """Why the first of its completions that is not an answer is none; None where all of them are answers."""
+        return next((kind for completion in self.completions if (kind := completion.declined)), None)

@@ -183,7 +183,7 @@ def _failed_beside(group: Group, names: Mapping[str, str]) -> dict[str, list[Run
 
 
 def _spec(run: RunRecord) -> str:
-    return canonical(run.spec.model_dump(mode="json", exclude={"suite"}))
+    return canonical(run.spec.identity)
 
 
 def _stats(counting: Counting) -> Iterator[Stat]:

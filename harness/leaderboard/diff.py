@@ -153,7 +153,7 @@ def _by(runs: Iterable[RunRecord], key: Callable[[RunRecord], str]) -> dict[str,
 
 
 def _exact(run: RunRecord) -> str:
-    return canonical(run.spec.model_dump(mode="json", exclude={"suite"}))
+    return canonical(run.spec.identity)
 
 
 def _loose(run: RunRecord) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from harness import (
     Completion,
+    Decline,
     GenerateRequest,
     Model,
     ModelError,
@@ -24,6 +25,7 @@ from harness import (
     backend,
     derive_rng,
 )
+from harness.contracts import DECLINES
 from harness.models.hash_language import CLASSES, END, KNOWN, TextState, tokenize
 from harness.models.segments import segment_sums
 from harness.models.stop_sequences import cut_at_stop
@@ -41,7 +43,8 @@ class FakeModel(Model):
         window: Most tokens of prompt and completion together; None for no limit.
         chat: Whether conversations are taken.
         delay: Seconds that each request takes.
-        fail_every: One request in so many, always the same ones, is answered with an error; 0 for none.
+        fail_every: One request in N, always the same ones, is answered with an error; 0 for none.
+        decline_every: One request in N to generate, always the same ones, is declined, each kind in turn; 0 for none.
         log: A file to which the digest of every request is appended, one a line, before it is answered.
 
     Attributes:
@@ -58,6 +61,7 @@ class FakeModel(Model):
         chat: bool = False,
         delay: float = 0.0,
         fail_every: int = 0,
+        decline_every: int = 0,
         log: str | None = None,
     ) -> None:
         if window is not None and window < 2:
@@ -68,6 +72,7 @@ class FakeModel(Model):
         self._chat = chat
         self._delay = delay
         self._fail_every = fail_every
+        self._decline_every = decline_every
         self._log = Path(log) if log else None
 
     @property
@@ -86,6 +91,7 @@ class FakeModel(Model):
             "window": self._window,
             "chat": self._chat,
             "fail_every": self._fail_every,
+            "decline_every": self._decline_every,
         }
 
     def description(self) -> Mapping[str, Any]:
@@ -110,7 +116,8 @@ class FakeModel(Model):
     def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
         for index, request in enumerate(requests):
             self.asked += 1
-            digest = request_digest(request) if self._log is not None or self._fail_every else ""
+            chosen = self._log is not None or self._fail_every or self._decline_every
+            digest = request_digest(request) if chosen else ""
             if self._log is not None:
                 with self._log.open("a", encoding="ascii") as file:
                     file.write(f"{digest}\n")
@@ -118,8 +125,17 @@ class FakeModel(Model):
                 time.sleep(self._delay)
             if self._fail_every and int(digest, 16) % self._fail_every == 0:
                 yield index, Response(error=f"fake:{self._seed} fails one request in {self._fail_every} on purpose.")
+            elif self._decline_every and isinstance(request, GenerateRequest):
+                turn, rest = divmod(int(digest, 16), self._decline_every)
+                yield index, self._respond(request) if rest else self._declined(request, DECLINES[turn % len(DECLINES)])
             else:
                 yield index, self._respond(request)
+
+    def _declined(self, request: GenerateRequest, kind: Decline) -> Response:
+        said = f"fake:{self._seed} declines one request in {self._decline_every} on purpose."
+        completion = Completion("", tokens=0, finish_reason=kind, explanation=said)
+        prompt = self.count_tokens(request.prompt)
+        return Response((completion,) * request.completions, prompt_tokens=prompt, completion_tokens=0)
 
     def _respond(self, request: Request) -> Response:
         if isinstance(request, SequenceRequest):

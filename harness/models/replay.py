@@ -6,13 +6,15 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, TextIO
 
 from harness import (
     Completion,
+    FinishReason,
     GenerateRequest,
     Model,
     ModelError,
@@ -22,6 +24,7 @@ from harness import (
     ScoreRequest,
     backend,
 )
+from harness.contracts import DECLINES
 
 KEYS = (
     "id",
@@ -30,10 +33,13 @@ KEYS = (
     "trial",
     "text",
     "completions",
+    "finish_reason",
     "logprob",
     "choice_logprobs",
     "calibration_logprobs",
 )
+
+_REASONS: tuple[FinishReason, ...] = ("stop", "length", "unknown", *DECLINES)
 
 
 @backend("replay", source="This harness; the format is described in the class's documentation.")
@@ -49,7 +55,10 @@ class ReplayModel(Model):
     - ``trial``: the train trial, from 0; absent where the prediction stands for every trial.
     - ``text``: what the model said, without the stop string. It is taken as it is; for multiple choice by letter it
       is the letter.
-    - ``completions``: several texts instead of one, each a string or ``{"text": …, "logprob": …}``.
+    - ``completions``: several texts instead of one, each a string or ``{"text": …, "logprob": …, "finish_reason": …}``.
+    - ``finish_reason``: why the text ends: ``stop``, ``length``, or why there is no answer, ``refusal``,
+      ``content_filter``, ``tool_call`` or ``reasoning_cut_off``; then ``text`` may be left out. An example with such a
+      reason is counted as declined.
     - ``logprob``: natural log-probability of ``text``; for language modelling, that of the instance's input.
     - ``choice_logprobs``: natural log-likelihood of each reference, in the references' order.
     - ``calibration_logprobs``: the same without the question, for multiple choice calibrated.
@@ -127,9 +136,13 @@ class ReplayModel(Model):
             have = len(prediction.texts)
             return self._missing(origin, f"{request.completions} completions (it has {have})")
         logprobs = prediction.logprobs or (None,) * len(prediction.texts)
-        pairs = zip(prediction.texts[: request.completions], logprobs, strict=False)
+        reasons: Iterable[FinishReason] = prediction.reasons or repeat("unknown")
+        said = zip(prediction.texts[: request.completions], logprobs, reasons, strict=False)
         return Response(
-            completions=tuple(Completion(text, None if tokens is None else math.fsum(tokens)) for text, tokens in pairs)
+            completions=tuple(
+                Completion(text, None if tokens is None else math.fsum(tokens), finish_reason=reason)
+                for text, tokens, reason in said
+            )
         )
 
     def _score(self, prediction: _Prediction, origin: Origin) -> Response:
@@ -160,6 +173,7 @@ _Tokens = tuple[float, ...]
 class _Prediction:
     texts: tuple[str, ...] = ()
     logprobs: tuple[_Tokens | None, ...] = ()
+    reasons: tuple[FinishReason, ...] = ()
     choices: tuple[_Tokens, ...] = ()
     calibration: tuple[_Tokens, ...] = ()
 
@@ -232,34 +246,53 @@ def _parse(line: str) -> tuple[str, _Group, _Prediction | str]:
 def _prediction(value: Mapping[str, Any]) -> _Prediction:
     if "text" in value and "completions" in value:
         raise ValueError("has both 'text' and 'completions'; the first completion is the text.")
-    if not value.keys() & {"text", "completions", "logprob", "choice_logprobs"}:
+    reason = _reason(value)
+    if not value.keys() & {"text", "completions", "logprob", "choice_logprobs"} and reason not in DECLINES:
         raise ValueError("has no 'text'; what the model said, or 'completions' or 'choice_logprobs', is required.")
     texts: tuple[str, ...] = ()
     logprobs: tuple[_Tokens | None, ...] = ()
+    reasons: tuple[FinishReason, ...] = ()
     if "completions" in value:
         if not isinstance(value["completions"], list) or not value["completions"]:
             raise ValueError("'completions' must be a list with at least one text.")
-        pairs = [_completion(item) for item in value["completions"]]
-        texts, logprobs = tuple(text for text, _ in pairs), tuple(logprob for _, logprob in pairs)
+        if "finish_reason" in value:
+            raise ValueError("has 'completions' and 'finish_reason'; write the 'finish_reason' into each completion.")
+        said = [_completion(item) for item in value["completions"]]
+        texts, logprobs, reasons = (tuple(parts) for parts in zip(*said, strict=True))
         if "logprob" in value:
             raise ValueError("has 'completions' and 'logprob'; write the 'logprob' into each completion.")
     else:
         if "text" in value:
             if not isinstance(value["text"], str):
                 raise ValueError(f"'text' must be a string, not {_shown(value['text'])}.")
-            texts = (value["text"],)
+            texts, reasons = (value["text"],), (reason,)
+        elif reason in DECLINES:
+            texts, reasons = ("",), (reason,)
         if value.get("logprob") is not None:
             logprobs = (_logprob(value["logprob"], "logprob"),)
-    return _Prediction(texts, logprobs, _logprobs(value, "choice_logprobs"), _logprobs(value, "calibration_logprobs"))
+    return _Prediction(
+        texts, logprobs, reasons, _logprobs(value, "choice_logprobs"), _logprobs(value, "calibration_logprobs")
+    )
 
 
-def _completion(item: Any) -> tuple[str, _Tokens | None]:
+def _completion(item: Any) -> tuple[str, _Tokens | None, FinishReason]:
     if isinstance(item, str):
-        return item, None
-    if not isinstance(item, dict) or not isinstance(item.get("text"), str) or item.keys() - {"text", "logprob"}:
-        raise ValueError(f'a completion must be a string or {{"text": …, "logprob": …}}, not {_shown(item)}.')
+        return item, None, "unknown"
+    known = {"text", "logprob", "finish_reason"}
+    if not isinstance(item, dict) or not isinstance(item.get("text"), str) or item.keys() - known:
+        raise ValueError(
+            f'a completion must be a string or {{"text": …, "logprob": …, "finish_reason": …}}, not {_shown(item)}.'
+        )
     logprob = item.get("logprob")
-    return item["text"], None if logprob is None else _logprob(logprob, "logprob")
+    return item["text"], None if logprob is None else _logprob(logprob, "logprob"), _reason(item)
+
+
+def _reason(value: Mapping[str, Any]) -> FinishReason:
+    written = value.get("finish_reason", "unknown")
+    reason = next((known for known in _REASONS if known == written), None)
+    if reason is None:
+        raise ValueError(f"'finish_reason' must be one of {', '.join(_REASONS)}, not {_shown(written)}.")
+    return reason
 
 
 def _logprobs(value: Mapping[str, Any], key: str) -> tuple[_Tokens, ...]:

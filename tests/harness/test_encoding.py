@@ -20,8 +20,10 @@ from harness import (
     Response,
     ScoreRequest,
     SequenceRequest,
+    Served,
     Split,
 )
+from harness.contracts import DECLINES
 from harness.encoding import decode_example, decode_response, encode_example, encode_request, encode_response
 
 logprob = st.floats(max_value=0, allow_nan=False, allow_infinity=False)
@@ -33,8 +35,9 @@ completions = st.builds(
     text=st.text(),
     logprob=st.none() | logprob,
     tokens=st.none() | st.integers(0, 9),
-    finish_reason=st.sampled_from(["stop", "length", "unknown"]),
+    finish_reason=st.sampled_from(["stop", "length", "unknown", *DECLINES]),
     top_logprobs=st.lists(st.dictionaries(st.text(), logprob)).map(tuple),
+    explanation=st.text(),
 )
 responses = st.builds(
     Response,
@@ -45,6 +48,7 @@ responses = st.builds(
     prompt_tokens=st.none() | st.integers(0, 9),
     seconds=st.floats(0, 9),
     truncated=st.booleans(),
+    served=st.lists(st.builds(Served, st.none() | st.text(), st.none() | st.text())).map(tuple),
     error=st.none() | st.text(),
 )
 
@@ -106,8 +110,10 @@ def examples(draw: st.DrawFn) -> Example:
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(examples())
 def test_an_example_survives_the_file(example: Example) -> None:
-    read = decode_example(json.loads(json.dumps(encode_example(example))))
+    value = json.loads(json.dumps(encode_example(example)))
+    read = decode_example(value)
     assert read == example
+    assert value.get("declined") == example.declined
     # Origins are left out of a request's equality, so they are compared by themselves.
     assert [request.origin for request in read.requests] == [request.origin for request in example.requests]
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import version
@@ -23,8 +24,8 @@ from harness.errors import StorageError
 from harness.models.fake import FakeModel
 from harness.plugins import ATTRIBUTE
 from harness.registry import Registry, default_registry
-from harness.results import RunRecord, find_runs, read_examples
-from harness.runner import Settings, run_sweep
+from harness.results import RunRecord, find_runs, read_examples, read_run
+from harness.runner import Settings, rescored, run_sweep
 from harness.specs import Component, RunSpec
 
 SCENARIO = """\
@@ -144,6 +145,52 @@ def test_a_run_is_recorded_whole(sweep: Sweep, folder: Path) -> None:
     assert value["provenance"]["data"]["sample"] is False
     assert {Path(file["path"]).name for file in value["provenance"]["data"]["files"]} == {"train.jsonl", "valid.jsonl"}
     assert value["started"] <= value["finished"]
+
+
+def test_a_run_counts_what_was_declined(sweep: Sweep, folder: Path) -> None:
+    (record,) = sweep(spec(arguments={"decline_every": 4}, max_declined=1))
+    marked = [example.declined for example, _, _ in read_examples(record.directory)]
+    counted = Counter(kind for kind in marked if kind is not None)
+    assert counted, "the fake declined nothing"
+    value = json.loads((record.directory / "run.json").read_text())
+    assert value["declined"] == {
+        "examples": counted.total(),
+        "of": 30,
+        "kinds": counted,
+        "groups": [{"split": "valid", "perturbation": None, "of": 30, "kinds": counted}],
+    }
+    assert record.status == "ok"
+    assert read_run(record.directory).declined.kinds == counted
+    # Declined examples are scored: an unanswered question is not a correct one.
+    (stat,) = [stat for stat in record.stats if stat.metric == "exact_match"]
+    assert (stat.count, stat.missing) == (30, 0)
+
+
+def test_too_many_fail_the_run_until_the_limit_is_raised(sweep: Sweep, folder: Path, registry: Registry) -> None:
+    log = folder / "log"
+    model = {"decline_every": 2, "log": str(log)}
+    (failed,) = sweep(spec(arguments=model))
+    asked = log.read_text().split()
+    share = failed.declined.share
+    assert share > 0.1
+    assert failed.status == "failed"
+    assert failed.error is not None
+    assert failed.error.startswith(f"{failed.declined.examples} of 30 answers were declined (")
+    limit = float(failed.error.partition("--max-declined ")[2].partition(",")[0])
+    assert share <= limit <= share + 0.01
+    assert f"max_declined: {limit:g}" in failed.error
+    assert rescored(failed, registry).status == "failed"
+    (accepted,) = sweep(spec(arguments=model, max_declined=limit))
+    assert (accepted.status, accepted.directory) == ("ok", failed.directory)
+    assert log.read_text().split() == asked, "the same questions were asked again"
+    assert rescored(accepted, registry).declined == accepted.declined == failed.declined
+    (lowered,) = sweep(spec(arguments=model, max_declined=0))
+    assert lowered.status == "failed"
+    assert log.read_text().split() == asked
+
+
+def test_the_limit_is_not_part_of_a_runs_identity() -> None:
+    assert spec().name == spec(max_declined=0.5).name
 
 
 def test_examples_hold_what_was_asked_and_answered(sweep: Sweep) -> None:

@@ -44,6 +44,7 @@ def test_a_name_alone_is_a_complete_run(load: Load) -> None:
         "model": {"name": "hf:a/b"},
         "eval_split": "test",
         "max_eval_instances": None,
+        "max_declined": 0.1,
         "seed": 0,
     }
 

@@ -64,6 +64,20 @@ def test_predictions_are_found_by_origin(tmp_path: Path) -> None:
     assert responses[5].completions[0].logprob == -0.5
 
 
+def test_a_line_says_why_there_is_no_answer(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        {"id": "a", "finish_reason": "refusal"},
+        {"id": "b", "text": "half of it", "finish_reason": "content_filter"},
+        {"id": "c", "completions": ["one", {"text": "", "finish_reason": "reasoning_cut_off"}]},
+        {"id": "d", "text": "", "finish_reason": "stop"},
+    )
+    two = GenerateRequest("", max_tokens=1, completions=2, origin=Origin("c"))
+    responses = ask(path, generate(instance="a"), generate(instance="b"), two, generate(instance="d"))
+    assert [response.declined for response in responses] == ["refusal", "content_filter", "reasoning_cut_off", None]
+    assert [response.completions[0].text for response in responses] == ["", "half of it", "one", ""]
+
+
 def test_scores_are_totals_by_reference(tmp_path: Path) -> None:
     path = write(
         tmp_path,
@@ -109,6 +123,9 @@ def test_what_is_missing_is_that_response_s_error(tmp_path: Path, request_: Requ
     [
         ('{"id": "b", "text": "cut', "not JSON"),
         ("[1]", "must be an object"),
+        ({"id": "b", "text": "x", "finish_reason": "sulking"}, "'finish_reason' must be one of stop, length"),
+        ({"id": "b", "finish_reason": "stop"}, "has no 'text'"),
+        ({"id": "b", "completions": ["x"], "finish_reason": "stop"}, "into each completion"),
         ({"text": "x"}, "'id' must be"),
         ({"id": 3, "text": "x"}, "'id' must be the instance's id, a string, not 3"),
         ({"id": "b"}, "no 'text'"),
