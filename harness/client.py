@@ -55,6 +55,11 @@ class Usage:
 class Client:
     """One model with its response cache; it lives as long as the model is loaded, over many runs.
 
+    Attributes:
+        model: The model.
+        name: Its name, ``backend:identifier``.
+        fingerprint: What decides its answers.
+
     Args:
         model: The model.
         name: Its name, ``backend:identifier``.
@@ -64,7 +69,7 @@ class Client:
     def __init__(self, model: Model, name: str, cache: ResponseCache | None) -> None:
         self.model = model
         self.fingerprint = model.fingerprint()
-        self._name = name
+        self.name = name
         self._digest: bytes | None = None
         self._cache = cache if model.cacheable else None
 
@@ -90,7 +95,7 @@ class Client:
             return
         cache = self._cache
         if self._digest is None:
-            self._digest = cache.asked(self._name, self.fingerprint)
+            self._digest = cache.asked(self.name, self.fingerprint)
         digest = self._digest
         keys = [request_key(digest, request) for request in requests]
         known = cache.get(list(dict.fromkeys(keys)))

@@ -45,6 +45,23 @@ class MetricError(HarnessError):
     """A metric lacks what its definition needs, for example log-probabilities."""
 
 
+def reraise_interrupt(error: BaseException) -> None:
+    """Raise an interrupt or a generator's end again; anything else that foreign code raised may be handled.
+
+    Libraries in other languages and plugins raise exceptions that are not an ``Exception``: PyO3's ``PanicException``,
+    ``SystemExit``. They fail one run and must not stop the others.
+    """
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return what to tell a user about anything that was raised; what is not a ``HarnessError`` is called a bug."""
+    if isinstance(error, HarnessError):
+        return str(error)
+    return f"{type(error).__name__}: {error} (a bug in the harness or in a plugin)"
+
+
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """One mistake in a file that a user wrote.

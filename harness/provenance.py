@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness.errors import HarnessError, PluginError
+from harness.errors import PluginError, reraise_interrupt
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, Plugin
 from harness.registry import Registry
@@ -74,7 +74,8 @@ def _judge(metric: Component, registry: Registry, judges: Judges) -> bytes:
     try:
         fingerprint = judges(written).fingerprint()
         plugin = registry.get(Kind.JUDGE, written if isinstance(written, str) else written["name"])
-    except HarnessError:
+    except BaseException as error:
+        reraise_interrupt(error)
         return b""  # the run says why
     code = b"".join(registry.digest(file) for file in _files(plugin))
     return json.dumps(dict(fingerprint), sort_keys=True).encode() + code

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.contracts import Adapter, Example, Instance, Model, RunMetric
 from harness.data import Data
-from harness.errors import HarnessError, PluginError, did_you_mean
+from harness.errors import HarnessError, PluginError, did_you_mean, reraise_interrupt
 from harness.plugins import ATTRIBUTE, CATEGORIES, Kind, MetricDetails, Plugin
 
 if TYPE_CHECKING:
@@ -177,8 +177,9 @@ class _Reporting:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
-        if not isinstance(error, Exception | SystemExit):
+        if error is None:
             return False
+        reraise_interrupt(error)
         reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
         self.problems.append(Problem(self.what, reason))
         return True

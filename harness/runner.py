@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import traceback
 from collections import Counter
@@ -17,7 +18,7 @@ from harness.cache import FILE_NAME, ResponseCache
 from harness.client import Client
 from harness.costs import costs
 from harness.declined import Declined
-from harness.errors import HarnessError, did_you_mean
+from harness.errors import HarnessError, describe_failure, did_you_mean, reraise_interrupt
 from harness.judges import Judges
 from harness.pipeline import (
     Outcome,
@@ -38,6 +39,8 @@ from harness.specs import RunSpec
 from harness.stream import Run, stream
 from harness.turns import SweepWatcher as SweepWatcher
 from harness.turns import Turns
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,8 @@ def _hopeless_first(runs: Sequence[RunSpec], registry: Registry, settings: Setti
         try:
             for judge in run_judges(spec, registry, judges):
                 judge.fingerprint()
-        except HarnessError:
+        except BaseException as error:
+            reraise_interrupt(error)  # whatever else it is, the run says it
             return False
         return True
 
@@ -114,8 +118,9 @@ def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
             try:
                 load_model(spec.model, registry).close()
                 models[key] = ()
-            except HarnessError as error:
-                models[key] = (str(error),)
+            except BaseException as error:
+                reraise_interrupt(error)
+                models[key] = (describe_failure(error),)
         try:
             open_scenario_data(spec, registry, data_dir)
         except HarnessError as error:
@@ -148,7 +153,8 @@ def _run_model(
     turns = Turns(watcher)
     try:
         client = Client(load_model(specs[0].model, registry), specs[0].model.name, cache)
-    except Exception as error:
+    except BaseException as error:
+        reraise_interrupt(error)
         for run in runs:
             run.error = error
     else:
@@ -161,13 +167,13 @@ def _run_model(
                 watcher.skipped(run.finished_before)
                 yield run.finished_before
                 continue
-            record = _record(run, registry, settings, client, judges)
+            record = _safe_record(run, registry, settings, client, judges)
             write_run(record)
             turns.finished(run, record)
             yield record
     finally:
         if client is not None:
-            client.model.close()
+            _close(client)
 
 
 def _prepare(run: Run, registry: Registry, settings: Settings, client: Client, judges: Judges) -> None:
@@ -250,6 +256,25 @@ def _as_json(value: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(dict(value)))
 
 
+def _close(client: Client) -> None:
+    """Close a model; a failure is logged, since all that was asked of the model is known."""
+    try:
+        client.model.close()
+    except BaseException as error:
+        reraise_interrupt(error)
+        _log.warning("%s could not be closed: %s: %s", client.name, type(error).__name__, error)
+
+
+def _safe_record(run: Run, registry: Registry, settings: Settings, client: Client | None, judges: Judges) -> RunRecord:
+    """Return the record of a run that has ended; a model that cannot be described fails it."""
+    try:
+        return _record(run, registry, settings, client, judges)
+    except BaseException as error:
+        reraise_interrupt(error)
+        run.error = run.error or error
+        return _record(run, registry, settings, None, judges)
+
+
 def _record(run: Run, registry: Registry, settings: Settings, client: Client | None, judges: Judges) -> RunRecord:
     """Return the record of a run that has ended, well or badly."""
     spec, outcome, error = run.spec, run.outcome, run.error
@@ -323,9 +348,8 @@ def _too_many_declined(declined: Declined, limit: float) -> str:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, HarnessError):
-        return str(error)
-    return f"{type(error).__name__}: {error} (a bug in the harness or in a plugin; the traceback is in run.json)"
+    known = isinstance(error, HarnessError)
+    return describe_failure(error) + ("" if known else "; the traceback is in run.json")
 
 
 def _model_provenance(spec: RunSpec, client: Client | None) -> Mapping[str, Any]:

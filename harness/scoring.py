@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from harness.contracts import Estimate, Example, Instance, JudgeFinder, RunMetric, Split, Stat
 from harness.derived_stats import Compared, drop, group_gap, group_means, group_values, worst
-from harness.errors import HarnessError, MetricError, PluginError
+from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
 from harness.plugins import MetricDetails, Plugin
 from harness.registry import build
 from harness.specs import Component
@@ -146,7 +146,8 @@ class Scorer:
                     details = json.loads(json.dumps(group.run_metrics[metric.position].details(), allow_nan=False))
                 except HarnessError:
                     raise
-                except Exception as error:
+                except BaseException as error:
+                    reraise_interrupt(error)
                     raise PluginError(f"{metric} failed to give details of {_named(key)}: {_reason(error)}") from error
                 if details:
                     by_split = found.setdefault(metric.plugin.name, {}).setdefault(str(key[0]), {})
@@ -178,7 +179,8 @@ class Scorer:
             return group.run_metrics[metric.position].instance_scores()
         except HarnessError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             raise PluginError(f"{metric} failed to give scores of {_named(key)}: {_reason(error)}") from error
 
     def _across_copies(self, metric: _Metric, name: str, scores: _ByGroup) -> Iterator[Stat]:
@@ -234,7 +236,8 @@ class Scorer:
             estimates = dict(group.run_metrics[metric.position].estimates())
         except HarnessError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             raise PluginError(f"{metric} failed to summarise {_named(key)}: {_reason(error)}") from error
         for name, estimate in estimates.items():
             self._claim(name, metric)
@@ -258,7 +261,8 @@ class Scorer:
             raise MetricError(f"metric {metric.plugin.name!r}, instance {example.instance.id!r}: {error}") from error
         except HarnessError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             instance = example.instance.id
             raise PluginError(f"{metric} failed on instance {instance!r}: {_reason(error)}") from error
 

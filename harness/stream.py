@@ -20,7 +20,7 @@ from typing import Protocol
 from harness.client import Client
 from harness.contracts import Adapted, Request, Response, Tokenization
 from harness.energy import gpu_counters, rapl_counters
-from harness.errors import StorageError
+from harness.errors import StorageError, reraise_interrupt
 from harness.pipeline import Evaluation, Outcome, conclude
 from harness.provenance import now
 from harness.results import ExampleWriter, RunRecord, run_directory
@@ -55,7 +55,7 @@ class Run:
     outcome: Outcome = field(default_factory=Outcome)
     evaluation: Evaluation | None = None
     finished_before: RunRecord | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
     started: str = field(default_factory=now)
     preparing: float = 0.0
     answering: float = 0.0
@@ -173,7 +173,8 @@ class _Feed:
         run.started, clock = now(), time.perf_counter()
         try:
             self._prepare(run)
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             run.error = error
         run.preparing += time.perf_counter() - clock
         if run.evaluation is None:
@@ -192,7 +193,8 @@ class _Feed:
                 run._waits = adapted.awaited
                 if adapted.awaited or window.requests >= WINDOW or self.stopped or run._over:
                     return
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             run.error = error
             window.items = [item for item in window.items if item[0] is not run]
         finally:
@@ -277,7 +279,8 @@ class _Answers:
             run._writer = run._files.enter_context(ExampleWriter(run_directory(self._results_dir, run.spec)))
         except StorageError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             self._fail(run, error)
         else:
             # A method about the order asks for stand-ins, of which it alone knows how many there will be.
@@ -291,7 +294,8 @@ class _Answers:
             yield from self._asked([item for item in items if not item.run._over], ended)
         except StorageError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             left = [item for item in items if not (item.concluded or item.run._over)]
             runs = list(dict.fromkeys(item.run for item in left))
             if len(runs) == 1:
@@ -354,7 +358,8 @@ class _Answers:
             conclude(run.evaluation.adapter, adapted, responses, run._scorer, run._writer, run.outcome)
         except StorageError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             self._fail(run, error)
         run.answering += time.perf_counter() - clock
 
@@ -367,11 +372,12 @@ class _Answers:
                     run.outcome.stats, run.outcome.details = run._scorer.stats(), run._scorer.details()
         except StorageError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            reraise_interrupt(error)
             self._fail(run, error)
         run.answering += time.perf_counter() - clock
 
-    def _fail(self, run: Run, error: Exception) -> None:
+    def _fail(self, run: Run, error: BaseException) -> None:
         run.error, run._over = error, True
         run._files.__exit__(type(error), error, error.__traceback__)
 

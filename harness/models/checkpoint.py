@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import ModelError
+from harness.errors import reraise_interrupt
 from harness.models.checkpoint_files import files_read, folder_digest
 
 if TYPE_CHECKING:
@@ -215,8 +216,10 @@ def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options
                 "you say so. If you trust it, write {name: " + f'"hf:{checkpoint.name}"' + ", trust_remote_code: true}."
             ) from None
         raise ModelError(f"hf:{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
-    except Exception as error:
-        if type(error).__module__.startswith(("safetensors", "tokenizers")) or type(error) is Exception:
+    except BaseException as error:
+        reraise_interrupt(error)
+        foreign = type(error).__module__.startswith(("safetensors", "tokenizers", "pyo3_runtime"))
+        if foreign or type(error) is Exception:
             raise ModelError(f"hf:{checkpoint.name}: its {what} is damaged: {_first_line(error)}") from error
         raise
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from harness import Prompt
+from harness import ModelError, Prompt
+from harness.errors import reraise_interrupt
 
 Tokens = tuple[int, ...]
 
@@ -137,7 +139,9 @@ class TextTokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, special ones left out."""
-        return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
+        with _failures("decode tokens"):
+            text = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
 
     def may_end(self, token: int, strings: Sequence[str]) -> bool:
         """Return whether one of some strings may end inside a token; True when its text alone does not tell."""
@@ -166,14 +170,26 @@ class TextTokenizer:
     def _batch(self, texts: list[str], special: bool) -> dict[str, Tokens]:
         if not texts:
             return {}
-        encoded = self._tokenizer(texts, add_special_tokens=special, return_attention_mask=False, verbose=False)
+        with _failures("tokenize a text"):
+            encoded = self._tokenizer(texts, add_special_tokens=special, return_attention_mask=False, verbose=False)
         return {text: tuple(ids) for text, ids in zip(texts, encoded["input_ids"], strict=True)}
 
     def _end_of(self, text: str, tokens: int) -> int:
         if self._tokenizer.is_fast:
-            encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            with _failures("tokenize a text"):
+                encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
             return int(encoded["offset_mapping"][tokens - 1][1])
         return len(text)
+
+
+@contextmanager
+def _failures(what: str) -> Iterator[None]:
+    """Report whatever a tokenizer raises, a panic of its native code too, as a failure of the model."""
+    try:
+        yield
+    except BaseException as error:
+        reraise_interrupt(error)
+        raise ModelError(f"the model's tokenizer cannot {what}: {type(error).__name__}: {error}") from error
 
 
 def _remember(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:

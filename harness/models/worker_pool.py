@@ -160,7 +160,7 @@ def _serve(identifier: str, settings: Mapping[str, Any], threads: int, connectio
             connection.send(("refused", str(error)))
         except (EOFError, OSError):
             raise
-        except Exception:
+        except BaseException:
             connection.send(("failed", traceback.format_exc()))
 
 
