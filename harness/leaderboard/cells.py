@@ -35,7 +35,7 @@ class Cell:
         missing: How many examples more gave no value of the metric.
         have: How many sub-runs gave a number.
         of: How many sub-runs the column has.
-        best: Whether no other complete cell of the column is better, where there is another.
+        best: Whether no complete cell of the column is better, and at least one is worse.
         failures: Sub-runs that failed, then runs of them that failed beside one that counts.
         runs: Folders of the runs that it is over, ``suite/name``.
         imported: Whether another program measured it, at least in part.

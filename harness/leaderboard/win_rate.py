@@ -124,10 +124,10 @@ def ranks(values: Mapping[str, float]) -> dict[str, int]:
 
 
 def best(contest: Contest) -> frozenset[str]:
-    """Return the models with the best result of a column, several if they tie; none if fewer than two have one."""
-    if len(contest.entries) < 2:
-        return frozenset()
+    """Return the models with the best result of a column, several if they tie; none unless a model is worse."""
     snapped = {model: _snapped(entry.mean) for model, entry in contest.entries.items()}
+    if len(set(snapped.values())) < 2:
+        return frozenset()
     top = max(snapped.values()) if contest.higher_is_better else min(snapped.values())
     return frozenset(model for model, mean in snapped.items() if mean == top)
 

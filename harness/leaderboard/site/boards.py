@@ -26,7 +26,7 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     folder.put(
         "site",
         {
-            "boards": [[view.key, view.title] for view in snapshot.boards],
+            "boards": [[view.key, view.title, view.suite] for view in snapshot.boards],
             "finished": max((run.finished for run in snapshot.runs), default=""),
             "runs": len(snapshot.runs),
             "failed": sum(run.status != "ok" for run in snapshot.runs),

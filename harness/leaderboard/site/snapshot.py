@@ -24,7 +24,8 @@ class BoardView:
 
     Attributes:
         key: ``all``, or the suite's address.
-        title: The suite's name, or what stands for all.
+        title: The suite's name, or "all suites".
+        suite: The suite's name; '' for all of several suites.
         board: The leaderboard.
         groups: Its columns' runs, in the order of the board's columns.
         counting: For each column the runs that count, by model, then by sub-run.
@@ -34,6 +35,7 @@ class BoardView:
 
     key: str
     title: str
+    suite: str
     board: Board
     groups: Sequence[Group]
     counting: Sequence[Counting]
@@ -83,10 +85,11 @@ class Snapshot:
     @cached_property
     def boards(self) -> Sequence[BoardView]:
         """The leaderboard of all suites, and where there are several suites one of each."""
-        views = [self._view(ALL_SUITES, "all suites" if len(self.suites) != 1 else self.suites[0], self.runs)]
-        if len(self.suites) > 1:
+        only = self.suites[0] if len(self.suites) == 1 else ""
+        views = [self._view(ALL_SUITES, only or "all suites", only, self.runs)]
+        if not only:
             for suite in self.suites:
-                views.append(self._view(address(suite), suite, [run for run in self.runs if run.suite == suite]))
+                views.append(self._view(address(suite), suite, suite, [run for run in self.runs if run.suite == suite]))
         return views
 
     @cached_property
@@ -94,9 +97,9 @@ class Snapshot:
         """What the contamination tests found."""
         return findings(self.runs)
 
-    def _view(self, key: str, title: str, runs: Sequence[RunRecord]) -> BoardView:
+    def _view(self, key: str, title: str, suite: str, runs: Sequence[RunRecord]) -> BoardView:
         groups = group_runs(runs)
         counting = [counting_runs(group, self.names) for group in groups]
         measures = [all_measures(column, *parts) for column, parts in enumerate(zip(groups, counting, strict=True))]
         board = build_board(runs)
-        return BoardView(key, title, board, groups, counting, measures, wording.headings(board))
+        return BoardView(key, title, suite, board, groups, counting, measures, wording.headings(board))

@@ -112,6 +112,8 @@ def test_ranks_are_shared_by_ties(values: dict[str, float], expected: dict[str, 
         ({"a": 0.9, "b": 0.5}, False, {"b"}),
         ({"a": 0.9, "b": 0.9, "c": 0.5}, True, {"a", "b"}),
         ({"a": 0.9}, True, set()),
+        ({"a": 0.0, "b": 0.0}, True, set()),
+        ({"a": 0.5, "b": 0.5, "c": 0.5}, False, set()),
     ],
 )
 def test_best_needs_a_rival(values: dict[str, float], higher: bool, expected: set[str]) -> None:

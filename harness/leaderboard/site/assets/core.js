@@ -107,6 +107,9 @@
   // The pieces of a text of many lines, to be appended to an element.
   harness.pieces = (value) => shown(String(value ?? ""), true);
 
+  // A text's paragraphs, each on one line.
+  harness.paragraphs = (value) => String(value ?? "").split(/\n\s*\n/).map((words) => words.trim().replace(/\s+/g, " ")).filter(Boolean);
+
   // The text as a plain string on one line, for titles, options and labels.
   harness.plain = (value, limit = 80) => {
     let text = String(value ?? "");
@@ -267,6 +270,13 @@
   harness.crumbs = (...parts) => make("nav.crumbs", { "aria-label": "Where this is" }, make("ol", null,
     parts.filter(Boolean).map((part) => make("li", null, part))));
   harness.to = (path, value, limit, query) => make("a", { href: harness.link(path, query) }, value instanceof Node ? value : harness.text(value, limit));
+  // The key of a suite's leaderboard, by the suite's name; without a name, that of all suites.
+  harness.suiteBoard = (site, name) => {
+    const found = name ? site.boards.find(([, , suite]) => suite === name) : site.boards[0];
+    const known = site.boards.map(([, , suite]) => suite).filter(Boolean);
+    if (!found) throw new Error(`There is no suite named ${harness.plain(name, 60)}. Known: ${known.join(", ")}.`);
+    return found[0];
+  };
   // Calls at most once in a while, with the last arguments.
   harness.later = (call, wait = 200) => {
     let timer = 0;
@@ -298,6 +308,8 @@
     window.addEventListener("hashchange", show);
     show();
   };
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-  else start();
+  // Deferred scripts run in order, this one first, and DOMContentLoaded fires after the last: only then is every shared
+  // script there that a page may call.
+  if (document.readyState === "complete") start();
+  else document.addEventListener("DOMContentLoaded", start);
 })();

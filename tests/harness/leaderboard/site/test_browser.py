@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,10 @@ import pytest
 
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.site.addresses import model_address, scenario_address
+from harness.leaderboard.site.builder import build_site
 from harness.results import find_runs, read_run
 from harness.specs import Component
-from tests.harness.leaderboard.site.conftest import Visit
+from tests.harness.leaderboard.site.conftest import Record, Visit, save
 
 pytestmark = pytest.mark.slow
 
@@ -336,3 +339,61 @@ def test_paper_is_white_and_holds_the_table(visit: Visit) -> None:
 
 def test_the_records_are_as_they_were(results: Path) -> None:
     assert all(read_run(run.directory).name == run.name for run in find_runs(results))
+
+
+def test_pages_are_drawn_in_whatever_order_the_scripts_arrive(browser: Any, served: str, site: Path) -> None:
+    scripts = re.findall(r'src="assets/([a-z]+\.js)', (site / "index.html").read_text(encoding="utf-8"))
+    assert {"core.js", "table.js"} <= set(scripts)
+    for late in scripts:
+        opened = Visit(browser, served)
+
+        def delayed(route: Any) -> None:
+            time.sleep(0.5)
+            route.continue_()
+
+        opened.page.route(f"**/assets/{late}*", delayed)
+        assert opened.go("").locator("h1").first.inner_text() == "Leaderboard", late
+        assert opened.page.locator("#overview tbody tr").count() == 3, late
+        opened.context.close()
+        assert opened.wrong == [], late
+
+
+@pytest.mark.parametrize("width", [1300, 800])
+def test_headings_stay_within_their_columns(browser: Any, tmp_path: Path, make_run: Record, width: int) -> None:
+    parameters = {"name": "civil_comments", "demographic": "all_of_the_groups", "edition": "toxic_spans_of_the_text"}
+    for model in ("hf:org/a", "hf:org/b"):
+        save(tmp_path / "results", make_run(model, parameters, 0.5, metric="a_metric_with_quite_a_long_name"))
+        save(tmp_path / "results", make_run(model, "boolq", 0.5))
+    build_site(tmp_path / "results", tmp_path / "site")
+    opened = Visit(browser, (tmp_path / "site").as_uri(), viewport={"width": width, "height": 900})
+    outside = opened.go("").evaluate(
+        """() => [...document.querySelectorAll("thead th *")].filter((element) => {
+          const [inner, outer] = [element, element.closest("th")].map((one) => one.getBoundingClientRect());
+          return inner.width && (inner.left < outer.left - 1 || inner.right > outer.right + 1);
+        }).map((element) => element.textContent)"""
+    )
+    opened.context.close()
+    assert outside == []
+
+
+def test_paragraphs_of_a_description_are_paragraphs(visit: Visit) -> None:
+    page = visit.go(f"scenario/{BOOLQ}")
+    assert page.locator(".definition").count() > 1
+    assert "\\n" not in page.inner_text("main")
+
+
+def test_a_suite_is_addressed_by_its_name(visit: Visit) -> None:
+    for name in ("board", "plots", "compare"):
+        page = visit.go(f"{name}?suite=first")
+        assert page.locator("#suite option:checked").inner_text() == "first", name
+    page = visit.go("board?suite=first")
+    assert "imdb" not in page.inner_text("#scenarios")
+    page.select_option("#suite", label="second")
+    visit.until("location.hash.includes('suite=second')")
+    visit.drawn()
+    assert "imdb" in page.inner_text("#scenarios")
+
+
+def test_an_unknown_suite_is_refused_by_name(visit: Visit) -> None:
+    shown = visit.go("board?suite=third").inner_text("main")
+    assert "There is no suite named third. Known: first, order, second." in shown

@@ -11,7 +11,7 @@
     title: "Leaderboard",
     async render(main, path, query) {
       const site = await harness.get("site");
-      const key = site.boards.some(([known]) => known === query.suite) ? query.suite : site.boards[0][0];
+      const key = harness.suiteBoard(site, query.suite);
       const board = await harness.get(`boards/${key}`);
       const go = (changes, options) => harness.go("board", { ...query, ...changes }, options);
       harness.add(main, make("h1", null, "Leaderboard"));
@@ -26,7 +26,7 @@
         board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
         site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "",
         without ? `; ${count(without)} more ${without === 1 ? "model has" : "models have"} no result, for the reasons below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
-      harness.add(main, controls(site, board, key, state, query, go));
+      harness.add(main, controls(site, board, state, query, go));
       const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
       harness.add(main, make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
         make("li", null, make("a", { href: link("board", { ...query, view: name, by: "" }), "aria-current": (query.view || "") === name ? "true" : null }, words))))));
@@ -70,7 +70,7 @@
     };
   }
 
-  function controls(site, board, key, state, query, go) {
+  function controls(site, board, state, query, go) {
     const facets = new Map();
     for (const column of board.columns) {
       for (const [facet, value] of Object.entries(column.taxonomy)) {
@@ -94,7 +94,7 @@
           } }), " ", text(model.name, 60)))));
     return make("div.bar", null,
       site.boards.length > 1 ? make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => go({ suite: event.target.value, models: "" }) },
-        site.boards.map(([value, words]) => option(value, plain(words, 50), key)))) : null,
+        site.boards.map(([, words, suite]) => option(suite, plain(words, 50), query.suite || "")))) : null,
       make("div.labelled", null, make("span.quiet", null, "Models"), models),
       make("label", null, "Scenarios with", search),
       facets.size ? make("label", null, "Kind", make("select", { id: "tag", onchange: (event) => go({ tag: event.target.value }) },

@@ -11,7 +11,7 @@
     async render(main, path, query) {
       await harness.load("assets/statistics.js");
       const site = await harness.get("site");
-      const key = site.boards.some(([name]) => name === query.suite) ? query.suite : site.boards[0][0];
+      const key = harness.suiteBoard(site, query.suite);
       const { models, questions } = await harness.get(`compare/${key}`);
       const go = (changes) => harness.go("compare", { ...query, ...changes }, { replace: true });
       main.append(make("h1", null, "Compare models"));
@@ -61,7 +61,7 @@
         } }), " ", text(name, 60)))));
     return make("div.bar", null,
       site.boards.length > 1 ? make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => go({ suite: event.target.value, at: "" }) },
-        site.boards.map(([value, words]) => make("option", { value, selected: value === key }, plain(words, 50))))) : null,
+        site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, plain(words, 50))))) : null,
       make("label", null, "Model", make("select", { id: "first", onchange: (event) => go({ first: event.target.value, at: "" }) },
         models.map(([address, name], at) => make("option", { value: address, selected: at === first }, plain(name, 60))))),
       make("div.labelled", null, make("span.quiet", null, "against"), choice));

@@ -9,7 +9,7 @@
     async render(main, path, query) {
       await harness.load("assets/plot.js");
       const site = await harness.get("site");
-      const key = site.boards.some(([known]) => known === query.suite) ? query.suite : site.boards[0][0];
+      const key = harness.suiteBoard(site, query.suite);
       const { plots } = await harness.get(`plots/${key}`);
       const evidence = (await harness.get("plots/contamination")).plots.filter(([, , group]) => group === "copies");
       main.append(make("h1", null, "Plots"));
@@ -18,7 +18,7 @@
       const column = columns.includes(query.column) ? query.column : columns[0];
       if (site.boards.length > 1) {
         main.append(make("div.bar", null, make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => harness.go("plots", { suite: event.target.value }) },
-          site.boards.map(([value, words]) => make("option", { value, selected: value === key }, plain(words, 50)))))));
+          site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, plain(words, 50)))))));
       }
       if (!plots.length) {
         main.append(make("p", null, "There is nothing to draw yet."));

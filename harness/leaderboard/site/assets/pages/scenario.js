@@ -17,7 +17,7 @@
         ...Object.entries(about.taxonomy || {}).map(([facet, value]) => [title(facet), make("a", { href: link("coverage", { tag: `${facet}:${value}` }) }, plain(value, 80))]),
         ["Groups that are compared", about.groups && about.groups.length ? about.groups.join(", ") : null]]));
       if (!about.known) harness.add(main, make("p.notice", null, "The plugin of this scenario is not installed where the site was built, so that only the results say what it is."));
-      if (about.doc) harness.add(main, make("p.definition", null, plain(about.doc.replace(/``/g, "").replace(/\n(?!\n)/g, " "), 3000)));
+      if (about.doc) harness.add(main, harness.paragraphs(about.doc.replace(/``/g, "")).map((words) => make("p.definition", null, plain(words, 3000))));
       scenario.columns.forEach((column, at) => block(main, column, at, query, go));
       await examples(main, scenario);
       return about.title;
