@@ -201,6 +201,35 @@ def test_every_format_says_the_same(run: Run, tmp_path: Path) -> None:
         assert "lonely (generation): there is no equal run of fake:b." in text
 
 
+def test_a_narrow_terminal_shows_every_number_whole(run: Run, tmp_path: Path) -> None:
+    _suite(run)
+    family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
+    stream = io.StringIO()
+    show(family, Console(file=stream, width=80))
+    table = stream.getvalue().partition("difference: ")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    for comparison in family.comparisons:
+        assert f"{comparison.scenario} (generation)" in table
+        assert f"[{comparison.low:+.3f}, {comparison.high:+.3f}]" in table
+        assert f"{comparison.first:.3f}" in table
+
+
+def test_runs_that_differ_in_a_setting_are_told_apart(run: Run, tmp_path: Path) -> None:
+    for model in "ab":
+        for shots in (0, 5):
+            adapter = Component(name="generation", arguments={"max_train_instances": shots})
+            run(model, _scores("1010"), adapter=adapter)
+    run("a", _scores("1010"), adapter=Component(name="generation", arguments={"max_train_instances": 9}))
+    family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
+    assert [comparison.settings for comparison in family.comparisons] == [
+        "[max_train_instances=0]", "[max_train_instances=5]",
+    ]  # fmt: skip
+    assert "quiz (generation) [max_train_instances=9]: there is no equal run of fake:b." in family.problems
+    text = render(family, "md")
+    assert "quiz (generation) [max_train_instances=0]" in text
+    assert "quiz (generation) [max_train_instances=5]" in text
+
+
 def test_what_is_left_out_is_shown(run: Run) -> None:
     first = {"a": 1.0, "b": 0.0, "c": None, "d": 1.0}
     one = compare_runs(run("a", first), run("b", {"d": 0.0, "c": 1.0, "x": 1.0}))
