@@ -245,3 +245,14 @@ def test_bars_on_a_terminal_leave_a_clean_screen(folder: Path) -> None:
     last = text.rpartition("\x1b[2K")[2]
     assert "4 of 4 runs ok" in last
     assert "sweep " not in last
+
+
+def test_the_plan_and_the_progress_tell_runs_apart(harness: Harness, folder: Path) -> None:
+    shots = [f"  - {{scenario: quiz, adapter: {{max_train_instances: {number}}}}}" for number in (0, 2)]
+    (folder / "sweep.yaml").write_text(
+        "\n".join(["suite: s", "plugins: [./quiz.yaml]", "models: ['fake:0']", "runs:", *shots])
+    )
+    planned, ran = harness("run", "sweep.yaml", "--dry-run"), harness("run", "sweep.yaml")
+    for number in (0, 2):
+        assert f"quiz by generation [max_train_instances={number}]" in planned.out
+        assert f"quiz by generation with fake:0 [max_train_instances={number}]: exact_match" in ran.err
