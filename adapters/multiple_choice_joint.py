@@ -11,7 +11,7 @@ from adapters.few_shot_adapter import completions_of, origin_of, probability_of
 from adapters.fitting import PromptFitter
 from adapters.lettered_options import LetteredAdapter, LetteredOptions, option_letters
 from adapters.prompt_policy import Pattern
-from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter
+from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter, read_option
 
 TOP_LOGPROBS = 5
 """How many of the likeliest tokens are reported for the letter (HELM's ``num_outputs`` of joint multiple choice)."""
@@ -21,7 +21,8 @@ TOP_LOGPROBS = 5
 class MultipleChoiceJoint(LetteredAdapter):
     """The question and all options in one prompt, each option by a letter; the letter that the model writes counts.
 
-    An output that is no option's letter, whitespace around it apart, chooses none; its text is the prediction.
+    The letter may be alone or in a short answer, such as "B) Paris" or "I think it's B"; the rules are those of
+    :mod:`harness.answer_reading`. An output that names no option, or several, chooses none; its prediction is empty.
     """
 
     asks = frozenset({"generate"})
@@ -36,7 +37,10 @@ class MultipleChoiceJoint(LetteredAdapter):
         """Most tokens that the model generates."""
 
         output_mapping_pattern: Pattern | None = None
-        r"""Finds the letter in the output (``answer is \(?([A-J])``): its first group, or the match if it has none."""
+        r"""Finds the letter in the output (``answer is \(?([A-J])``): its first group, or the match if it has none.
+
+        An output without a match chooses no option.
+        """
 
     def __init__(self, params: Params) -> None:
         self.params: MultipleChoiceJoint.Params = params
@@ -66,19 +70,25 @@ class MultipleChoiceJoint(LetteredAdapter):
         )
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Map the written letter to its reference."""
+        """Map the option that the output names to its reference."""
         completion = completions_of(responses[0], adapted.instance)[0]
-        letter = self._letter(completion.text)
-        choice = adapted.labels.index(letter) if letter in adapted.labels else None
-        text = completion.text if choice is None else adapted.instance.references[choice].text
-        return Prediction(text=text, texts=(text,), choice=choice, probability=probability_of(completion))
+        texts = [reference.text for reference in adapted.instance.references]
+        choice = read_option(self._answer(completion.text), adapted.labels, texts)
+        text = "" if choice is None else texts[choice]
+        return Prediction(
+            text=text,
+            texts=(text,),
+            choice=choice,
+            probability=probability_of(completion),
+            unread=choice is None,
+        )
 
-    def _letter(self, output: str) -> str | None:
-        output = output.strip()
+    def _answer(self, output: str) -> str:
+        """Return the part of the output that names the option; empty where the pattern does not match."""
         if self._pattern is None:
             return output
-        match = self._pattern.search(output)
+        match = self._pattern.search(output.strip())
         if match is None:
-            return None
+            return ""
         found: str | None = match.group(1) if self._pattern.groups else match.group()
-        return None if found is None else found.strip()
+        return found or ""

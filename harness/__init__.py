@@ -1,5 +1,6 @@
 """The public API: everything that a plugin's author needs, and nothing else."""
 
+from harness.answer_reading import final_number, first_number, read_option, whole_number
 from harness.contracts import (
     Adapted,
     Adapter,
@@ -167,6 +168,8 @@ __all__ = [
     "derive_rng",
     "derive_seed",
     "diagnose",
+    "final_number",
+    "first_number",
     "headline",
     "influence_estimate",
     "judge",
@@ -188,6 +191,7 @@ __all__ = [
     "pooled_relabelling",
     "rank_test",
     "ratio_estimate",
+    "read_option",
     "relabelling_test",
     "scenario",
     "shard_bounds",
@@ -198,6 +202,7 @@ __all__ = [
     "threshold",
     "transformed",
     "verdict",
+    "whole_number",
     "wilson_interval",
     "zlib_ratio",
 ]

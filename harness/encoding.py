@@ -1,6 +1,6 @@
 """Requests, responses and examples as JSON values, for the response cache and for examples.jsonl.gz.
 
-Fields at their default are left out, so that a line holds what happened and no more.
+Fields at their default are left out, except an example's prediction.
 """
 
 from __future__ import annotations
@@ -109,7 +109,8 @@ def encode_example(example: Example) -> Json:
     value["responses"] = [encode_response(response) for response in example.responses]
     if example.declined is not None:
         value["declined"] = example.declined
-    value.update(_changed(example, "instance", "requests", "responses"))
+    value["prediction"] = example.prediction  # also where it is empty, which is an answer too
+    value.update(_changed(example, "instance", "requests", "responses", "prediction"))
     return value
 
 
@@ -135,6 +136,7 @@ def decode_example(value: Mapping[str, Any]) -> Example:
         choice=value.get("choice"),
         choice_scores=None if scores is None else tuple(scores),
         probability=value.get("probability"),
+        unread=value.get("unread", False),
         labels=tuple(value.get("labels", ())),
         trial=trial,
         train_instances=tuple(value.get("train_instances", ())),

@@ -117,6 +117,7 @@ class Outcome:
     truncated: int = 0
     declined: DeclinedCount = field(default_factory=DeclinedCount)
     served: ServedCount = field(default_factory=ServedCount)
+    unread: int = 0
     failed: int = 0
     first_error: str = ""
 
@@ -293,7 +294,9 @@ def conclude(
         choice=prediction.choice,
         choice_scores=prediction.choice_scores,
         probability=prediction.probability,
+        unread=prediction.unread,
     )
+    outcome.unread += example.unread
     writer.write(example, scorer.add(example))
 
 
@@ -336,6 +339,7 @@ def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
         for example, _, error in read_examples(record.directory):
             outcome.examples += 1
             outcome.declined.add(example)
+            outcome.unread += example.unread
             if error is not None:
                 outcome.failed += 1
                 outcome.first_error = outcome.first_error or error

@@ -315,6 +315,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
             ),
             "wall_seconds": round(run.preparing + run.answering, 3),
             "truncated_examples": outcome.truncated,
+            "unread_examples": outcome.unread,
             "failed_examples": outcome.failed,
         },
         provenance=provenance,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from harness import Example, metric
-from metrics.number_reading import whole_number
+from harness import Example, metric, whole_number
 from metrics.references import Score
 
 
@@ -20,8 +19,9 @@ def absolute_value_difference(example: Example) -> Score:
     """|prediction − reference|, the smallest over correct references that are numbers.
 
     At least 0, without an upper end, and lower is better. With k > 1 completions, ``absolute_value_difference@k`` is
-    the smallest difference of any of them. The whole text has to be a number (``1,234.5``; a full stop after it is let
-    pass). Where the prediction or every reference is none, the score is undefined and counted as missing.
+    the smallest difference of any of them. The whole text must be a number by the rules of
+    :mod:`harness.answer_reading` (``1,234.5``, ``1e3``, ``2½``; a full stop after it is ignored). Where the prediction
+    or every reference is not one, the score is undefined and counted as missing.
 
     Other than in HELM, where a text that is no number counts as 0, so that a model that says nothing is as far off as
     the answer is large, and right where the answer is 0; decimals are numbers here; and among several references the

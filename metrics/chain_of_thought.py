@@ -4,26 +4,12 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from functools import cache
 
-from harness import Example, GenerateRequest, MetricError, metric
-from metrics.number_reading import final_number, first_number
+from harness import Example, GenerateRequest, MetricError, final_number, first_number, metric, read_option
 from metrics.references import Score, best_over_references
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-_STATEMENT = (
-    r"\b(?i:answer|option|choice)\b(?:\s+(?i:choice|option|letter))?[*_]*\s*(?:(?i:is|would\s+be|should\s+be)\b|[:=])"
-    r"(?:\s+(?i:(?:most\s+)?likely|probably|definitely|clearly|therefore|thus))?"
-    r"[\s:*_\"'`$]*(?:(?i:(?:the\s+)?(?:option|choice|letter))\b)?[\s:*_\"'`$]*"
-)
-_ENGLISH_WORDS = frozenset("AI")
-"""Letters that are words as well: "the answer is A good one", "the answer is, I think, B"."""
-
-_AFTER_A_LETTER = r"(?!\w|['’-]\w)"
-_AFTER_A_WORD = (
-    r"(?=\s*(?:\Z|[.,;:!?)*_\"'`$\n]|(?i:because|since|as|for|and|but|or|which|given|due|based|not|with|rather)\b))"
-)
 _NUMBER_STATEMENT = re.compile(r"####|\\boxed\b|\b(?i:answer)\b[*_]*\s*(?:(?i:is)\b|[:=])")
 _CLAUSE = re.compile(r"(?:(?![,;.]\s|\n|\b(?i:since|because)\b).)*")
 
@@ -37,11 +23,11 @@ _CLAUSE = re.compile(r"(?:(?![,;.]\s|\n|\b(?i:since|because)\b).)*")
 def chain_of_thought_option(example: Example) -> Score:
     r"""1 if the option that a chain of thought states last is correct; else 0.
 
-    A statement is "answer is", "answer:", "option is" and the like, or ``\boxed{}``, followed by an option's letter,
-    with or without brackets and emphasis. Without a statement, a last line that is nothing but a letter counts. Letters
-    are those that the adapter showed, or A, B, C … in the references' order. A text that names no option scores 0. The
-    mean lies between 0 and 1, and higher is better. Undefined without a correct option. With k > 1 completions,
-    ``chain_of_thought_option@k`` is 1 if any of them is right.
+    A statement is "the answer is B", "I think it's B", "B is correct", ``\boxed{B}`` and the like; all rules are those
+    of :mod:`harness.answer_reading`. Letters are those that the adapter showed, or A, B, C … in the references' order.
+    A text that names no option, or two ("A or B"), scores 0. The mean lies between 0 and 1, and higher is better.
+    Undefined without a correct option. With k > 1 completions, ``chain_of_thought_option@k`` is 1 if any of them is
+    right.
 
     Other than in HELM, the last statement counts and not the first ("The answer is A … no, the answer is B"), the
     article is no option ("The answer is A good one"), "Answer: B" is understood (HELM's pattern for it looks for the
@@ -80,14 +66,9 @@ def chain_of_thought_number(example: Example) -> Score:
 
 
 def stated_option(text: str, labels: tuple[str, ...]) -> str | None:
-    """Return the label of the option that a text states last; None where it states none."""
-    statement, alone = _patterns(labels)
-    stated = [match[match.lastindex or 0] for match in statement.finditer(text)]
-    if stated:
-        return stated[-1]
-    lines = text.strip().splitlines()
-    match = alone.fullmatch(lines[-1].strip()) if lines else None
-    return match[1] if match else None
+    """Return the label of the option that a text states (:func:`harness.read_option`); None where it states none."""
+    position = read_option(text, labels)
+    return None if position is None else labels[position]
 
 
 def stated_number(text: str) -> Decimal | None:
@@ -99,21 +80,6 @@ def stated_number(text: str) -> Decimal | None:
         if stated is not None:
             return stated
     return final_number(text)
-
-
-@cache
-def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what a statement of one of these labels looks like, and a line that is nothing but a label."""
-    any_of = "|".join(map(re.escape, labels))
-    words = "|".join(re.escape(label) for label in labels if label in _ENGLISH_WORDS) or r"(?!)"
-    others = "|".join(re.escape(label) for label in labels if label not in _ENGLISH_WORDS) or r"(?!)"
-    bracketed = rf"[(\[{{]\s*({any_of})\s*[)\]}}]"
-    bare = rf"({others}){_AFTER_A_LETTER}|({words}){_AFTER_A_LETTER}{_AFTER_A_WORD}"
-    boxed = rf"\\boxed\s*\{{\s*(?:\\(?:text|mathrm|textbf)\s*\{{\s*)?\(?({any_of})\)?\s*\}}"
-    return (
-        re.compile(rf"{_STATEMENT}(?:{bracketed}|{bare})|{boxed}"),
-        re.compile(rf"[*_(\[\s]*({any_of})[)\].*_\s]*"),
-    )
 
 
 def _written(example: Example) -> list[str]:

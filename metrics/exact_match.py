@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from harness import Example, metric
+from harness import Example, final_number, metric
 from metrics.normalisation import comparable
-from metrics.number_reading import final_number
 from metrics.references import Score, best_over_references
 
 
@@ -99,8 +98,9 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
 def final_number_exact_match(example: Example) -> Score:
     """1 if the last number in the prediction equals the last number in a correct reference; else 0.
 
-    A number has an optional sign, digits with optional commas between thousands, and an optional decimal part. The mean
-    lies between 0 and 1, and higher is better. A prediction or reference without a number scores 0.
+    Numbers are read by the rules of :mod:`harness.answer_reading`: decimals with optional commas between thousands,
+    exponents (1e3), powers (5^2), fractions (3/4) and mixed numbers (2½). The mean lies between 0 and 1, and higher is
+    better. A prediction or reference without a number scores 0.
 
     Other than in HELM, numbers are compared as numbers (15.00 equals 15, where HELM compares text), the decimal point
     is a point (HELM takes any character for it, so that "5 12" is one number), a comma is part of a number only between

@@ -48,6 +48,7 @@ class Prediction:
         choice: For multiple choice the index of the chosen reference; None if the answer is none of them.
         choice_scores: For methods that score each reference, the scores compared, in the references' order.
         probability: The model's probability of its own prediction (HELM's ``max_prob``); None when unknown.
+        unread: Whether the model wrote something from which no answer could be read; then ``text`` is empty.
     """
 
     text: str
@@ -55,6 +56,7 @@ class Prediction:
     choice: int | None = None
     choice_scores: tuple[float, ...] | None = None
     probability: float | None = None
+    unread: bool = False
 
 
 class Adapter(ABC):
@@ -121,6 +123,7 @@ class Example:
         choice: For multiple choice the index of the chosen reference.
         choice_scores: The scores of the references, where each was scored.
         probability: The model's probability of its own prediction.
+        unread: Whether the model wrote something from which no answer could be read.
         labels: For methods that show answer options by letter, the letters.
         trial: The train trial, from 0.
         train_instances: Ids of the few-shot examples in the prompt.
@@ -136,6 +139,7 @@ class Example:
     choice: int | None = None
     choice_scores: tuple[float, ...] | None = None
     probability: float | None = None
+    unread: bool = False
     labels: tuple[str, ...] = ()
     trial: int = 0
     train_instances: tuple[str, ...] = ()

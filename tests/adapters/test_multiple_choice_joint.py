@@ -81,13 +81,21 @@ def test_the_request_asks_for_one_token_and_the_likeliest_five(make: Make, chara
         ({}, "B", 1),
         ({}, " C\n", 2),
         ({}, "D", None),
-        ({}, "b", None),
-        ({}, "B.", None),
+        ({}, "b", 1),
+        ({}, "B.", 1),
+        ({}, "B) same", 1),
+        ({}, "I think it's B", 1),
+        ({}, "<answer>B</answer>", 1),
+        ({}, "other", 2),
+        ({}, "same", None),
+        ({}, "A or B", None),
         ({}, "Second", None),
         ({}, "", None),
         ({"reference_prefix": "1) "}, " 2", 1),
         ({"output_mapping_pattern": r"answer is \(?([A-C])\)?"}, "So the answer is (B).", 1),
         ({"output_mapping_pattern": r"answer is \(?([A-C])\)?"}, "B", None),
+        ({"output_mapping_pattern": r"answer is \(?([A-C])\)?"}, "other", None),
+        ({"output_mapping_pattern": r"answer is (.*)"}, "The answer is (b).", 1),
         ({"output_mapping_pattern": r"[A-C]"}, "Option C, not A", 2),
         ({"output_mapping_pattern": r"x(B)?"}, "x", None),
     ],
@@ -101,7 +109,8 @@ def test_the_letter_is_mapped_to_its_reference(
     adapter = MultipleChoiceJoint(MultipleChoiceJoint.Params(**settings))
     prediction = adapter.predict(adapted, [Response(completions=(Completion(output, -0.5),))])
     assert prediction.choice == choice
-    assert prediction.text == (output if choice is None else instance.references[choice].text)
+    assert prediction.text == ("" if choice is None else instance.references[choice].text)
+    assert prediction.unread == (choice is None)
     assert prediction.texts == (prediction.text,)
     assert prediction.probability == pytest.approx(math.exp(-0.5))
 

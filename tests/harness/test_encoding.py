@@ -99,6 +99,7 @@ def examples(draw: st.DrawFn) -> Example:
         choice=draw(st.none() | st.integers(0, 3)),
         choice_scores=draw(st.none() | st.lists(logprob).map(tuple)),
         probability=draw(st.none() | st.floats(0, 1)),
+        unread=draw(st.booleans()),
         labels=("A", "B"),
         trial=trial,
         train_instances=("train-1",),
@@ -116,6 +117,10 @@ def test_an_example_survives_the_file(example: Example) -> None:
     assert value.get("declined") == example.declined
     # Origins are left out of a request's equality, so they are compared by themselves.
     assert [request.origin for request in read.requests] == [request.origin for request in example.requests]
+
+
+def test_an_empty_prediction_is_written_too() -> None:
+    assert encode_example(Example(Instance("test-1", "Q")))["prediction"] == ""
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
