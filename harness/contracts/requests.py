@@ -160,6 +160,10 @@ class Completion:
     top_logprobs: tuple[Mapping[str, float], ...] = ()
     explanation: str = ""
 
+    def __post_init__(self) -> None:
+        if not self.text and self.logprob == 0.0:
+            object.__setattr__(self, "logprob", None)
+
     @property
     def declined(self) -> Decline | None:
         """Why the model or its provider gave no answer; None where the completion is an answer."""
@@ -177,10 +181,6 @@ class Served:
 
     model: str | None = None
     fingerprint: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.text and self.logprob == 0.0:
-            object.__setattr__(self, "logprob", None)
 
 
 @dataclass(frozen=True, slots=True)
