@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
+from harness.example_files import read_examples
 from harness.registry import Registry
-from harness.results import RunRecord, read_examples
+from harness.results import RunRecord
 from harness.run_labels import distinctions
 from harness.runner import scores_of_instances
 from harness.seeds import derive_seed
@@ -210,7 +211,7 @@ def _tested(left: Sequence[float], right: Sequence[float]) -> tuple[str, float]:
 def _asked(run: RunRecord, metric: str, registry: Registry | None) -> Asked:
     asked: Asked = {}
     known: set[str] = set()
-    for example, scores, _ in read_examples(run.directory):
+    for example, scores, _ in read_examples(run):
         instance = example.instance
         if instance.perturbation is not None or instance.split != run.spec.eval_split:
             continue

@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harness.errors import DataError
+from harness.example_files import read_examples
 from harness.exchangeability import auroc, blind_classifier, share_flagged, threshold
-from harness.results import RunRecord, read_examples
+from harness.results import RunRecord
 
 METRIC = "membership"
 
@@ -69,7 +70,7 @@ class _Scored:
 
     @property
     def texts(self) -> list[str]:
-        return [example.instance.input for example, _, error in read_examples(self.record.directory) if error is None]
+        return [example.instance.input for example, _, error in read_examples(self.record) if error is None]
 
 
 def membership_report(records: Iterable[RunRecord], *, rate: float = 0.05) -> list[Suspect]:

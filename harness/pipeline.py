@@ -24,10 +24,11 @@ from harness.contracts import (
 from harness.data import Data, open_data
 from harness.declined import DeclinedCount
 from harness.errors import DataError, PluginError, did_you_mean
+from harness.example_files import ExampleWriter, read_examples
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
 from harness.registry import Registry, build
-from harness.results import ExampleWriter, RunRecord, read_examples
+from harness.results import ExamplesDigest, RunRecord
 from harness.scoring import Scorer
 from harness.seeds import derive_rng, derive_seed
 from harness.served_models import ServedCount
@@ -120,6 +121,7 @@ class Outcome:
     unread: int = 0
     failed: int = 0
     first_error: str = ""
+    written: ExamplesDigest | None = None
 
 
 def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluation:
@@ -318,7 +320,7 @@ def summarised_scores(record: RunRecord, name: str, registry: Registry, judges: 
 
     parts = tuple(part for part in spec.metrics if says(part.name))
     scorer = build_scorer(spec.model_copy(update={"metrics": parts}), registry, judges)
-    for example, _, error in read_examples(record.directory) if parts else ():
+    for example, _, error in read_examples(record) if parts else ():
         if error is None and example.instance.perturbation is None and example.instance.split == spec.eval_split:
             scorer.add(example)
     return scorer.instance_scores(name, spec.eval_split)
@@ -336,7 +338,7 @@ def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
     outcome = Outcome()
     scorer = build_scorer(record.spec, registry, judges)
     with ExampleWriter(record.directory) as writer:
-        for example, _, error in read_examples(record.directory):
+        for example, _, error in read_examples(record):
             outcome.examples += 1
             outcome.declined.add(example)
             outcome.unread += example.unread
@@ -345,4 +347,5 @@ def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
                 outcome.first_error = outcome.first_error or error
             writer.write(example, {} if error is not None else scorer.add(example), error)
         outcome.stats, outcome.details = scorer.stats(), scorer.details()
+    outcome.written = writer.written
     return outcome

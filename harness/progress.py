@@ -98,6 +98,10 @@ class Bars:
         mark = ("✓ ", "green") if record.status == "ok" else ("✗ ", "bold red")
         self._console.print(Text.assemble(mark, _summary(record, self._labels.of(record.spec))))
 
+    def waiting(self, runs: int, holders: str) -> None:
+        """Say that other processes have the runs that are left."""
+        self._console.print(Text(_waiting(runs, holders), style="dim"))
+
     def _whole(self) -> float:
         return self._progress.tasks[self._progress.task_ids.index(self._run)].completed
 
@@ -153,6 +157,10 @@ class Lines:
         state = "ok" if record.status == "ok" else "FAILED"
         self._say(f"[{self._index}/{self._runs}] {state} {_summary(record, self._labels.of(record.spec))}")
 
+    def waiting(self, runs: int, holders: str) -> None:
+        """Say that other processes have the runs that are left."""
+        self._say(_waiting(runs, holders))
+
     def _say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
 
@@ -191,6 +199,10 @@ def _summary(record: RunRecord, label: str) -> str:
         if stat.metric == record.spec.main_metric and stat.overall:
             return f"{label}: {stat.metric} {stat.mean:.3f}{_interval(stat)} (n={stat.count}, {took})"
     return f"{label}: done in {took}"
+
+
+def _waiting(runs: int, holders: str) -> str:
+    return f"waiting for {runs} {'run' if runs == 1 else 'runs'} in progress elsewhere: {holders}"
 
 
 def _interval(stat: Stat) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from harness.results import RunRecord
 from harness.specs import RunSpec
-from harness.turns import StreamWatcher, SweepWatcher
+from harness.turns import StreamWatcher, SweepWatcher, WaitingWatcher
 
 PROGRESS_FOLDER = ".progress"
 SECONDS_BETWEEN = 1.0
@@ -141,6 +141,11 @@ class ProgressFile:
         self._failed += record.status != "ok"
         self._current, self._beside, self._examples, self._of_examples = "", 0, 0.0, 0
         self._write("running")
+
+    def waiting(self, runs: int, holders: str) -> None:
+        """Pass on that runs are in the hands of other processes."""
+        if isinstance(self._watcher, WaitingWatcher):
+            self._watcher.waiting(runs, holders)
 
     def _write(self, state: Literal["running", "ended"]) -> None:
         self._wrote = self._clock()

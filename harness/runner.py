@@ -15,10 +15,13 @@ from typing import Any
 
 from harness.asked_models import Models, load_model
 from harness.cache import FILE_NAME, ResponseCache
+from harness.claims import Claims
 from harness.client import Client
 from harness.costs import costs
 from harness.declined import Declined
+from harness.elsewhere import Elsewhere
 from harness.errors import HarnessError, describe_failure, did_you_mean, reraise_interrupt
+from harness.example_files import check_examples, discard_examples
 from harness.judges import Judges
 from harness.pipeline import (
     Outcome,
@@ -33,7 +36,7 @@ from harness.plugins import Kind
 from harness.prices import PriceTable, load_prices
 from harness.provenance import DISTRIBUTION, definitions, environment, now
 from harness.registry import Registry
-from harness.results import RunRecord, discard_examples, has_examples, read_run, run_directory, write_run
+from harness.results import RunRecord, read_run, run_directory, write_run
 from harness.runtimes import RuntimeTable
 from harness.specs import RunSpec
 from harness.stream import Run, stream
@@ -77,13 +80,19 @@ def run_sweep(
     cache = ResponseCache(settings.results_dir / FILE_NAME)
     asked = Models(registry, cache)
     judges = Judges(registry, asked)
+    claims = Claims(settings.results_dir)
+    elsewhere = Elsewhere(settings.results_dir, claims, watcher)
     try:
         for spec in runs:
             definitions(spec, registry, judges)  # as they are now: a file edited while the sweep runs is not what ran
-        for specs in _by_model(_hopeless_first(runs, registry, settings, judges)):
-            yield from _run_model(specs, registry, settings, cache, judges, watcher)
+        coming = _hopeless_first(runs, registry, settings, judges)
+        while coming:
+            for specs in _by_model(coming):
+                yield from _run_model(specs, registry, settings, cache, judges, watcher, elsewhere)
+            coming = elsewhere.wait()
     finally:
         asked.close()
+        claims.close()
         cache.close()
 
 
@@ -147,6 +156,7 @@ def _run_model(
     cache: ResponseCache,
     judges: Judges,
     watcher: SweepWatcher,
+    elsewhere: Elsewhere,
 ) -> Iterator[RunRecord]:
     client: Client | None = None
     runs: Iterable[Run] = [Run(spec) for spec in specs]
@@ -158,17 +168,26 @@ def _run_model(
         for run in runs:
             run.error = error
     else:
-        prepare = partial(_prepare, registry=registry, settings=settings, client=client, judges=judges)
+        prepare = partial(
+            _prepare, registry=registry, settings=settings, client=client, judges=judges, elsewhere=elsewhere
+        )
         scorer = partial(ready_scorer, registry=registry, judges=judges)
         runs = stream(list(runs), prepare, scorer, client, settings.results_dir, turns)
     try:
         for run in runs:
             if run.finished_before is not None:
-                watcher.skipped(run.finished_before)
+                if run.finished_before.status == "ok":
+                    watcher.skipped(run.finished_before)
+                else:  # another process has just seen it fail
+                    turns.finished(run, run.finished_before)
                 yield run.finished_before
+                continue
+            if run.elsewhere is not None:
+                elsewhere.postpone(run.spec)
                 continue
             record = _safe_record(run, registry, settings, client, judges)
             write_run(record)
+            elsewhere.release(run.spec)
             turns.finished(run, record)
             yield record
     finally:
@@ -176,12 +195,25 @@ def _run_model(
             _close(client)
 
 
-def _prepare(run: Run, registry: Registry, settings: Settings, client: Client, judges: Judges) -> None:
-    """Read a run's data, unless an equal run was finished before."""
-    if not settings.force:
-        run.finished_before = finished_before(run.spec, registry, settings, client, judges)
-    if run.finished_before is None:
-        run.evaluation = prepare(run.spec, registry, settings.data_dir)
+def _prepare(
+    run: Run, registry: Registry, settings: Settings, client: Client, judges: Judges, elsewhere: Elsewhere
+) -> None:
+    """Read a run's data, unless an equal run was finished before or another process is at it."""
+
+    def finished() -> bool:
+        if not settings.force or elsewhere.finished(run.spec):
+            run.finished_before = finished_before(run.spec, registry, settings, client, judges)
+        run.finished_before = run.finished_before or elsewhere.failed(run.spec)
+        return run.finished_before is not None
+
+    if finished():
+        return
+    run.elsewhere = elsewhere.claim(run.spec)
+    if run.elsewhere is None:
+        if finished():  # between the look and the claim
+            elsewhere.release(run.spec)
+        else:
+            run.evaluation = prepare(run.spec, registry, settings.data_dir)
 
 
 def finished_before(
@@ -190,7 +222,7 @@ def finished_before(
     """Return the record of an equal run that ended well with the same model, data and plugins, if there is one."""
     try:
         record = read_run(run_directory(settings.results_dir, spec))
-        if record.status != "ok" or record.spec != spec or not has_examples(record.directory):
+        if record.status != "ok" or record.spec != spec:
             return None
         recorded = {key: _object(record.provenance.get(key)) for key in ("model", "data", "definitions", "versions")}
         data = open_scenario_data(spec, registry, settings.data_dir)
@@ -200,6 +232,8 @@ def finished_before(
             and recorded["versions"].get(DISTRIBUTION) == environment()["versions"].get(DISTRIBUTION)
             and data.unchanged(recorded["data"])
         )
+        if same:
+            check_examples(record)
     except (HarnessError, OSError, LookupError, TypeError, AttributeError):
         # Whatever is wrong with the record or the data is said by the run that follows.
         return None
@@ -231,6 +265,7 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
         stats=outcome.stats,
         details=outcome.details,
         declined=outcome.declined.total(),
+        examples=outcome.written,
         provenance={**record.provenance, "definitions": {**known, **metrics}},
     )
 
@@ -319,6 +354,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
             "failed_examples": outcome.failed,
         },
         provenance=provenance,
+        examples=outcome.written if error is None else None,
         started=run.started,
         finished=now(),
     )

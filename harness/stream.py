@@ -17,13 +17,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from harness.claims import Holder
 from harness.client import Client
 from harness.contracts import Adapted, Request, Response, Tokenization
 from harness.energy import gpu_counters, rapl_counters
 from harness.errors import StorageError, reraise_interrupt
+from harness.example_files import ExampleWriter
 from harness.pipeline import Evaluation, Outcome, conclude
 from harness.provenance import now
-from harness.results import ExampleWriter, RunRecord, run_directory
+from harness.results import RunRecord, run_directory
 from harness.scoring import Scorer
 from harness.shares import Slice
 from harness.specs import RunSpec
@@ -44,6 +46,7 @@ class Run:
         outcome: What came of it so far.
         evaluation: The run with its data, once they are read.
         finished_before: The record of an equal run that makes this one needless.
+        elsewhere: The other process that is running it, or one that asks the same questions.
         error: Why it cannot go on.
         started: When its preparation began, in UTC.
         preparing: Seconds that went into its data and prompts.
@@ -55,6 +58,7 @@ class Run:
     outcome: Outcome = field(default_factory=Outcome)
     evaluation: Evaluation | None = None
     finished_before: RunRecord | None = None
+    elsewhere: Holder | None = None
     error: BaseException | None = None
     started: str = field(default_factory=now)
     preparing: float = 0.0
@@ -93,8 +97,8 @@ def stream(
 
     Args:
         runs: The runs, each with a folder of its own.
-        prepare: Sets a run's ``evaluation`` or ``finished_before``, on the worker's thread. What it raises ends the
-            run.
+        prepare: Sets a run's ``evaluation``, ``finished_before`` or ``elsewhere``, on the worker's thread. What it
+            raises ends the run.
         scorer: Builds what scores a run, before anything of it is asked; what it raises ends the run.
         client: The model.
         results_dir: The folder of results.
@@ -259,7 +263,7 @@ class _Answers:
                 continue
             if run.error is not None:
                 self._fail(run, run.error)
-            elif run.finished_before is None:
+            elif run.finished_before is None and run.elsewhere is None:
                 self._summarise(run)
             run._over = True
             yield run
@@ -370,6 +374,7 @@ class _Answers:
             with run._files:
                 if run._scorer is not None:
                     run.outcome.stats, run.outcome.details = run._scorer.stats(), run._scorer.details()
+            run.outcome.written = None if run._writer is None else run._writer.written
         except StorageError:
             raise
         except BaseException as error:

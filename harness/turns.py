@@ -36,6 +36,14 @@ class StreamWatcher(Protocol):
         """Called with how many runs are under way, and how many of their examples are answered, and are planned."""
 
 
+@runtime_checkable
+class WaitingWatcher(Protocol):
+    """A watcher that also wants to know when nothing is left to do but what other processes are doing."""
+
+    def waiting(self, runs: int, holders: str) -> None:
+        """Called when a wait begins, and when what it is for changes: how many runs, and which processes have them."""
+
+
 class Turns:
     """Shows the run that began first; what is heard of the others is told when it is their turn."""
 

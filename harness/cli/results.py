@@ -42,7 +42,7 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...]) -> None:
             say(f"{directory}: not scored: {error}", err=True)
             continue
         write_run(record)
-        examples = record.efficiency.get("examples")
+        examples = 0 if record.examples is None else record.examples.count
         say(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
     if failures:
         say(f"{failures} of {len(runs)} runs were not scored. A plugin of yours is named with --plugin.", err=True)

@@ -10,9 +10,10 @@ from typing import Any
 
 from harness.contracts import Example, Stat
 from harness.errors import HarnessError
+from harness.example_files import ExampleWriter, discard_examples
 from harness.plugins import Kind, MetricDetails
 from harness.registry import Registry
-from harness.results import ExampleWriter, RunRecord, discard_examples, run_directory, write_run
+from harness.results import RunRecord, run_directory, write_run
 from harness.specs import RunSpec
 from harness.statistics import mean_estimate
 
@@ -62,10 +63,12 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
         StorageError: They cannot be written.
     """
     directory = run_directory(results_dir, imported.spec)
+    written = None
     if imported.examples:
         with ExampleWriter(directory) as writer:
             for scored in imported.examples:
                 writer.write(scored.example, scored.scores)
+        written = writer.written
     else:
         discard_examples(directory)
     record = RunRecord(
@@ -78,6 +81,7 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
         stats=imported.stats,
         efficiency=imported.efficiency,
         provenance={"origin": dict(imported.origin), "model": {"name": imported.spec.model.name, **imported.model}},
+        examples=written,
         started=imported.started,
         finished=imported.finished,
     )

@@ -10,11 +10,12 @@ from statistics import NormalDist
 from harness.comparison import Comparison, compare_runs
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
+from harness.example_files import has_examples
 from harness.leaderboard.aggregate import model_names, model_of
 from harness.leaderboard.cells import main_stat, newest
 from harness.leaderboard.columns import canonical, run_settings
 from harness.registry import Registry
-from harness.results import RunRecord, has_examples
+from harness.results import RunRecord
 from harness.statistics import holm
 from harness.statistics.quantiles import UPPER_TAIL
 
@@ -168,7 +169,7 @@ def _label(run: RunRecord) -> str:
 
 def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry | None) -> Change:
     notes: tuple[str, ...] = ()
-    if has_examples(before.directory) and has_examples(after.directory):
+    if has_examples(before) and has_examples(after):
         try:
             return _paired(model, before, after, compare_runs(after, before, registry=registry))
         except HarnessError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import random
 import resource
@@ -97,7 +98,7 @@ def write_results(folder: Path, runs: int, examples: int) -> None:
             bins = {"bins": [{"low": n / 10, "high": n / 10 + 0.1, "count": 100, "probability": 0.5, "accuracy": 0.5,
                               "accuracy_ci95": [0.4, 0.6]} for n in range(10)]}  # fmt: skip
             record = {
-                "schema_version": 1, "name": spec.name, "suite": "helm", "status": "ok", "error": None,
+                "schema_version": 2, "name": spec.name, "suite": "helm", "status": "ok", "error": None,
                 "spec": spec.model_dump(mode="json"), "stats": statistics(random_, 0.3 + model / 75),
                 "efficiency": {"queries": 5000, "prompt_tokens": 3_000_000, "completion_tokens": 20_000,
                                "model_seconds": 900.5},
@@ -109,9 +110,12 @@ def write_results(folder: Path, runs: int, examples: int) -> None:
                 },
                 "started": "2025-01-01T00:00:00+00:00", "finished": "2025-01-01T00:00:00+00:00",
             }  # fmt: skip
-            (directory / "run.json").write_text(json.dumps(record, indent=2))
+            record["examples"] = None
             if written == 0 and examples:
                 write_examples(directory, examples, random_)
+                content = (directory / "examples.jsonl.gz").read_bytes()
+                record["examples"] = {"count": examples, "sha256": hashlib.sha256(content).hexdigest()}
+            (directory / "run.json").write_text(json.dumps(record, indent=2))
             written += 1
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from harness.cli import group
 from harness.comparison import Family, adjusted, compare_models, compare_runs
 from harness.comparison_tables import render, show
 from harness.contracts import Stat
+from harness.example_files import ExampleWriter
 from harness.registry import default_registry
-from harness.results import ExampleWriter, RunRecord, find_runs, run_directory, write_run
+from harness.results import RunRecord, find_runs, run_directory, write_run
 from harness.specs import Component, RunSpec
 from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
 
@@ -51,7 +53,17 @@ def run(tmp_path: Path) -> Run:
                     said = -1.0 if perturbation else score
                     writer.write(example, {} if said is None else {"right": said})
         stat = Stat("right", "accuracy", "test", None, 1, 0.5, None, None, None, None, True)
-        record = RunRecord(directory, spec.name, spec.suite, status, error, spec, [stat], finished=f"{len(scores):09}")
+        record = RunRecord(
+            directory,
+            spec.name,
+            spec.suite,
+            status,
+            error,
+            spec,
+            [stat],
+            examples=writer.written,
+            finished=f"{len(scores):09}",
+        )
         write_run(record)
         return record
 
@@ -246,7 +258,7 @@ def test_scores_that_a_run_metric_gives_are_computed_again(run: Run) -> None:
             for index in range(4):
                 instance = Instance(f"i{index}", "?", (Reference("yes", True),))
                 writer.write(Example(instance, prediction="yes", probability=probability), {})
-        runs.append(record)
+        runs.append(replace(record, examples=writer.written))
     found = compare_runs(runs[0], runs[1], registry=default_registry())
     assert (found.count, found.test) == (4, "permutation")
     assert found.first == pytest.approx(0.04)

@@ -21,10 +21,11 @@ import pytest
 
 from harness.cache import CacheError, ResponseCache
 from harness.errors import StorageError
+from harness.example_files import read_examples
 from harness.models.fake import FakeModel
 from harness.plugins import ATTRIBUTE
 from harness.registry import Registry, default_registry
-from harness.results import RunRecord, find_runs, read_examples, read_run
+from harness.results import RunRecord, find_runs, read_run
 from harness.runner import Settings, rescored, run_sweep
 from harness.specs import Component, RunSpec
 
@@ -126,7 +127,7 @@ def comparable(record: RunRecord) -> dict[str, Any]:
 def lines(record: RunRecord) -> list[tuple[Any, ...]]:
     return [
         (example.instance, example.requests, example.prediction, example.train_instances, scores)
-        for example, scores, _ in read_examples(record.directory)
+        for example, scores, _ in read_examples(record)
     ]
 
 
@@ -135,7 +136,7 @@ def test_a_run_is_recorded_whole(sweep: Sweep, folder: Path) -> None:
     value = json.loads((record.directory / "run.json").read_text())
     assert record.directory.parent == folder / "results" / "test"
     assert record.directory.name.endswith(record.spec.digest)
-    assert (value["status"], value["error"], value["schema_version"]) == ("ok", None, 1)
+    assert (value["status"], value["error"], value["schema_version"]) == ("ok", None, 2)
     assert value["spec"]["scenario"] == {"name": "quiz"}
     (stat,) = [stat for stat in value["stats"] if stat["metric"] == "exact_match"]
     assert (stat["count"], stat["split"], stat["perturbation"], stat["category"]) == (30, "valid", None, "accuracy")
@@ -149,7 +150,7 @@ def test_a_run_is_recorded_whole(sweep: Sweep, folder: Path) -> None:
 
 def test_a_run_counts_what_was_declined(sweep: Sweep, folder: Path) -> None:
     (record,) = sweep(spec(arguments={"decline_every": 4}, max_declined=1))
-    marked = [example.declined for example, _, _ in read_examples(record.directory)]
+    marked = [example.declined for example, _, _ in read_examples(record)]
     counted = Counter(kind for kind in marked if kind is not None)
     assert counted, "the fake declined nothing"
     value = json.loads((record.directory / "run.json").read_text())
@@ -195,7 +196,7 @@ def test_the_limit_is_not_part_of_a_runs_identity() -> None:
 
 def test_examples_hold_what_was_asked_and_answered(sweep: Sweep) -> None:
     (record,) = sweep(spec())
-    examples = list(read_examples(record.directory))
+    examples = list(read_examples(record))
     assert [example.instance.id for example, _, _ in examples] == [f"valid-{number}" for number in range(30)]
     example, scores, error = examples[3]
     assert error is None
@@ -244,7 +245,7 @@ def test_a_changed_scenario_is_run_again(sweep: Sweep, folder: Path) -> None:
     watcher = Silent()
     (again,) = run_sweep([spec()], registry, Settings(folder / "results", folder), watcher)
     assert watcher.skipped_runs == []
-    assert "odd?" in next(read_examples(again.directory))[0].instance.input
+    assert "odd?" in next(read_examples(again))[0].instance.input
 
 
 def test_an_undefined_main_metric_is_a_failed_run(sweep: Sweep) -> None:
@@ -296,7 +297,7 @@ def test_a_file_that_is_edited_while_the_sweep_runs_is_not_what_ran(
 
 def test_a_request_that_fails_is_recorded_on_its_example(sweep: Sweep) -> None:
     (record,) = sweep(spec(arguments={"fail_every": 7}))
-    failed = [error for _, _, error in read_examples(record.directory) if error]
+    failed = [error for _, _, error in read_examples(record) if error]
     assert 0 < len(failed) < 30
     assert record.status == "failed"
     assert f"{len(failed)} of 30 examples have no answer" in str(record.error)
@@ -309,14 +310,14 @@ def test_a_limit_takes_the_same_instances_in_any_order_of_the_file(sweep: Sweep,
     file = folder / "quiz" / "valid.jsonl"
     file.write_text("\n".join(reversed(file.read_text().splitlines())) + "\n")
     (second,) = sweep(spec(max_eval_instances=7), results="reversed")
-    ids = [{example.instance.id for example, _, _ in read_examples(record.directory)} for record in (first, second)]
+    ids = [{example.instance.id for example, _, _ in read_examples(record)} for record in (first, second)]
     assert ids[0] == ids[1]
     assert len(ids[0]) == 7
 
 
 def test_another_seed_takes_other_instances(sweep: Sweep) -> None:
     first, second = sweep(spec(max_eval_instances=7), spec(max_eval_instances=7, seed=1))
-    ids = [{example.instance.id for example, _, _ in read_examples(record.directory)} for record in (first, second)]
+    ids = [{example.instance.id for example, _, _ in read_examples(record)} for record in (first, second)]
     assert ids[0] != ids[1]
 
 
@@ -324,7 +325,7 @@ def test_perturbed_copies_follow_their_original_and_are_counted_apart(sweep: Swe
     watcher = Silent()
     perturbations = (Component(name="lowercase"), Component(name="typos", arguments={"prob": 0.5}))
     (record,) = sweep(spec(perturbations=perturbations), watcher=watcher)
-    examples = [example.instance for example, _, _ in read_examples(record.directory)]
+    examples = [example.instance for example, _, _ in read_examples(record)]
     assert [instance.perturbation for instance in examples[:3]] == [None, "lowercase", "typos"]
     assert {instance.id for instance in examples[:3]} == {"valid-0"}
     assert examples[1].input == "is 0 even?"
@@ -353,7 +354,7 @@ def test_a_perturbation_that_has_no_copy_of_anything_fails_the_run(sweep: Sweep)
 def test_trials_use_other_examples_and_count_each_instance_once(sweep: Sweep) -> None:
     adapter = Component(name="generation", arguments={"max_train_instances": 2, "max_tokens": 2, "train_trials": 3})
     (record,) = sweep(spec(adapter=adapter))
-    shots = {example.trial: example.train_instances for example, _, _ in read_examples(record.directory)}
+    shots = {example.trial: example.train_instances for example, _, _ in read_examples(record)}
     assert set(shots) == {0, 1, 2}
     assert len(set(shots.values())) > 1
     (stat,) = [stat for stat in record.stats if stat.metric == "exact_match"]
@@ -573,7 +574,7 @@ def test_what_the_model_cuts_counts_as_truncated(sweep: Sweep, monkeypatch: pyte
     respond = FakeModel._respond
     monkeypatch.setattr(FakeModel, "_respond", lambda self, request: replace(respond(self, request), truncated=True))
     (record,) = sweep(spec())
-    assert all(example.truncated for example, _, _ in read_examples(record.directory))
+    assert all(example.truncated for example, _, _ in read_examples(record))
     assert record.efficiency["truncated_examples"] == 30
 
 

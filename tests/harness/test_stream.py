@@ -14,10 +14,11 @@ import pytest
 from harness import GenerateRequest, ModelError, Request, Response, Split
 from harness import stream as stream_module
 from harness.energy import Counter
+from harness.example_files import read_examples
 from harness.models.fake import FakeModel
 from harness.plugins import Kind
 from harness.registry import Registry, default_registry
-from harness.results import RunRecord, read_examples
+from harness.results import RunRecord
 from harness.runner import Settings, run_sweep
 from harness.shares import shares
 from harness.specs import Component, RunSpec
@@ -163,7 +164,7 @@ def prompts(name: str, *numbers: int) -> list[str]:
 
 
 def ids(record: RunRecord) -> list[str]:
-    return [example.instance.id for example, _, _ in read_examples(record.directory)]
+    return [example.instance.id for example, _, _ in read_examples(record)]
 
 
 def test_runs_that_do_not_fill_a_window_share_it(sweep: Sweep, windows: list[list[str]]) -> None:

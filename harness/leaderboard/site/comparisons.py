@@ -13,7 +13,7 @@ from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site.addresses import address_of, model_address
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.results import RunRecord, has_examples
+from harness.results import RunRecord
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
@@ -37,7 +37,7 @@ def _questions(view: BoardView, column: int) -> list[dict[str, Any]]:
     by_subrun: dict[str, dict[str, RunRecord]] = {}
     for model, runs in view.counting[column].items():
         for subrun, run in runs.items():
-            if run.status == "ok" and main_stat(run) is not None and has_examples(run.directory):
+            if run.status == "ok" and main_stat(run) is not None and run.examples is not None:
                 by_subrun.setdefault(subrun, {})[model] = run
     positions = {row.model: position for position, row in enumerate(view.board.rows)}
     return [

@@ -7,7 +7,6 @@ found among 100,000 examples without loading any.
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
+from harness.example_files import EXAMPLES_FILE, example_lines
 from harness.leaderboard.site.addresses import instance_key
 from harness.leaderboard.site.files import SiteFolder, data_file, data_script
-from harness.results import EXAMPLES_FILE, RunRecord
+from harness.results import RunRecord
 
 PIECE_EXAMPLES = 200
 PIECE_BYTES = 400_000
@@ -83,7 +83,7 @@ def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Pat
     """Write the pieces and the index of a run's examples; return their files.
 
     Raises:
-        DataError: The examples are truncated or not what this version writes.
+        DataError: The examples are missing, damaged, or not the ones that the record describes.
     """
     index, files = _Index(), []
     for number, lines in enumerate(_pieces(run, index)):
@@ -94,24 +94,21 @@ def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Pat
 
 
 def _pieces(run: RunRecord, index: _Index) -> Iterator[list[str]]:
-    file = run.directory / EXAMPLES_FILE
     lines: list[str] = []
     size = 0
     try:
-        with gzip.open(file, "rb") as source:
-            for raw in source:
-                if not lines:
-                    index.starts.append(len(index.instance))
-                line = raw.decode("utf-8").strip()
-                index.add(json.loads(line), run.spec.main_metric)
-                lines.append(line)
-                size += len(line)
-                if len(lines) >= PIECE_EXAMPLES or size >= PIECE_BYTES:
-                    yield lines
-                    lines, size = [], 0
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"truncated or damaged ({error}); run it again with --force.", file=file) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        for raw in example_lines(run):
+            if not lines:
+                index.starts.append(len(index.instance))
+            line = raw.decode("utf-8").strip()
+            index.add(json.loads(line), run.spec.main_metric)
+            lines.append(line)
+            size += len(line)
+            if len(lines) >= PIECE_EXAMPLES or size >= PIECE_BYTES:
+                yield lines
+                lines, size = [], 0
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        file = run.directory / EXAMPLES_FILE
         raise DataError(f"not an example ({error}).", file=file, row=len(index.instance) + 1) from error
     if lines:
         yield lines

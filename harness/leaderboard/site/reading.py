@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import HarnessError
+from harness.example_files import EXAMPLES_FILE
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
-from harness.results import EXAMPLES_FILE, RUN_FILE, RunRecord, has_examples, read_run, run_directories
+from harness.results import RUN_FILE, RunRecord, read_run, run_directories
 
-FORMAT = 2
+FORMAT = 3
 """Changes whenever the files of a run's page do."""
 
 MANY = 200
@@ -59,14 +60,17 @@ def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]]:
     if known is None or known["of"] != made_of or not all((root / name).is_file() for name in known["files"]):
         folder = SiteFolder(root)
         files, problem = [], None
-        if has_examples(directory):
+        if record.examples is not None:
             try:
                 files = write_examples(record, place, folder)
             except HarnessError as error:
                 problem = str(error)
         files.append(folder.put(f"runs/{place}/run", page_of(record, examples=bool(files), problem=problem)))
-        known = {"of": made_of, "files": [str(file.relative_to(root).as_posix()) for file in files]}
+        written = [str(file.relative_to(root).as_posix()) for file in files]
+        known = {"of": made_of, "files": written, "examples": len(files) > 1}
         folder.write(str(mark.relative_to(root)), json.dumps(known))
+    if not known["examples"]:  # no other page must lead to them
+        record = replace(record, examples=None)
     return slim(record), [*known["files"], str(mark.relative_to(root))]
 
 

@@ -11,7 +11,6 @@ from harness.leaderboard.site.boards import cell_row, column_title
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.results import has_examples
 
 PARTS = 200
 """Most sub-runs of a column that are listed one by one."""
@@ -48,7 +47,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
             cells.append(None if run is None else [address_of(run), stat and stat.mean, low, high])
         parts.append([label, cells])
     standing = representing(view.measures[column], view.groups[column].metric)
-    with_examples = [run for model in models for run in counting[model].values() if has_examples(run.directory)]
+    with_examples = [run for model in models for run in counting[model].values() if run.examples]
     return {
         **column_title(snapshot, view, column),
         "suites": sorted({run.suite for subruns in counting.values() for run in subruns.values()}),

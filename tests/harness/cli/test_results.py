@@ -159,7 +159,7 @@ def test_a_mistake_is_one_message(
 
 
 def test_a_record_that_is_none_is_named(harness: Harness, runs: list[Path]) -> None:
-    (runs[0] / "run.json").write_text('{"schema_version": 1}')
+    (runs[0] / "run.json").write_text('{"schema_version": 2}')
     said = harness("leaderboard")
     assert said.code == 2
     assert f"{runs[0].name}/run.json: not a run's record" in said.err

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from harness.contracts import Split, Stat
 from harness.errors import DataError
+from harness.example_files import read_examples
 from harness.imports.helm import helm_runs, read_helm
 from harness.imports.imported_run import Imported, write_imported
 from harness.registry import Registry
-from harness.results import read_examples, read_run
+from harness.results import read_run
 from harness.statistics import wilson_interval
 
 HelmRun = Callable[..., Path]
@@ -121,7 +122,7 @@ def test_what_is_written_is_read_again(helm_run: HelmRun, registry: Registry, tm
     assert again.provenance["origin"]["program"] == "HELM"
     assert again.provenance["origin"]["files"][0]["path"] == "run_spec.json"
     assert again.stats == list(record.stats)
-    examples = list(read_examples(record.directory))
+    examples = list(read_examples(record))
     assert len(examples) == 8
     example, scores, _ = examples[2]
     assert (example.instance.id, example.prediction, example.choice) == ("id2", "three", 2)
@@ -199,9 +200,7 @@ def test_what_helm_wrote_is_written_and_read_again(
     again = read_run(record.directory)
     assert again.stats == list(imported.stats)
     if imported.examples:
-        assert [example for example, _, _ in read_examples(record.directory)] == [
-            one.example for one in imported.examples
-        ]
+        assert [example for example, _, _ in read_examples(record)] == [one.example for one in imported.examples]
 
 
 # Runs of our own making

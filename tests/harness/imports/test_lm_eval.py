@@ -11,10 +11,10 @@ import pytest
 from harness import ScoreRequest
 from harness.contracts import Stat
 from harness.errors import DataError
+from harness.example_files import read_examples
 from harness.imports.imported_run import Imported, write_imported
 from harness.imports.lm_eval import lm_eval_files, read_lm_eval
 from harness.registry import Registry
-from harness.results import read_examples
 from harness.statistics import wilson_interval
 
 
@@ -60,7 +60,7 @@ def test_errors_are_theirs_and_intervals_come_from_samples(imported: dict[str, I
 
 def test_answers_are_kept(imported: dict[str, Imported], tmp_path: Path) -> None:
     record = write_imported(tmp_path, imported["tiny_quiz"])
-    examples = list(read_examples(record.directory))
+    examples = list(read_examples(record))
     assert len(examples) == 10
     example, scores, _ = examples[0]
     assert example.choice_scores is not None

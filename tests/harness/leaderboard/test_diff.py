@@ -16,9 +16,10 @@ from rich.console import Console
 from harness import Example, Instance, Split
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
+from harness.example_files import ExampleWriter
 from harness.leaderboard.diff import diff_suites
 from harness.leaderboard.diff_tables import FORMATS, render_diff, show_diff
-from harness.results import ExampleWriter, RunRecord, run_directory, write_run
+from harness.results import RunRecord, run_directory, write_run
 from harness.specs import Component, RunSpec
 from harness.statistics import holm, mcnemar_test, mean_estimate, paired_difference
 
@@ -44,14 +45,18 @@ def write(tmp_path: Path) -> Write:
         )
         scores = [float(answer) for answer in answers]
         directory = run_directory(tmp_path, spec)
+        written = None
         if examples:
             with ExampleWriter(directory) as writer:
                 for number, score in enumerate(scores):
                     writer.write(Example(Instance(f"i{number}", f"question {number}")), {"right": score})
+            written = writer.written
         found = mean_estimate(scores)
         interval = None if found.low is None or found.high is None else (found.low, found.high)
         stat = Stat("right", "accuracy", "test", None, len(scores), found.value, found.stderr, interval, 0, 1, True)
-        record = RunRecord(directory, spec.name, suite, status, error, spec, [stat], finished=changes.get("at", ""))
+        record = RunRecord(
+            directory, spec.name, suite, status, error, spec, [stat], examples=written, finished=changes.get("at", "")
+        )
         write_run(record)
         return record
 

@@ -25,8 +25,9 @@ from harness.contracts import (
     ScoreRequest,
     Stat,
 )
+from harness.example_files import ExampleWriter
 from harness.leaderboard.site.builder import build_site
-from harness.results import ExampleWriter, RunRecord, write_run
+from harness.results import RunRecord, write_run
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 FLAGS = [
@@ -112,6 +113,7 @@ def save(
             for item in examples:
                 value = float(item.choice == 0) if score is None else score(item)
                 writer.write(item, {record.spec.main_metric: value})
+        record = dataclasses.replace(record, examples=writer.written)
     write_run(record)
     return record
 

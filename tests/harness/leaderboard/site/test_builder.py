@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from harness.errors import DataError
+from harness.example_files import read_examples
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.builder import build_site
-from harness.results import find_runs, read_examples
+from harness.results import find_runs
 from harness.specs import Component
 from tests.harness.leaderboard.site.conftest import Record, save
 
@@ -88,7 +89,7 @@ def test_a_run_shows_all_its_statistics_and_examples(site: Path, results: Path) 
     page = data(site, f"runs/{address_of(run)}/run")
     assert len(page["stats"]) == len(run.stats)
     index = data(site, f"runs/{address_of(run)}/index")
-    examples = [(example, scores) for example, scores, _ in read_examples(run.directory)]
+    examples = [(example, scores) for example, scores, _ in read_examples(run)]
     assert index["count"] == len(examples)
     assert index["score"] == [scores["exact_match"] for _, scores in examples]
     assert [index["perturbations"][p] for p in index["perturbation"]] == [e.instance.perturbation for e, _ in examples]
@@ -149,7 +150,7 @@ def test_damaged_examples_are_said_on_the_runs_page_and_spoil_no_other(copied: P
     site = build_site(copied, tmp_path / "public").parent
     page = data(site, f"runs/{address_of(run)}/run")
     assert page["examples"] is False
-    assert "truncated or damaged" in page["problem"]
+    assert "not the examples that run.json describes" in page["problem"]
 
 
 def test_only_the_suites_that_are_named_are_shown(copied: Path, tmp_path: Path) -> None:
