@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from harness.contracts import Split
 from harness.plugins import Kind
 from harness.registry import Registry, default_registry
 from harness.results import RunRecord
 from harness.runner import Settings, run_sweep
-from harness.specs import Component, RunSpec, Split
+from harness.specs import Component, RunSpec
 
 PLUGIN = '''\
 """Every kind of plugin, each of which can fail at every place where it is called."""
