@@ -141,7 +141,8 @@ class Completion:
     Attributes:
         text: Decoded text, without stop string, end-of-text token and prompt.
         logprob: Sum of the natural log-probabilities of the text's tokens; None when the model gives none. An empty
-            text has no tokens, so the 0 that their sum would be is None, too: it would read as certainty.
+            text has no tokens, so the 0 that their sum would be is None, too: it would read as certainty. A declined
+            completion is not an answer that could have a probability, so it is None there as well.
         tokens: Number of generated tokens; None when unknown.
         finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), ``unknown``, or why there
             is no answer: ``refusal`` (the model refused), ``content_filter`` (the provider withheld or cut the text),
@@ -161,7 +162,7 @@ class Completion:
     explanation: str = ""
 
     def __post_init__(self) -> None:
-        if not self.text and self.logprob == 0.0:
+        if (not self.text and self.logprob == 0.0) or self.declined is not None:
             object.__setattr__(self, "logprob", None)
 
     @property
