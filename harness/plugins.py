@@ -284,7 +284,7 @@ def metric(
     judges: bool = False,
     gives: str | Sequence[str] = (),
 ) -> Callable[[T], T]:
-    """Register a metric: a function of one example, or a subclass of :class:`harness.RunMetric`.
+    """Register a metric: a function, or a subclass of :class:`harness.RunMetric` or :class:`harness.ExampleMetric`.
 
     A function ``f(example, *, parameters…)`` returns the example's score, a mapping of scores by name, or None where
     the score is undefined; the harness averages over instances. Its docstring defines it and, unless ``source`` is

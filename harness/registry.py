@@ -23,7 +23,7 @@ from random import Random
 from types import ModuleType, NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
-from harness.contracts import Adapter, Example, Instance, Model, RunMetric
+from harness.contracts import Adapter, Example, ExampleMetric, Instance, Model, RunMetric
 from harness.data import Data
 from harness.errors import HarnessError, PluginError, did_you_mean, reraise_interrupt
 from harness.plugins import ATTRIBUTE, CATEGORIES, Kind, MetricDetails, Plugin
@@ -192,7 +192,11 @@ _CALLED_WITH: Mapping[Kind, tuple[tuple[str, type], ...]] = {
 }
 """What functions of a kind are called with; their parameters come after a ``*``."""
 
-_SUBCLASS_OF: Mapping[Kind, type] = {Kind.ADAPTER: Adapter, Kind.BACKEND: Model, Kind.METRIC: RunMetric}
+_SUBCLASS_OF: Mapping[Kind, tuple[type, ...]] = {
+    Kind.ADAPTER: (Adapter,),
+    Kind.BACKEND: (Model,),
+    Kind.METRIC: (RunMetric, ExampleMetric),
+}
 
 
 def _check_form(plugin: Plugin) -> None:
@@ -201,12 +205,13 @@ def _check_form(plugin: Plugin) -> None:
     Raises:
         PluginError: Its class, its signature or its category is wrong.
     """
-    target, base = plugin.target, _SUBCLASS_OF.get(plugin.kind)
+    target, bases = plugin.target, _SUBCLASS_OF.get(plugin.kind, ())
     if isinstance(plugin.details, MetricDetails) and plugin.details.category not in CATEGORIES:
         hint = did_you_mean(plugin.details.category, CATEGORIES)
         raise PluginError(f"{plugin.details.category!r} is no category of metrics. {hint}")
-    if inspect.isclass(target) and base is not None and not issubclass(target, base):
-        raise PluginError(f"the class must be a subclass of harness.{base.__name__}.")
+    if inspect.isclass(target) and bases and not issubclass(target, bases):
+        names = " or ".join(f"harness.{base.__name__}" for base in bases)
+        raise PluginError(f"the class must be a subclass of {names}.")
     expected = _CALLED_WITH.get(plugin.kind)
     if expected is None or not inspect.isfunction(target):
         return

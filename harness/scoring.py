@@ -11,7 +11,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from harness.contracts import Estimate, Example, Instance, JudgeFinder, RunMetric, Split, Stat
+from harness.contracts import Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
 from harness.derived_stats import Compared, drop, group_gap, group_means, group_values, worst
 from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
 from harness.plugins import MetricDetails, Plugin
@@ -134,16 +134,19 @@ class Scorer:
         return stats
 
     def details(self) -> dict[str, Any]:
-        """Return what the run metrics give for diagrams, by metric, split and perturbation (``original`` without one).
+        """Return the details that metrics give, by metric, split and perturbation (``original`` without one).
 
         Raises:
-            PluginError: A run metric failed, or gave what is no JSON.
+            PluginError: A metric failed, or gave something that JSON cannot hold.
         """
         found: dict[str, Any] = {}
         for metric in self._metrics:
-            for key, group in sorted(self._groups.items(), key=_group_order) if metric.score is None else ():
+            for key, group in sorted(self._groups.items(), key=_group_order):
+                source = group.run_metrics.get(metric.position, metric.score)
+                if not isinstance(source, RunMetric | ExampleMetric):
+                    break
                 try:
-                    details = json.loads(json.dumps(group.run_metrics[metric.position].details(), allow_nan=False))
+                    details = json.loads(json.dumps(source.details(), allow_nan=False))
                 except HarnessError:
                     raise
                 except BaseException as error:
@@ -278,8 +281,9 @@ class _Metric:
             raise PluginError(f"{self} needs judges, and there are none here.")
         self._positional = (judges,) if plugin.details.judges else ()
         built = self.build()
-        if not isinstance(built, RunMetric) and (inspect.isclass(plugin.target) or not callable(built)):
-            raise PluginError(f"{self} is neither a function of an example nor a RunMetric.")
+        known = isinstance(built, RunMetric | ExampleMetric)
+        if not known and (inspect.isclass(plugin.target) or not callable(built)):
+            raise PluginError(f"{self} is neither a function of an example, an ExampleMetric nor a RunMetric.")
         self.score: Callable[[Example], Any] | None = None if isinstance(built, RunMetric) else built
 
     def __str__(self) -> str:

@@ -2,63 +2,89 @@
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from harness import Example, MetricError, metric
-from metrics.code_sandbox import Limits, passes
+from harness import Example, ExampleMetric, MetricError, metric
+from metrics.code_sandbox import IMAGE, Isolation, Kind, Limits, Program, choose, describe, passes
+
+_LOG = logging.getLogger(__name__)
 
 Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
 
 
 @metric("pass_at_k", category="accuracy", gives=("pass@*",), source="Chen et al. 2021 (Codex), section 2.1, equation 1")
-def pass_at_k(
-    example: Example,
-    *,
-    allow_code_execution: Annotated[
-        Literal[True], Field(description="your word that this machine may execute the model's code")
-    ],
-    k: Counts | None = None,
-    timeout: Annotated[float, Field(gt=0.0)] = 3.0,
-    memory: Annotated[int, Field(ge=64)] = 1024,
-) -> dict[str, float]:
+class PassAtK(ExampleMetric):
     """Unbiased estimate of the probability that one of k completions passes the tests: ``pass@1`` … ``pass@k``.
 
     With n completions of which c pass, pass@k = 1 − C(n−c, k) / C(n, k). The mean over problems lies between 0 and 1,
-    and higher is better. A program is the instance's ``meta["prefix"]``, the completion as it was written, and
-    ``meta["tests"]``; it passes if it comes to its end without an exception and in time. An empty completion is a
-    program like any other.
+    and higher is better. A program is the instance's ``meta["prefix"]`` and the completion as it was written; it passes
+    if ``meta["tests"]`` come to their end without an exception and in time. The tests run in a process of their own
+    and call the program's functions in another; ``meta["entry_point"]`` names the function that they test, which is
+    needed only where it has the name of a Python built-in. An empty completion is a program like any other.
 
-    It executes what the model wrote, each program in a process of its own with limits (see ``metrics.code_sandbox``),
-    which is no wall against code that means harm: evaluate in a container or a virtual machine.
+    It executes what the model wrote, in the strongest isolation that works here: a container (Podman or Docker),
+    bubblewrap, or Linux namespaces; docs/code_execution.md says what each keeps out. Which one it was is logged, and
+    recorded in the details of run.json.
 
     Args:
-        example: Its instance has ``tests`` in ``meta``.
         allow_code_execution: Has to be there, and true: your word that this machine may execute the model's code. A
             sweep without it is refused before anything is run.
         k: The numbers of completions; by default 1 and the number there are.
         timeout: Seconds that a program may take.
-        memory: MiB of address space that a program may use.
+        memory: MiB of address space that each of its processes may use.
+        isolation: The isolation to use. ``auto`` is the strongest that works; ``weak``, hardly any, is used only if
+            you ask for it.
+        image: The image of containers; it has to be there, as none is downloaded.
 
     Raises:
-        MetricError: There are no tests, or fewer completions than some k.
+        MetricError: No isolation works here; an instance has no tests, or fewer completions than some k.
     """
-    meta = example.instance.meta
-    if not isinstance(meta.get("tests"), str):
-        raise MetricError("the instance has no 'tests' in its meta to execute.")
-    programs = example.predictions or (example.prediction,)
-    numbers = dict.fromkeys(k or (1, len(programs)))
-    if max(numbers) > len(programs):
-        raise MetricError(f"pass@{max(numbers)} needs as many completions, and there are {len(programs)}.")
-    limits = Limits(seconds=timeout, memory=memory)
-    known: dict[str, bool] = {}
-    for text in programs:
-        if text not in known:
-            known[text] = passes(f"{meta.get('prefix', '')}{text}\n{meta['tests']}\n", limits)
-    return {f"pass@{number}": pass_at_k_estimate([known[text] for text in programs], number) for number in numbers}
+
+    def __init__(
+        self,
+        *,
+        allow_code_execution: Annotated[
+            Literal[True], Field(description="your word that this machine may execute the model's code")
+        ],
+        k: Counts | None = None,
+        timeout: Annotated[float, Field(gt=0.0)] = 3.0,
+        memory: Annotated[int, Field(ge=64)] = 1024,
+        isolation: Literal["auto"] | Kind = "auto",
+        image: str = IMAGE,
+    ) -> None:
+        self._isolation = choose(isolation, image)
+        self._k, self._limits = k, Limits(seconds=timeout, memory=memory)
+        _announce(self._isolation)
+
+    def __call__(self, example: Example) -> dict[str, float | None]:
+        meta = example.instance.meta
+        if not isinstance(meta.get("tests"), str):
+            raise MetricError("the instance has no 'tests' in its meta to execute.")
+        programs = example.predictions or (example.prediction,)
+        numbers = dict.fromkeys(self._k or (1, len(programs)))
+        if max(numbers) > len(programs):
+            raise MetricError(f"pass@{max(numbers)} needs as many completions, and there are {len(programs)}.")
+        prefix, entry_point = str(meta.get("prefix", "")), str(meta.get("entry_point", ""))
+        known = {
+            text: passes(Program(text, meta["tests"], prefix, entry_point), self._isolation, self._limits)
+            for text in dict.fromkeys(programs)
+        }
+        return {f"pass@{number}": pass_at_k_estimate([known[text] for text in programs], number) for number in numbers}
+
+    def details(self) -> Mapping[str, Any]:
+        return describe(self._isolation)
+
+
+@cache
+def _announce(isolation: Isolation) -> None:
+    """Say once which isolation is in force; whoever allows a machine to execute code has to know."""
+    _LOG.warning("Programs are executed in %s isolation: %s.", isolation.kind, isolation.what)
 
 
 def pass_at_k_estimate(passed: Sequence[bool], k: int) -> float:

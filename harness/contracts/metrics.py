@@ -61,6 +61,21 @@ class RunMetric(ABC):
         return {}
 
 
+class ExampleMetric(ABC):
+    """A metric of single examples that is set up once for a run; a plain function will do where nothing is.
+
+    One object is made for each run, before the run's model is asked anything. Registered with ``@metric`` on the class.
+    """
+
+    @abstractmethod
+    def __call__(self, example: Example) -> Mapping[str, float | None] | float | None:
+        """Return the example's score, or its scores by name; None where it is undefined."""
+
+    def details(self) -> Mapping[str, Any]:
+        """Return, as JSON values, what is worth recording about how the scores came about; it goes into run.json."""
+        return {}
+
+
 @dataclass(frozen=True, slots=True)
 class Unjudged:
     """Stands for the probability of a text that a judge could not judge.

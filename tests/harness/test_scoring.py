@@ -304,7 +304,7 @@ def test_a_run_metric_must_give_finite_numbers() -> None:
 
 
 def test_a_class_that_is_no_run_metric_is_refused() -> None:
-    with pytest.raises(PluginError, match=r"'strange'.* is neither a function of an example nor a RunMetric"):
+    with pytest.raises(PluginError, match=r"'strange'.* is neither a function of an example, an ExampleMetric nor"):
         _scorer(Strange)
 
 

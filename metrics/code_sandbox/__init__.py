@@ -1,0 +1,235 @@
+"""Executing a program that a model wrote: what it can see and use is limited, and its tests run where it is not."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import marshal
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import CodeType
+from typing import IO, Literal, cast
+
+from harness import MetricError
+from metrics.code_sandbox.driver import READY
+from metrics.code_sandbox.isolation import STRONGEST_FIRST, Isolation, Kind, Launch, candidates, describe
+
+__all__ = ["IMAGE", "Isolation", "Kind", "Limits", "Program", "choose", "describe", "passes"]
+
+IMAGE = "python:3.11-slim"
+_STARTUP_SECONDS = 60.0
+_MODULES = ("exchange", "roles", "driver")
+_BOOTSTRAP = """
+import marshal, os, sys, types
+def read(count):
+    content = b""
+    while len(content) < count:
+        part = os.read(0, count - len(content))
+        if not part:
+            os._exit(1)
+        content += part
+    return content
+settings, modules = marshal.loads(read(int.from_bytes(read(8), "big")))
+for name, code in modules:
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(code, module.__dict__)
+module.main(settings)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a program may use.
+
+    Attributes:
+        seconds: Wall time, from when the interpreter is ready; processor time of each process, rounded up.
+        memory: Address space of each process, in MiB.
+        file_size: The largest file that it may write, in MiB.
+        disk: All that it may write together, in MiB; held in memory. Not limited in ``weak`` isolation.
+        files: Open files.
+        processes: Processes and threads.
+    """
+
+    seconds: float = 3.0
+    memory: int = 1024
+    file_size: int = 16
+    disk: int = 64
+    files: int = 64
+    processes: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program and its tests.
+
+    Attributes:
+        prefix: What the program begins with; its definitions but for the last are known to the tests, too.
+        completion: The rest of the program.
+        tests: Code that ends with an exception unless the program is right.
+        entry_point: The name that the tests test; needed where it is that of a Python built-in.
+    """
+
+    completion: str
+    tests: str
+    prefix: str = ""
+    entry_point: str = ""
+
+
+def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) -> bool:
+    """Return whether a program's tests come to their end, within the limits and without an exception.
+
+    The tests run in a process of their own and call the program's functions in another; only plain data go between the
+    two (``metrics.code_sandbox.exchange``), and the tests' process alone can say that they have passed. A program that
+    leaves early, or returns objects that call themselves equal to everything, does not pass; one that guesses or
+    computes the right answers does, however it does it.
+
+    The program sees an interpreter without installed packages, no environment variable, and an empty folder that is
+    deleted afterwards. What else it can see and do depends on the isolation; see ``docs/code_execution.md``. None is
+    proof against faults of the system's kernel.
+
+    Raises:
+        MetricError: The isolation cannot be set up.
+    """
+    token = secrets.token_hex(32)
+    request = {
+        "prefix": program.prefix,
+        "completion": program.completion,
+        "tests": program.tests,
+        "entry_point": program.entry_point,
+        "token": token,
+    }
+    amounts = {
+        "memory": limits.memory << 20,
+        "file_size": limits.file_size << 20,
+        "disk": limits.disk << 20,
+        "files": limits.files,
+        "processes": limits.processes,
+    }
+    with tempfile.TemporaryDirectory(prefix="program-", ignore_cleanup_errors=True) as folder:
+        launch = isolation.start(amounts, Path(folder), _BOOTSTRAP)
+        settings = {**launch.settings, **amounts, "seconds": limits.seconds}
+        header = marshal.dumps((settings, _modules(source=launch.foreign)), 2 if launch.foreign else marshal.version)
+        content = len(header).to_bytes(8, "big") + header + json.dumps(request).encode()
+        answer = _run(launch, folder, content, limits.seconds)
+    return secrets.compare_digest(answer, READY + token.encode())
+
+
+@cache
+def choose(kind: Literal["auto"] | Kind = "auto", image: str = IMAGE) -> Isolation:
+    """Return the isolation of that kind, or the strongest that works here; each is tried out once.
+
+    Raises:
+        MetricError: It does not work here, or nothing but ``weak`` does.
+    """
+    if os.name != "posix":
+        raise MetricError("code is executed under resource limits, which this system lacks; use Linux or macOS.")
+    reasons = []
+    for wanted in STRONGEST_FIRST if kind == "auto" else (kind,):
+        found = candidates(wanted, image)
+        if isinstance(found, str):
+            reasons.append(f"{wanted}: {found}")
+            continue
+        try:
+            if passes(_TRIAL, found, Limits(seconds=20.0)):
+                return found
+            reasons.append(f"{wanted}: a program that should run in it does not")
+        except MetricError as error:
+            reasons.append(f"{wanted}: {error}")
+    hint = "" if kind == "weak" else _WEAK_HINT
+    raise MetricError(f"programs cannot be isolated here ({'; '.join(reasons)}).{hint}")
+
+
+_WEAK_HINT = (
+    " Write isolation: weak to execute programs all the same. They can then read your files, use the network and "
+    "disturb other processes, so do it only in a container or a virtual machine of its own."
+)
+_TRIAL = Program(
+    completion="import threading\nthread = threading.Thread(target=int)\nthread.start()\ndef f(x): return x\n",
+    tests="import math\nassert f([1]) == [1]",
+)
+
+
+@cache
+def _modules(*, source: bool) -> list[tuple[str, str | CodeType]]:
+    found: list[tuple[str, str | CodeType]] = []
+    for part in _MODULES:
+        name = f"metrics.code_sandbox.{part}"
+        file = Path(str(importlib.import_module(name).__file__))
+        text = file.read_text(encoding="utf-8")
+        found.append((name, text if source else compile(text, part, "exec", dont_inherit=True)))
+    return found
+
+
+def _run(launch: Launch, folder: str, content: bytes, seconds: float) -> bytes:
+    """Run the driver and return what it says, in time or not."""
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - the program is the point, and what is around it is ours
+                launch.command,
+                cwd="/" if launch.user is not None else folder,
+                env=launch.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                user=launch.user,
+                group=launch.user,
+                extra_groups=None if launch.user is None else [],
+            )
+        except OSError as error:
+            raise MetricError(f"no process could be started to execute code: {error}") from error
+        try:
+            incoming, outgoing = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+            threading.Thread(target=_write, args=(incoming, content), daemon=True).start()
+            said = _read(outgoing, len(READY), _STARTUP_SECONDS)
+            if said != READY:
+                errors.seek(0)
+                lines = errors.read(100_000).decode("utf-8", "replace").strip().splitlines()
+                raise MetricError(f"it cannot be set up ({lines[-1] if lines else 'no reason was given'})")
+            return said + _read(outgoing, 1 << 16, seconds)
+        finally:
+            _end(process, launch.stop)
+
+
+def _write(stream: IO[bytes], content: bytes) -> None:
+    with contextlib.suppress(OSError), stream:
+        stream.write(content)
+
+
+def _read(stream: IO[bytes], count: int, seconds: float) -> bytes:
+    """Return up to that many bytes, what has come of them when the time is over, or up to the end."""
+    found = b""
+    deadline = time.monotonic() + seconds
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while len(found) < count and (left := deadline - time.monotonic()) > 0 and selector.select(left):
+            part = os.read(stream.fileno(), count - len(found))
+            if not part:
+                break
+            found += part
+    return found
+
+
+def _end(process: subprocess.Popen[bytes], stop: Sequence[str]) -> None:
+    """End the driver and whatever it started."""
+    if stop and process.poll() is None:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run(stop, capture_output=True, timeout=10, check=False)  # noqa: S603
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    process.wait()
