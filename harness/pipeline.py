@@ -25,6 +25,7 @@ from harness.data import Data, open_data
 from harness.declined import DeclinedCount
 from harness.errors import DataError, PluginError, did_you_mean
 from harness.example_files import ExampleWriter, read_examples
+from harness.instance_scores import InstanceScores
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
 from harness.registry import Registry, build
@@ -113,6 +114,7 @@ class Outcome:
 
     stats: Sequence[Stat] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    instance_scores: InstanceScores | None = None
     usage: Usage = field(default_factory=Usage)
     examples: int = 0
     truncated: int = 0
@@ -302,6 +304,16 @@ def conclude(
     writer.write(example, scorer.add(example))
 
 
+def summarise(spec: RunSpec, scorer: Scorer, outcome: Outcome) -> None:
+    """Put what a run's scorer has found into its outcome.
+
+    Raises:
+        PluginError: A run metric failed, or gave what it must not give.
+    """
+    outcome.stats, outcome.details = scorer.stats(), scorer.details()
+    outcome.instance_scores = scorer.keyed_scores(spec.main_metric, spec.eval_split)
+
+
 def summarised_scores(record: RunRecord, name: str, registry: Registry, judges: Judges) -> Mapping[str, float]:
     """Return what the run metrics say of a run's unperturbed instances under a name, by the instances' ids.
 
@@ -346,6 +358,6 @@ def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
                 outcome.failed += 1
                 outcome.first_error = outcome.first_error or error
             writer.write(example, {} if error is not None else scorer.add(example), error)
-        outcome.stats, outcome.details = scorer.stats(), scorer.details()
+        summarise(record.spec, scorer, outcome)
     outcome.written = writer.written
     return outcome

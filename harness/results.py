@@ -12,6 +12,7 @@ from harness.contracts import Stat
 from harness.declined import Declined, decode_declined, encode_declined
 from harness.durable import make_folder, write_whole, writing
 from harness.errors import DataError
+from harness.instance_scores import InstanceScores
 from harness.specs import RunSpec
 
 SCHEMA_VERSION = 2
@@ -46,6 +47,7 @@ class RunRecord:
         efficiency: Queries, tokens and seconds of the whole run.
         details: What metrics give for diagrams, by metric, split and perturbation.
         declined: How many examples the model or its provider declined to answer, by kind.
+        instance_scores: The main metric's scores of the unperturbed instances, where it is a mean of them.
         provenance: Versions, model, data, seeds and host.
         examples: Count and digest of the examples; None where there are none.
         started: UTC, ISO 8601.
@@ -63,6 +65,7 @@ class RunRecord:
     efficiency: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     declined: Declined = field(default_factory=Declined)
+    instance_scores: InstanceScores | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     examples: ExamplesDigest | None = None
     started: str = ""
@@ -96,6 +99,7 @@ def write_run(record: RunRecord) -> None:
         "examples": None if record.examples is None else asdict(record.examples),
         "started": record.started,
         "finished": record.finished,
+        "instance_scores": None if record.instance_scores is None else record.instance_scores.to_json(),
     }
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     with writing(record.directory / RUN_FILE):
@@ -128,6 +132,8 @@ def read_run(directory: Path) -> RunRecord:
         value["declined"] = decode_declined(value["declined"])
         value["stats"] = [_stat(stat) for stat in value["stats"]]
         value["examples"] = None if value["examples"] is None else ExamplesDigest(**value["examples"])
+        if (scores := value.get("instance_scores")) is not None:
+            value["instance_scores"] = InstanceScores.from_json(scores)
         return RunRecord(directory=directory, **value)
     except FileNotFoundError:
         raise DataError("there is no finished run here.", file=file) from None

@@ -266,6 +266,7 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
         details=outcome.details,
         declined=outcome.declined.total(),
         examples=outcome.written,
+        instance_scores=outcome.instance_scores,
         provenance={**record.provenance, "definitions": {**known, **metrics}},
     )
 
@@ -339,6 +340,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
         stats=outcome.stats,
         details=outcome.details,
         declined=outcome.declined.total(),
+        instance_scores=outcome.instance_scores,
         efficiency={
             "examples": outcome.examples,
             **costs(

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from harness.contracts import Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
 from harness.derived_stats import Compared, drop, group_gap, group_means, group_values, worst
 from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
+from harness.instance_scores import InstanceScores, instance_key
 from harness.plugins import MetricDetails, Plugin
 from harness.registry import build
 from harness.specs import Component
@@ -74,6 +75,8 @@ class Scorer:
         if group is None:
             group = self._groups[key] = _Group(self._metrics)
         row = group.table.row(example.instance.id)
+        if key[1] is None and row == len(group.keys):
+            group.keys.append(instance_key(example.instance))
         if self._labels and key[1] is None:
             group.label(row, example.instance, self._labels)
         scores: dict[str, float] = {}
@@ -165,6 +168,15 @@ class Scorer:
             if name in scores:
                 return scores[name]
         return {}
+
+    def keyed_scores(self, name: str, split: Split) -> InstanceScores | None:
+        """Return each unperturbed instance's score with its key; None where the name has no score of instances."""
+        scores = self.instance_scores(name, split)
+        group = self._groups.get((split, None))
+        if not scores or group is None:
+            return None
+        keys = zip(group.table.instances(), group.keys, strict=True)
+        return InstanceScores.of((key, scores[instance]) for instance, key in keys if instance in scores)
 
     def _category(self, stat: Stat) -> str:
         if stat.category == _EFFICIENCY:
@@ -319,6 +331,7 @@ class _Group:
         self.missing: Counter[str] = Counter()
         self.undefined = [0] * len(metrics)
         self.members: dict[str, dict[str, list[str]]] = {}
+        self.keys: list[bytes] = []
         self._labelled = 0
         self.run_metrics: dict[int, RunMetric] = {
             metric.position: metric.build() for metric in metrics if metric.score is None

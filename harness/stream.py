@@ -23,7 +23,7 @@ from harness.contracts import Adapted, Request, Response, Tokenization
 from harness.energy import gpu_counters, rapl_counters
 from harness.errors import StorageError, reraise_interrupt
 from harness.example_files import ExampleWriter
-from harness.pipeline import Evaluation, Outcome, conclude
+from harness.pipeline import Evaluation, Outcome, conclude, summarise
 from harness.provenance import now
 from harness.results import RunRecord, run_directory
 from harness.scoring import Scorer
@@ -373,7 +373,7 @@ class _Answers:
         try:
             with run._files:
                 if run._scorer is not None:
-                    run.outcome.stats, run.outcome.details = run._scorer.stats(), run._scorer.details()
+                    summarise(run.spec, run._scorer, run.outcome)
             run.outcome.written = None if run._writer is None else run._writer.written
         except StorageError:
             raise

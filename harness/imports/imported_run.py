@@ -11,6 +11,7 @@ from typing import Any
 from harness.contracts import Example, Stat
 from harness.errors import HarnessError
 from harness.example_files import ExampleWriter, discard_examples
+from harness.instance_scores import InstanceScores, instance_key
 from harness.plugins import Kind, MetricDetails
 from harness.registry import Registry
 from harness.results import RunRecord, run_directory, write_run
@@ -79,6 +80,7 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
         error=None,
         spec=imported.spec,
         stats=imported.stats,
+        instance_scores=_instance_scores(imported),
         efficiency=imported.efficiency,
         provenance={"origin": dict(imported.origin), "model": {"name": imported.spec.model.name, **imported.model}},
         examples=written,
@@ -87,6 +89,19 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
     )
     write_run(record)
     return record
+
+
+def _instance_scores(imported: Imported) -> InstanceScores | None:
+    """Return the main metric's scores of the evaluated instances, each the mean over its trials."""
+    found: dict[bytes, list[float]] = {}
+    for one in imported.examples:
+        instance = one.example.instance
+        score = one.scores.get(imported.spec.main_metric)
+        if score is not None and instance.perturbation is None and instance.split == imported.spec.eval_split:
+            found.setdefault(instance_key(instance), []).append(score)
+    if not found:
+        return None
+    return InstanceScores.of((key, math.fsum(scores) / len(scores)) for key, scores in found.items())
 
 
 def stat_from(stat: Stat, scores: Sequence[float] | None) -> Stat:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.contracts import Stat
-from harness.leaderboard.cells import Cell, cell_of, has_number, main_stat, newest
+from harness.leaderboard.cells import Cell, cell_of, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import Group, canonical, group_runs
-from harness.leaderboard.win_rate import Contest, Entry, WinRate, best, mean_win_rates, ranks
+from harness.leaderboard.pairwise import Contest, Entry, column_ranks
+from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
 from harness.results import RunRecord
 from harness.specs import Component
 
@@ -104,14 +105,16 @@ def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
     ]
     directions = [_direction(chosen) for chosen in counting]
     contests = [
-        _contest(group, cells, direction) for group, cells, direction in zip(groups, table, directions, strict=True)
+        contest_of(group, cells, direction, chosen)
+        for group, cells, direction, chosen in zip(groups, table, directions, counting, strict=True)
     ]
     contested = _contested(groups, contests)
     rates = mean_win_rates([contest for contest, counts in zip(contests, contested, strict=True) if counts])
     places = ranks({model: rate.value for model, rate in rates.items()})
     leaders = [best(contest) for contest in contests]
+    possible = [column_ranks(contest) for contest in contests]
     rows = [
-        Row(model, places.get(model), rates.get(model), tuple(_crowned(table, leaders, model)))
+        Row(model, places.get(model), rates.get(model), tuple(_crowned(table, leaders, possible, model)))
         for model in names.values()
     ]
     notes = [note for group, chosen in zip(groups, counting, strict=True) for note in _notes(group, chosen, names)]
@@ -195,13 +198,31 @@ def _direction(counting: Counting) -> bool | None:
     return directions.pop() if len(directions) == 1 else None
 
 
-def _contest(group: Group, cells: Mapping[str, Cell], direction: bool | None) -> Contest:
+def contest_of(
+    group: Group, cells: Mapping[str, Cell], direction: bool | None, counting: Counting, metric: str = ""
+) -> Contest:
+    """Return the complete cells of a column as results that may be compared; none without a direction.
+
+    Args:
+        group: The column.
+        cells: Its cells by model.
+        direction: Whether higher is better; None if neither is.
+        counting: The runs that count. Their instances' scores are those of the column's main metric.
+        metric: Another metric that the cells are of, with what else tells the contest from the column's.
+    """
     entries = {
-        model: Entry(cell.mean, cell.spread)
+        model: Entry(
+            cell.mean,
+            cell.spread if cell.stderr is None else cell.stderr,
+            cell.effective,
+            () if metric else instance_scores(counting[model]),
+        )
         for model, cell in cells.items()
         if direction is not None and cell.complete and cell.mean is not None
     }
-    return Contest(group.identity, bool(direction), entries)
+    name = f"{group.identity}/{metric}" if metric else group.identity
+    bounded = all(cells[model].bounded for model in entries)
+    return Contest(name, bool(direction), entries, (0.0, 1.0) if bounded else None)
 
 
 def _contested(groups: Sequence[Group], contests: Sequence[Contest]) -> list[bool]:
@@ -211,11 +232,15 @@ def _contested(groups: Sequence[Group], contests: Sequence[Contest]) -> list[boo
 
 
 def _crowned(
-    table: Sequence[Mapping[str, Cell]], leaders: Sequence[frozenset[str]], model: str
+    table: Sequence[Mapping[str, Cell]],
+    leaders: Sequence[frozenset[str]],
+    possible: Sequence[Mapping[str, tuple[int, int]]],
+    model: str,
 ) -> Iterator[Cell | None]:
-    for cells, leading in zip(table, leaders, strict=True):
+    for cells, leading, places in zip(table, leaders, possible, strict=True):
         cell = cells.get(model)
-        yield replace(cell, best=model in leading) if cell is not None else None
+        first, last = places.get(model, (None, None))
+        yield None if cell is None else replace(cell, best=model in leading, first=first, last=last)
 
 
 def _column(group: Group, direction: bool | None, contested: bool) -> Column:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from harness.contracts import Stat
+from harness.instance_scores import InstanceScores
 from harness.results import RunRecord
 
 
@@ -32,10 +33,16 @@ class Cell:
         low: Lower end of the 95 % interval.
         high: Upper end of the 95 % interval.
         count: How many instances it is over.
+        effective: k²/Σ(1/n) over its k sub-runs of n instances each: as many equally weighted instances would make the
+            mean of the sub-runs' means as precise.
+        bounded: Whether every instance's score is known to lie between 0 and 1.
         missing: How many examples more gave no value of the metric.
         have: How many sub-runs gave a number.
         of: How many sub-runs the column has.
         best: Whether no complete cell of the column is better, and at least one is worse.
+        first: The best rank in the column that the model may have, with all models' ranks right at once with 95 %
+            probability; None where nothing is compared.
+        last: The worst rank that it may have.
         failures: Sub-runs that failed, then runs of them that failed beside one that counts.
         runs: Folders of the runs that it is over, ``suite/name``.
         imported: Whether another program measured it, at least in part.
@@ -50,9 +57,13 @@ class Cell:
     have: int
     of: int
     best: bool = False
+    first: int | None = None
+    last: int | None = None
     failures: tuple[Failure, ...] = ()
     runs: tuple[str, ...] = ()
     imported: bool = False
+    effective: float = 0.0
+    bounded: bool = False
 
     @property
     def complete(self) -> bool:
@@ -132,7 +143,25 @@ def pooled(stats: Sequence[Stat], of: int) -> Cell:
         missing=sum(stat.missing for stat in stats),
         have=len(stats),
         of=of,
+        effective=len(stats) ** 2 / math.fsum(1.0 / stat.count for stat in stats) if _counted(stats) else 0.0,
+        bounded=all(_within_one(stat) for stat in stats),
     )
+
+
+def _within_one(stat: Stat) -> bool:
+    return stat.min is not None and stat.max is not None and 0.0 <= stat.min <= stat.max <= 1.0
+
+
+def _counted(stats: Sequence[Stat]) -> bool:
+    """Return whether it is known how many instances each stat is over."""
+    return bool(stats) and all(stat.count for stat in stats)
+
+
+def instance_scores(subruns: Mapping[str, RunRecord]) -> tuple[InstanceScores, ...]:
+    """Return the instances' scores of each sub-run, in one order for all models; none if any are unknown."""
+    found = [subruns[key].instance_scores for key in sorted(subruns)]
+    known = [scores for scores in found if scores is not None]
+    return tuple(known) if len(known) == len(found) else ()
 
 
 def has_number(run: RunRecord) -> bool:

@@ -14,10 +14,10 @@ from harness.leaderboard.aggregate import Board
 from harness.leaderboard.columns import canonical
 
 CSV_COLUMNS = (
-    "rank", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high", "win_rate_columns",
-    "win_rate_columns_of", "column", "scenario", "parameters", "method", "split", "metric", "higher_is_better",
-    "settings", "sample", "status", "mean", "stderr", "low", "high", "count", "missing", "runs_have", "runs_of", "best",
-    "runs", "errors",
+    "rank", "rank_first", "rank_last", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",
+    "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method", "split", "metric",
+    "higher_is_better", "settings", "sample", "status", "mean", "stderr", "low", "high", "count", "missing",
+    "runs_have", "runs_of", "best", "column_rank_first", "column_rank_last", "runs", "errors",
 )  # fmt: skip
 # What spreadsheets take for the start of a formula, the full-width forms included.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -73,6 +73,8 @@ def _cells(board: Board) -> list[dict[str, Any]]:
     return [
         {
             "rank": row.rank,
+            "rank_first": row.win_rate and row.win_rate.first,
+            "rank_last": row.win_rate and row.win_rate.last,
             "model": row.model,
             "mean_win_rate": row.win_rate and row.win_rate.value,
             "mean_win_rate_low": row.win_rate and row.win_rate.low,
@@ -98,6 +100,8 @@ def _cells(board: Board) -> list[dict[str, Any]]:
             "runs_have": cell.have,
             "runs_of": cell.of,
             "best": cell.best,
+            "column_rank_first": cell.first,
+            "column_rank_last": cell.last,
             "runs": " ".join(cell.runs),
             "errors": "; ".join(f"{failure.run}: {failure.error}" for failure in cell.failures),
         }

@@ -123,8 +123,7 @@ def _rows(board: Board, part: Sequence[int], failures: dict[tuple[int, int], int
         cells = [_cell(row.cells[c], board.columns[c], failures.get((r, c))) for c in part]
         model = escaped(brief(row.model, 48))
         if first:
-            rank = wording.NONE if row.rank is None else str(row.rank)
-            yield [escaped(rank), model, _rate(row), *cells]
+            yield [escaped(wording.rank(row)), model, _rate(row), *cells]
         else:
             yield [model, *cells]
 

@@ -39,11 +39,11 @@ def _rows(board: Board) -> Iterator[list[str]]:
     failures = wording.failures(board)
     for r, row in enumerate(board.rows):
         yield [
-            wording.NONE if row.rank is None else str(row.rank),
+            wording.rank(row),
             _escaped(brief(row.model)),
             _rate(row),
             *(
-                _cell(cell, column, failures.get((r, c)))
+                _cell(cell, column, failures.get((r, c)), "" if cell is None else wording.size(cell, board, c))
                 for c, (cell, column) in enumerate(zip(row.cells, board.columns, strict=True))
             ),
         ]
@@ -53,14 +53,16 @@ def _rate(row: Row) -> str:
     return _escaped(" · ".join(filter(None, [wording.win_rate(row), wording.win_rate_columns(row)])))
 
 
-def _cell(cell: Cell | None, column: Column, failure: int | None) -> str:
+def _cell(cell: Cell | None, column: Column, failure: int | None, size: str) -> str:
     if cell is None:
         return wording.NONE
     if cell.mean is None:
         return f"{wording.FAILED}{failure}"
     value = _escaped(wording.value(cell))
     failed = f" {wording.FAILED}{failure}" if failure else ""
-    return f"{f'**{value}**' if cell.best else value}{wording.marks(cell, column)}{failed} (n={cell.count:,})"
+    return (
+        f"{f'**{value}**' if cell.best else value}{wording.marks(cell, column)}{failed}{f' ({size})' if size else ''}"
+    )
 
 
 def _footnotes(board: Board) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _models(board: Board) -> _Strip:
 def _rank(board: Board) -> list[_Strip]:
     if all(row.rank is None for row in board.rows):
         return []
-    cells = [Text(wording.NONE if row.rank is None else str(row.rank)) for row in board.rows]
+    cells = [Text(wording.rank(row)) for row in board.rows]
     return [_Strip(Text("rank", "bold"), cells)]
 
 
@@ -105,7 +105,8 @@ def _columns(board: Board) -> Iterator[_Strip]:
             text.append(wording.marks(cell, column), "not bold")
             if number := failures.get((r, c)):
                 text.append(f"{number}" if cell.mean is None else f" {wording.FAILED}{number}", "red")
-            cells.append(_stacked(text, Text(f"n={cell.count:,}", "dim")) if cell.count else text)
+            size = wording.size(cell, board, c)
+            cells.append(_stacked(text, Text(size, "dim")) if size else text)
         yield _Strip(header, cells)
 
 

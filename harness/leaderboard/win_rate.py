@@ -8,41 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.seeds import derive_seed
+from harness.leaderboard.pairwise import ALPHA, Contest, snapped, z_scores
+from harness.statistics import certain_count
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-DRAWS = 2000
-# Means that agree to this many significant digits tie: sums in another order differ in the last bits only.
-DIGITS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One model's result in one column: its mean, and the standard error of it where that is known."""
-
-    mean: float
-    stderr: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Contest:
-    """The results of one column that may be compared.
-
-    Attributes:
-        name: Identifies the column; the interval's random numbers derive from it.
-        higher_is_better: Which way is better.
-        entries: Results by model; a model without a result is left out.
-    """
-
-    name: str
-    higher_is_better: bool
-    entries: Mapping[str, Entry]
+    Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +27,12 @@ class WinRate:
 
     Attributes:
         value: Between 0 and 1.
-        low: Lower end of the 95 % interval; None if a result that it rests on has no standard error.
+        low: Lower end of the 95 % interval; None if no pair of results that it rests on can be tested.
         high: Upper end of the 95 % interval.
-        columns: Over how many columns it is averaged.
-        of: How many columns there are that anybody could win.
+        columns: Number of columns that it is averaged over.
+        of: Number of columns that anybody could win.
+        first: The best rank that the model may have; with the others' ranks right at once with 95 % probability.
+        last: The worst rank that it may have.
     """
 
     value: float
@@ -62,6 +40,13 @@ class WinRate:
     high: float | None
     columns: int
     of: int
+    first: int = 1
+    last: int = 1
+
+    @property
+    def undecided(self) -> bool:
+        """Whether n is too small to say of any pair of results which is better."""
+        return self.low == 0.0 and self.high == 1.0
 
 
 def win_rates(contest: Contest) -> dict[str, float]:
@@ -74,18 +59,22 @@ def win_rates(contest: Contest) -> dict[str, float]:
     models = sorted(contest.entries)
     if len(models) < 2:
         return {}
-    means = np.array([[_snapped(contest.entries[model].mean) for model in models]])
+    means = np.array([[snapped(contest.entries[model].mean) for model in models]])
     return dict(zip(models, _wins(means, contest.higher_is_better)[0].tolist(), strict=True))
 
 
-def mean_win_rates(contests: Sequence[Contest], *, draws: int = DRAWS, seed: int = 0) -> dict[str, WinRate]:
+def mean_win_rates(contests: Sequence[Contest]) -> dict[str, WinRate]:
     """Return each model's win rate averaged over the columns with at least two results in which it has one.
 
-    The 95 % interval is a parametric bootstrap: every mean is drawn anew, ``draws`` times, from a normal distribution
-    with its standard error, and the mean win rates' 2.5 % and 97.5 % quantiles are taken. Means are drawn
-    independently, though models usually answer the same instances and so err alike: the interval is rather too wide
-    than too narrow. Near ties that all fall one way can put the point outside the quantiles; the interval then reaches
-    to it. It speaks of instances, not of which scenarios were chosen.
+    The 95 % interval counts what is certain. For a model, every column and every other model, one-sided paired p-values
+    (:func:`harness.leaderboard.pairwise.z_scores`) say how sure the win or the loss is; closed testing
+    (:func:`harness.statistics.certain_count`) bounds from below how many of the wins are true, and how many of the
+    losses, each with an error of 2.5 %. The interval goes from the share of certain wins to 1 − the share of certain
+    losses; a tie is neither. It speaks of new instances of the same columns. Resampling the means does not work here:
+    the win rate is a step function, and a draw has the noise twice.
+
+    A model's ranks go from 1 + the models whose interval lies above its own to M − those whose interval lies below,
+    with intervals at the level 1 − 0.05/M for all M models (Klein, Wright and Wieczorek 2020).
 
     A model that has a result in no such column has no mean win rate and is left out. The result depends on neither
     the order of the columns nor of the models.
@@ -94,59 +83,77 @@ def mean_win_rates(contests: Sequence[Contest], *, draws: int = DRAWS, seed: int
 
     contests = sorted((contest for contest in contests if len(contest.entries) >= 2), key=lambda c: c.name)
     points: dict[str, list[float]] = {}
-    totals: dict[str, npt.NDArray[np.float64]] = {}
-    uncertain: set[str] = set()
+    pairs: dict[str, list[Floats]] = {}
     for contest in contests:
-        for model, rate in win_rates(contest).items():
-            points.setdefault(model, []).append(rate)
-        if any(entry.stderr is None for entry in contest.entries.values()):
-            uncertain.update(contest.entries)
-            continue
-        models = sorted(contest.entries)
-        drawn = np.stack([_drawn(contest, model, draws, seed) for model in models], axis=1)
-        for model, wins in zip(models, _wins(drawn, contest.higher_is_better).T, strict=True):
-            totals[model] = totals.get(model, 0) + wins
+        models, z = sorted(contest.entries), z_scores(contest)
+        rates = win_rates(contest)
+        for place, model in enumerate(models):
+            points.setdefault(model, []).append(rates[model])
+            pairs.setdefault(model, []).append(np.delete(z[place], place))
     found = {}
-    for model, rates in points.items():
-        value = math.fsum(rates) / len(rates)
-        low = high = None
-        if model not in uncertain:
-            quantiles = np.quantile(totals[model] / len(rates), [0.025, 0.975])
-            low, high = min(float(quantiles[0]), value), max(float(quantiles[1]), value)
-        found[model] = WinRate(value, low, high, columns=len(rates), of=len(contests))
-    return found
+    joint: dict[str, tuple[float, float]] = {}
+    for model, values in points.items():
+        value = math.fsum(values) / len(values)
+        # Near ties that all fall one way must not push an end past the point.
+        (low, high), joint[model] = (
+            (min(below, value), max(above, value))
+            for below, above in _intervals(pairs[model], (ALPHA, ALPHA / len(points)))
+        )
+        known = any(not bool(np.isnan(each).all()) for each in pairs[model])
+        found[model] = WinRate(
+            value,
+            low if known else None,
+            high if known else None,
+            columns=len(values),
+            of=len(contests),
+        )
+    return {
+        model: replace(
+            rate,
+            first=1 + sum(low > joint[model][1] for low, _ in joint.values()),
+            last=len(joint) - sum(high < joint[model][0] for _, high in joint.values()),
+        )
+        for model, rate in found.items()
+    }
 
 
 def ranks(values: Mapping[str, float]) -> dict[str, int]:
     """Return each name's rank by value, from 1 for the highest; ties share a rank and the next one is skipped."""
-    snapped = {name: _snapped(value) for name, value in values.items()}
-    return {name: 1 + sum(other > value for other in snapped.values()) for name, value in snapped.items()}
+    rounded = {name: snapped(value) for name, value in values.items()}
+    return {name: 1 + sum(other > value for other in rounded.values()) for name, value in rounded.items()}
 
 
 def best(contest: Contest) -> frozenset[str]:
     """Return the models with the best result of a column, several if they tie; none unless a model is worse."""
-    snapped = {model: _snapped(entry.mean) for model, entry in contest.entries.items()}
-    if len(set(snapped.values())) < 2:
+    rounded = {model: snapped(entry.mean) for model, entry in contest.entries.items()}
+    if len(set(rounded.values())) < 2:
         return frozenset()
-    top = max(snapped.values()) if contest.higher_is_better else min(snapped.values())
-    return frozenset(model for model, mean in snapped.items() if mean == top)
+    top = max(rounded.values()) if contest.higher_is_better else min(rounded.values())
+    return frozenset(model for model, mean in rounded.items() if mean == top)
 
 
-def _snapped(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
-
-
-def _drawn(contest: Contest, model: str, draws: int, seed: int) -> npt.NDArray[np.float64]:
+def _intervals(pairs: Sequence[Floats], alphas: Sequence[float]) -> list[tuple[float, float]]:
+    """Return a model's interval at each error probability, from its z-scores against the others in each column."""
     import numpy as np
+    from scipy.special import log_ndtr
 
-    entry = contest.entries[model]
-    # A generator for each cell: the draws of one do not depend on which others there are.
-    generator = np.random.default_rng(derive_seed(seed, f"mean-win-rate/{contest.name}/{model}"))
-    return _snapped(entry.mean) + (entry.stderr or 0.0) * generator.standard_normal(draws)
+    z = np.concatenate(pairs)
+    # What cannot be tested counts with p = 1 either way.
+    wins, losses = (np.nan_to_num(log_ndtr(sign * z), nan=0.0) for sign in (-1.0, 1.0))
+    others = [len(each) for each in pairs]
+    # A win counts less in a column with more models; which wins are certain is unknown, so the lightest are counted.
+    weights = np.sort(np.concatenate([np.full(size, 1.0 / (size * len(pairs))) for size in others]))
+    total = np.concatenate([[0.0], np.cumsum(weights)])
+    total[-1] = 1.0
+
+    def share(log_p: Floats, alpha: float) -> float:
+        return float(total[certain_count(log_p, max(others), alpha / 2.0)])
+
+    return [(share(wins, alpha), 1.0 - share(losses, alpha)) for alpha in alphas]
 
 
-def _wins(means: npt.NDArray[np.float64], higher_is_better: bool) -> npt.NDArray[np.float64]:
-    """Return, for each row of ``[draws, models]`` means, the fraction of the row's other entries that each beats.
+def _wins(means: Floats, higher_is_better: bool) -> Floats:
+    """Return, for each row of ``[rows, models]`` means, the fraction of the row's other entries that each beats.
 
     In a sorted row an entry's place counts those it beats, and those of its ties that come before it. Averaged over a
     sort that breaks ties by position and one that breaks them the other way round, each tie counts one half.
@@ -154,11 +161,11 @@ def _wins(means: npt.NDArray[np.float64], higher_is_better: bool) -> npt.NDArray
     values = means if higher_is_better else -means
     forward = _places(values)
     backward = _places(values[:, ::-1])[:, ::-1]
-    wins: npt.NDArray[np.float64] = (forward + backward) / (2 * (means.shape[1] - 1))
+    wins: Floats = (forward + backward) / (2 * (means.shape[1] - 1))
     return wins
 
 
-def _places(values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+def _places(values: Floats) -> npt.NDArray[Any]:
     import numpy as np
 
     places = np.empty(values.shape, dtype=np.int64)

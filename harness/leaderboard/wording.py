@@ -22,8 +22,14 @@ LEGEND = {
 }
 WIN_RATE = (
     "Mean win rate: the fraction of other models that a model beats, ties counting one half, averaged over columns "
-    "(Liang et al. 2022), with a 95 % interval by parametric bootstrap."
+    "(Liang et al. 2022). Its 95 % interval, for new instances of these columns, counts the wins and losses that are "
+    "certain (closed testing; models are paired where they answered the same instances)."
 )
+RANKS = (
+    "Ranks in brackets are those that the data allow, all of them right at once with 95 % probability; so are ranks in "
+    "a column, which stand where the data separate any two models."
+)
+UNDECIDED = "n too small to separate the models"
 MEANS = "Numbers are means with 95 % intervals (±, or from and to where lopsided) over n instances."
 
 
@@ -141,6 +147,34 @@ def win_rate(row: Row) -> str:
     return f"{rate.value:.3f}{interval}"
 
 
+def rank(row: Row) -> str:
+    """Return a row's rank, in brackets the ranks that the data allow if there are several; a dash without one."""
+    if row.rank is None or row.win_rate is None:
+        return NONE
+    places = rank_range(row.win_rate.first, row.win_rate.last)
+    return f"{row.rank}" if row.win_rate.first == row.win_rate.last else f"{row.rank} ({places})"
+
+
+def rank_range(first: int, last: int) -> str:
+    """Return ``2`` or ``2–4``."""
+    return f"{first}" if first == last else f"{first}–{last}"
+
+
+def size(cell: Cell, board: Board, column: int) -> str:
+    """Return how many instances a cell is over, and its ranks if the column separates any models; '' for neither."""
+    parts = [f"n={cell.count:,}"] if cell.count else []
+    if cell.first is not None and cell.last is not None and separates(board, column):
+        parts.append(f"rank {rank_range(cell.first, cell.last)}")
+    return ", ".join(parts)
+
+
+def separates(board: Board, column: int) -> bool:
+    """Return whether the data say of any two models of a column which is better."""
+    cells = [row.cells[column] for row in board.rows]
+    places = [(cell.first, cell.last) for cell in cells if cell is not None and cell.first is not None]
+    return any(place != (1, len(places)) for place in places)
+
+
 def win_rate_columns(row: Row) -> str:
     """Return over how many of how many columns a mean win rate is; '' if there is none."""
     return "" if row.win_rate is None else f"{row.win_rate.columns}/{row.win_rate.of} columns"
@@ -173,12 +207,16 @@ def footnotes(board: Board) -> Footnotes:
     notes = [sentence(note) for note in board.notes]
     rates = [row.win_rate for row in board.rows if row.win_rate is not None]
     if any(rate.low is None for rate in rates):
-        notes.append("A mean win rate has no interval where one of the results it rests on has no standard error.")
+        notes.append("A mean win rate has no interval where none of the results it rests on has a standard error.")
+    undecided = [brief(row.model) for row in board.rows if row.win_rate is not None and row.win_rate.undecided]
+    if undecided:
+        whose = "" if len(undecided) == len(rates) else f" (the interval is [0, 1]): {', '.join(undecided)}"
+        notes.append(f"Mean win rate: {UNDECIDED}{whose}.")
     skipped = [heading.title for heading, c in zip(titles, board.columns, strict=True) if c.sample and not c.contested]
     if rates and skipped and not board.sample_win_rate:
         notes.append(f"Sample data do not enter the mean win rate ({', '.join(dict.fromkeys(skipped))}).")
     return Footnotes(
-        explanations=((MEANS, WIN_RATE) if rates else (MEANS,)) if board.rows else (),
+        explanations=((MEANS, WIN_RATE, RANKS) if rates else (MEANS,)) if board.rows else (),
         legend=tuple((mark, meaning) for mark, meaning in LEGEND.items() if mark in used),
         failures=tuple(
             (position, brief(board.rows[r].model), titles[c].title, _errors(board.rows[r].cells[c]))

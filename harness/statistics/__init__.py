@@ -4,6 +4,7 @@ from harness.statistics.absolute_mean import absolute_mean_estimates
 from harness.statistics.binomial import midp_interval
 from harness.statistics.bootstrap import bootstrap_estimate
 from harness.statistics.bounded_mean import bounded_mean_interval
+from harness.statistics.closed_testing import certain_count
 from harness.statistics.clustered import clustered_mean_interval
 from harness.statistics.effective_size import effective_size_interval
 from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed, wilson_interval
@@ -23,6 +24,7 @@ __all__ = [
     "benjamini_hochberg",
     "bootstrap_estimate",
     "bounded_mean_interval",
+    "certain_count",
     "clustered_mean_interval",
     "effective_size_interval",
     "gap_estimate",

@@ -103,6 +103,8 @@ def spec(model: str = "fake:0", arguments: dict[str, Any] | None = None, **chang
 
 Sweep = Callable[..., list[RunRecord]]
 
+MODELS = ("fake:0", "fake:1")
+
 
 @pytest.fixture
 def sweep(folder: Path, registry: Registry) -> Sweep:
@@ -362,6 +364,25 @@ def test_trials_use_other_examples_and_count_each_instance_once(sweep: Sweep) ->
     assert record.efficiency["examples"] == 90
 
 
+def test_a_run_keeps_its_main_metrics_scores_by_instance_for_boards(sweep: Sweep, registry: Registry) -> None:
+    adapter = Component(name="generation", arguments={"max_train_instances": 2, "max_tokens": 2, "train_trials": 3})
+    both = [sweep(spec(model, adapter=adapter, perturbations=(Component(name="typos"),)))[0] for model in MODELS]
+    assert both[0].instance_scores is not None
+    assert both[1].instance_scores is not None
+    assert both[0].instance_scores.keys == both[1].instance_scores.keys
+    for record in both:
+        assert record.instance_scores is not None
+        assert len(record.instance_scores) == 30
+        means: dict[str, list[float]] = {}
+        for example, scores, _ in read_examples(record.directory):
+            if example.instance.perturbation is None:
+                means.setdefault(example.instance.id, []).append(scores["exact_match"])
+        found = sorted(record.instance_scores.scores().tolist())
+        assert found == pytest.approx(sorted(sum(scores) / 3 for scores in means.values()))
+        assert read_run(record.directory) == record
+        assert rescored(record, registry).instance_scores == record.instance_scores
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # What is skipped, and what is not
 
@@ -390,6 +411,7 @@ def test_a_run_without_its_examples_is_run_again(sweep: Sweep) -> None:
         lambda value: json.dumps({key: value[key] for key in value if key != "spec"}),
         lambda value: json.dumps({**value, "schema_version": 0}),
         lambda value: json.dumps({**value, "more": 1}),
+        lambda value: json.dumps({**value, "instance_scores": {"keys": "MTIzNDU2", "scores": ""}}),
     ],
 )
 def test_a_damaged_record_is_run_again(sweep: Sweep, damage: Callable[[dict[str, Any]], str]) -> None:

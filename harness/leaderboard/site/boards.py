@@ -43,15 +43,20 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
 
 
 def cell_row(cell: Cell | None) -> list[Any] | None:
-    """Return a cell as ``[mean, low, high, count, missing, have, of, best]``."""
+    """Return a cell as ``[mean, low, high, count, missing, have, of, best, first, last]``."""
     if cell is None:
         return None
-    return [cell.mean, cell.low, cell.high, cell.count, cell.missing, cell.have, cell.of, int(cell.best)]
+    return [
+        cell.mean, cell.low, cell.high, cell.count, cell.missing, cell.have, cell.of, int(cell.best), cell.first,
+        cell.last,
+    ]  # fmt: skip
 
 
 def rate_row(rate: WinRate | None) -> list[Any] | None:
-    """Return a mean win rate as ``[value, low, high, columns, of columns]``."""
-    return None if rate is None else [rate.value, rate.low, rate.high, rate.columns, rate.of]
+    """Return a mean win rate as ``[value, low, high, columns, of columns, first rank, last rank]``."""
+    if rate is None:
+        return None
+    return [rate.value, rate.low, rate.high, rate.columns, rate.of, rate.first, rate.last]
 
 
 def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def _board(
         if group.scenario in tested:
             found.add(CONTAMINATION)
     names = [*CATEGORIES, *sorted({name for found in measured for name in found} - set(CATEGORIES))]
-    rates = {name: win_rates(view.groups, measures) for name, measures in categories.items()}
+    rates = {name: win_rates(measures) for name, measures in categories.items()}
     return {
         "key": view.key,
         "title": view.title,

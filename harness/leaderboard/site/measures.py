@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
-from harness.leaderboard.aggregate import Counting
+from harness.leaderboard.aggregate import Counting, contest_of
 from harness.leaderboard.cells import Cell, pooled
 from harness.leaderboard.columns import Group
-from harness.leaderboard.win_rate import Contest, Entry, WinRate, best, mean_win_rates
+from harness.leaderboard.pairwise import Contest, column_ranks
+from harness.leaderboard.win_rate import WinRate, best, mean_win_rates
 from harness.plugins import CATEGORIES
 from harness.results import RunRecord
 
@@ -48,6 +49,7 @@ class Measure:
         worst: The category of perturbations over which the worst is taken; None on unperturbed instances.
         higher_is_better: Which way is better; None if the runs disagree.
         cells: Results by model.
+        contest: The complete ones, as they are compared.
         contested: Whether it enters the category's mean win rate.
     """
 
@@ -57,6 +59,7 @@ class Measure:
     worst: str | None
     higher_is_better: bool | None
     cells: Mapping[str, Cell]
+    contest: Contest
     contested: bool = False
 
 
@@ -86,7 +89,7 @@ def all_measures(column: int, group: Group, counting: Counting) -> list[Measure]
         for subrun, run in subruns.items():
             for key, stat in stats_of(run):
                 found.setdefault(key, {}).setdefault(model, {})[subrun] = stat
-    measures = [_measure(group, column, key, by_model) for key, by_model in found.items()]
+    measures = [_measure(group, column, key, by_model, counting) for key, by_model in found.items()]
     order = {name: position for position, name in enumerate(CATEGORIES)}
     main = (group.metric, None)
     return sorted(
@@ -132,12 +135,14 @@ def representing(measures: Sequence[Measure], main: str) -> list[Measure]:
     return found
 
 
-def win_rates(groups: Sequence[Group], measures: Sequence[Measure]) -> dict[str, WinRate]:
+def win_rates(measures: Sequence[Measure]) -> dict[str, WinRate]:
     """Return the models' mean win rates over a category's measures."""
-    return mean_win_rates([_contest(groups[m.column], m) for m in measures if m.contested])
+    return mean_win_rates([m.contest for m in measures if m.contested])
 
 
-def _measure(group: Group, column: int, key: Key, by_model: Mapping[str, Mapping[str, Stat]]) -> Measure:
+def _measure(
+    group: Group, column: int, key: Key, by_model: Mapping[str, Mapping[str, Stat]], counting: Counting
+) -> Measure:
     metric, worst = key
     stats = [stat for subruns in by_model.values() for stat in subruns.values()]
     directions = {stat.higher_is_better for stat in stats}
@@ -146,24 +151,20 @@ def _measure(group: Group, column: int, key: Key, by_model: Mapping[str, Mapping
         model: pooled([subruns[name] for name in sorted(subruns)], len(group.runs))
         for model, subruns in by_model.items()
     }
-    measure = Measure(stats[0].category, column, metric, worst, direction, cells)
-    leading = best(_contest(group, measure))
-    return replace(measure, cells={model: replace(cell, best=model in leading) for model, cell in cells.items()})
-
-
-def _contest(group: Group, measure: Measure) -> Contest:
-    entries = {
-        model: Entry(cell.mean, cell.spread)
-        for model, cell in measure.cells.items()
-        if measure.higher_is_better is not None and cell.complete and cell.mean is not None
-    }
-    name = f"{group.identity}/{measure.metric}/{measure.worst}"
-    return Contest(name, bool(measure.higher_is_better), entries)
+    name = "" if (metric, worst) == (group.metric, None) else f"{metric}/{worst}"
+    contest = contest_of(group, cells, direction, counting, name)
+    leading = best(contest)
+    possible = column_ranks(contest)
+    crowned = {}
+    for model, cell in cells.items():
+        first, last = possible.get(model, (None, None))
+        crowned[model] = replace(cell, best=model in leading, first=first, last=last)
+    return Measure(stats[0].category, column, metric, worst, direction, crowned, contest)
 
 
 def _contested(groups: Sequence[Group], measures: Sequence[Measure]) -> list[Measure]:
     """Return the measures with whether they enter the win rate; those of sample data do if there are no others."""
-    able = [len(_contest(groups[m.column], m).entries) >= 2 for m in measures]
+    able = [len(m.contest.entries) >= 2 for m in measures]
     real = any(can and not groups[m.column].sample for can, m in zip(able, measures, strict=True))
     return [
         replace(m, contested=can and not (real and groups[m.column].sample))

@@ -58,7 +58,7 @@ def board_plots(view: BoardView) -> Iterator[tuple[str, str, Plot]]:
 def _panels(view: BoardView, categories: Mapping[str, Sequence[Measure]], labels: Mapping[str, str]) -> Plot | None:
     rows, parts = [], []
     for category, measures in categories.items():
-        rates = win_rates(view.groups, measures)
+        rates = win_rates(measures)
         ranked = sorted((m for m in labels if m in rates), key=lambda m: -rates[m].value)
         if not ranked:
             continue

@@ -119,6 +119,8 @@ def test_where_options_are_scored_one_by_one_exact_match_is_that_of_the_choice(
 def test_what_is_written_is_read_again(helm_run: HelmRun, registry: Registry, tmp_path: Path) -> None:
     record = write_imported(tmp_path / "results", read_helm(helm_run(), "theirs", registry))
     again = read_run(record.directory)
+    assert again.instance_scores is not None
+    assert sorted(again.instance_scores.scores().tolist()) == [0.0, 1.0, 1.0, 1.0]
     assert again.provenance["origin"]["program"] == "HELM"
     assert again.provenance["origin"]["files"][0]["path"] == "run_spec.json"
     assert again.stats == list(record.stats)

@@ -127,6 +127,48 @@ def test_every_format_for_people_shows_numbers_marks_and_reasons(board: Board, f
     assert seen in text.replace("\\", "")
 
 
+def _separated(make_run: Any, count: int) -> Board:
+    """Four models on three scenarios; two are alike, one is far ahead and one far behind if n suffices."""
+    means = {"hf:a": 0.9, "hf:b": 0.51, "hf:c": 0.5, "hf:d": 0.1}
+    return build_board(
+        make_run(model, scenario, mean, stderr=0.4 / count**0.5, count=count)
+        for model, mean in means.items()
+        for scenario in ("quiz", "riddle", "wiki")
+    )
+
+
+def test_ranks_are_those_that_the_data_allow(make_run: Any) -> None:
+    board = _separated(make_run, 1000)
+    assert [wording.rank(row) for row in board.rows] == ["1", "2 (2–3)", "3 (2–3)", "4"]
+    for format in SHOWN:
+        shown = render(board, format).replace("\\", "")
+        assert "2 (2–3)" in shown
+        assert "n=1,000, rank 2–3" in shown
+        assert "Ranks in brackets are those that the data allow" in " ".join(shown.split())
+    assert "2 (2--3) & hf:b" in render(board, "latex")
+    rows = list(csv.DictReader(io.StringIO(render(board, "csv"))))
+    assert [(row["rank"], row["rank_first"], row["rank_last"]) for row in rows[::3]] == [
+        ("1", "1", "1"), ("2", "2", "3"), ("3", "2", "3"), ("4", "4", "4")
+    ]  # fmt: skip
+    assert [(row["column_rank_first"], row["column_rank_last"]) for row in rows[::3]] == [
+        ("1", "1"), ("2", "3"), ("2", "3"), ("4", "4")
+    ]  # fmt: skip
+    value = json.loads(render(board, "json"))
+    assert [(model["mean_win_rate"]["first"], model["mean_win_rate"]["last"]) for model in value["models"]] == [
+        (1, 1), (2, 3), (2, 3), (4, 4)
+    ]  # fmt: skip
+    assert [(cell["first"], cell["last"]) for cell in value["cells"][:2]] == [(1, 1), (1, 1)]
+
+
+@pytest.mark.parametrize("format", [*SHOWN, "latex"])
+def test_too_few_instances_to_separate_the_models_are_told(make_run: Any, format: str) -> None:
+    shown = " ".join(render(_separated(make_run, 4), format).replace("\\", "").split())
+    assert "Mean win rate: n too small to separate the models." in shown
+    assert "rank 1" not in shown
+    assert "bootstrap" not in shown
+    assert "too small" not in render(_separated(make_run, 1000), format)
+
+
 def test_the_best_of_a_column_is_bold(board: Board) -> None:
     assert re.search(r"\*\*0\.300[^|]*\*\*", render(board, "md"))
     assert "**0.125" not in render(board, "md")

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import math
 import random
+import time
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.leaderboard.win_rate import Contest, Entry, best, mean_win_rates, ranks, win_rates
+from harness.instance_scores import InstanceScores
+from harness.leaderboard.pairwise import Contest, Entry
+from harness.leaderboard.win_rate import best, mean_win_rates, ranks, win_rates
 
 
-def contest(values: dict[str, float], *, name: str = "c", higher: bool = True, stderr: float | None = 0.01) -> Contest:
-    return Contest(name, higher, {model: Entry(mean, stderr) for model, mean in values.items()})
+def contest(
+    values: dict[str, float],
+    *,
+    name: str = "c",
+    higher: bool = True,
+    stderr: float | None = 0.01,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+) -> Contest:
+    return Contest(name, higher, {model: Entry(mean, stderr, 1000) for model, mean in values.items()}, bounds)
 
 
 @pytest.mark.parametrize(
@@ -58,38 +71,133 @@ def test_one_model_has_no_win_rate() -> None:
     assert mean_win_rates([contest({"a": 0.9}), contest({"a": 0.2}, name="d")]) == {}
 
 
-def test_interval_of_two_models_is_that_of_a_coin_when_they_are_alike_and_a_point_when_far_apart() -> None:
+def of_scores(rows: dict[str, list[list[float]]], higher: bool = True) -> list[Contest]:
+    """One contest for each column of instances' scores, in which the models answered the same instances."""
+    names = [f"{index:06d}".encode() for index in range(10_000)]
+    contests = []
+    for column in range(len(next(iter(rows.values())))):
+        entries = {}
+        for model, columns in rows.items():
+            scores = columns[column]
+            entries[model] = Entry(
+                float(np.mean(np.float32(scores))),
+                float(np.std(scores, ddof=1)) / math.sqrt(len(scores)),
+                len(scores),
+                (InstanceScores.of(zip(names, scores, strict=False)),),
+            )
+        contests.append(Contest(str(column), higher, entries))
+    return contests
+
+
+def normal_columns(means: Sequence[tuple[float, ...]], covariance: list[list[float]], count: int) -> list[Contest]:
+    """Columns whose instances' scores have these means, and whose means have this covariance, exactly."""
+    rng = np.random.default_rng(0)
+    drawn = rng.standard_normal((count, len(covariance)))
+    drawn -= drawn.mean(axis=0)
+    drawn = drawn @ np.linalg.inv(np.linalg.cholesky(np.cov(drawn.T)).T)
+    spread = drawn @ np.linalg.cholesky(np.array(covariance) * count).T
+    rows = {
+        f"m{i}": [(spread[:, i] + column[i]).tolist() for column in zip(*means, strict=True)]
+        for i in range(len(covariance))
+    }
+    return of_scores(rows)
+
+
+def test_vectors_worked_out_elsewhere() -> None:
+    two = [(0.5, 0.4, 0.7), (0.6, 0.55, 0.72)]
+    found = mean_win_rates(normal_columns(two, [[0.0025, 0.001], [0.001, 0.0024]], 100))
+    assert [[rate.low, rate.high] for rate in found.values()] == [
+        pytest.approx([0.0, 2 / 3]),
+        pytest.approx([1 / 3, 1.0]),
+    ]
+    three = [(0.5, 0.4, 0.7, 0.5), (0.6, 0.55, 0.72, 0.45), (0.9, 0.8, 0.95, 0.7)]
+    found = mean_win_rates(normal_columns(three, (0.0015 * np.eye(3) + 0.0008).tolist(), 100))
+    assert [(rate.low, rate.high) for rate in found.values()] == [(0.0, 0.5), (0.0, 0.5), (1.0, 1.0)]
+    assert [(rate.first, rate.last) for rate in found.values()] == [(2, 3), (2, 3), (1, 1)]
+
+
+def test_two_models_that_are_alike_may_win_all_or_nothing_and_two_far_apart_only_one() -> None:
     alike = mean_win_rates([contest({"a": 0.5, "b": 0.5})])["a"]
     assert (alike.low, alike.value, alike.high) == (0.0, 0.5, 1.0)
-    apart = mean_win_rates([contest({"a": 0.9, "b": 0.1})])["a"]
-    assert (apart.low, apart.value, apart.high) == (1.0, 1.0, 1.0)
+    assert (alike.first, alike.last) == (1, 2)
+    assert alike.undecided
+    apart = mean_win_rates([contest({"a": 0.9, "b": 0.1})])
+    assert (apart["a"].low, apart["a"].value, apart["a"].high) == (1.0, 1.0, 1.0)
+    assert (apart["b"].low, apart["b"].high) == (0.0, 0.0)
+    assert [(rate.first, rate.last) for rate in apart.values()] == [(1, 1), (2, 2)]
+    assert not apart["a"].undecided
 
 
-def test_interval_is_the_quantiles_of_the_win_rates_of_normal_draws() -> None:
-    """Forty columns where a wins with probability p = Φ(0.5/√2): the mean's spread is √(p(1 − p)/40)."""
-    columns = [contest({"a": 0.5, "b": 0.0}, name=str(k), stderr=1.0) for k in range(40)]
-    rate = mean_win_rates(columns, draws=20_000)["b"]
-    p = 0.5 * math.erfc(0.5 / 2)
-    reach = 1.96 * math.sqrt(p * (1 - p) / 40)
-    assert rate.value == 0.0
-    assert rate.low == 0.0, "the interval reaches to the point"
-    assert rate.high == pytest.approx(p + reach, abs=0.02)
+def test_the_same_instances_tell_models_apart_that_others_cannot() -> None:
+    """One model is right wherever the other one is and on 30 of 400 more; apart, these are within the noise."""
+    harder = [float(index % 2) for index in range(400)]
+    better = [1.0 if index < 60 else score for index, score in enumerate(harder)]
+    columns = of_scores({"a": [better], "b": [harder]})
+    paired = mean_win_rates(columns)["a"]
+    assert (paired.low, paired.value, paired.high) == (1.0, 1.0, 1.0)
+    apart = [
+        replace(each, entries={name: replace(entry, scores=()) for name, entry in each.entries.items()})
+        for each in columns
+    ]
+    unpaired = mean_win_rates(apart)["a"]
+    assert (unpaired.low, unpaired.value, unpaired.high) == (0.0, 1.0, 1.0)
 
 
-def test_a_result_without_a_standard_error_leaves_the_interval_out_but_not_the_point() -> None:
+def test_a_result_without_a_standard_error_counts_as_undecided() -> None:
     found = mean_win_rates(
         [
-            Contest("1", True, {"a": Entry(0.9, None), "b": Entry(0.1, 0.1)}),
-            Contest("2", True, {"c": Entry(0.9, 0.1), "d": Entry(0.1, 0.1)}),
+            Contest("1", True, {"a": Entry(0.9, None), "b": Entry(0.1, 0.01, 1000)}),
+            Contest("2", True, {"a": Entry(0.9, 0.01, 1000), "b": Entry(0.1, 0.01, 1000)}),
+            Contest("3", True, {"c": Entry(0.9, None), "d": Entry(0.1, None)}),
         ]
     )
-    assert (found["a"].value, found["a"].low, found["b"].high) == (1.0, None, None)
-    assert found["c"].low is not None
+    assert (found["a"].value, found["a"].low, found["a"].high) == (1.0, 0.5, 1.0)
+    assert (found["c"].value, found["c"].low, found["c"].high) == (1.0, None, None)
 
 
-def test_certain_results_have_intervals_without_width() -> None:
-    rate = mean_win_rates([contest({"a": 0.2, "b": 0.2, "c": 0.1}, stderr=0.0)])["a"]
-    assert (rate.low, rate.value, rate.high) == (0.75, 0.75, 0.75)
+def test_where_columns_have_more_or_fewer_models_the_lightest_wins_are_counted() -> None:
+    """A win over one of four models weighs an eighth here, one over the only other model a half."""
+    many = contest({"a": 0.9, "b": 0.1, "c": 0.1, "d": 0.1, "e": 0.1}, name="many")
+    rate = mean_win_rates([many, contest({"a": 0.5, "b": 0.5}, name="two")])["a"]
+    assert [rate.low, rate.value, rate.high] == pytest.approx([0.5, 0.75, 1.0])
+    columns = [contest({"a": 0.9, "b": 0.1}, name=str(k)) for k in range(3)]
+    rate = mean_win_rates([*columns, contest({"a": 0.2, "c": 0.9, "d": 0.9}, name="x")])["a"]
+    assert [rate.low, rate.value, rate.high] == pytest.approx([0.5, 0.75, 0.75])
+
+
+def _covered(gap: float, count: int, times: int) -> tuple[float, float]:
+    """Return how often all win rates, and all rank sets, of three models over five columns hold the truth."""
+    rng = np.random.default_rng(count)
+    truth = {"a": 0.0, "b": 0.5, "c": 1.0}
+    rates = ranked = 0
+    for _ in range(times):
+        rows: dict[str, list[list[float]]] = {model: [] for model in truth}
+        for _ in range(5):
+            hard = rng.standard_normal(count)
+            for place, model in enumerate(truth):
+                answers = hard + rng.standard_normal(count) < math.sqrt(2) * 2.5 * gap * (place - 1)
+                rows[model].append(answers.astype(float).tolist())
+        found = mean_win_rates(of_scores(rows))
+        rates += all((rate.low or 0.0) <= truth[model] <= (rate.high or 0.0) for model, rate in found.items())
+        ranked += all(rate.first <= 3 - 2 * truth[model] <= rate.last for model, rate in found.items())
+    return rates / times, ranked / times
+
+
+@pytest.mark.parametrize("count", [20, 100])
+def test_coverage(count: int) -> None:
+    rates, ranked = _covered(0.05, count, 200)
+    assert rates >= 0.95
+    assert ranked >= 0.95
+
+
+def test_thirty_models_and_a_hundred_columns_take_a_moment() -> None:
+    rng = np.random.default_rng(0)
+    columns = [
+        Contest(str(k), True, {f"m{i}": Entry(float(rng.uniform()), 0.01, 1000) for i in range(30)}) for k in range(100)
+    ]
+    start = time.process_time()
+    assert len(mean_win_rates(columns)) == 30
+    assert time.process_time() - start < 5.0
 
 
 @pytest.mark.parametrize(
@@ -123,7 +231,7 @@ def test_best_needs_a_rival(values: dict[str, float], higher: bool, expected: se
 MODELS = st.sampled_from("abcdef")
 MEANS = st.one_of(st.integers(0, 3).map(lambda n: n / 4), st.floats(-1e6, 1e6, allow_subnormal=False))
 TABLES = st.lists(st.tuples(st.booleans(), st.dictionaries(MODELS, MEANS)), max_size=5).map(
-    lambda rows: [contest(values, name=str(k), higher=higher) for k, (higher, values) in enumerate(rows)]
+    lambda rows: [contest(values, name=str(k), higher=higher, bounds=None) for k, (higher, values) in enumerate(rows)]
 )
 FULL = st.integers(2, 6).flatmap(
     lambda models: st.lists(st.tuples(st.booleans(), st.lists(MEANS, min_size=models, max_size=models)), min_size=1)
@@ -133,7 +241,7 @@ FULL = st.integers(2, 6).flatmap(
 @given(TABLES)
 @settings(max_examples=60, deadline=None)
 def test_win_rates_are_as_if_every_pair_were_compared(table: list[Contest]) -> None:
-    found = mean_win_rates(table, draws=20)
+    found = mean_win_rates(table)
     for model, rate in found.items():
         expected = []
         for column in table:
@@ -152,16 +260,17 @@ def test_win_rates_are_as_if_every_pair_were_compared(table: list[Contest]) -> N
         assert rate.low is not None
         assert rate.high is not None
         assert 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
+        assert rate.first <= ranks({name: each.value for name, each in found.items()})[model] <= rate.last
 
 
 @given(FULL)
 @settings(max_examples=60, deadline=None)
 def test_with_every_cell_defined_the_models_average_one_half(rows: list[tuple[bool, list[float]]]) -> None:
     table = [
-        contest({f"m{k}": mean for k, mean in enumerate(means)}, name=str(position), higher=higher)
+        contest({f"m{k}": mean for k, mean in enumerate(means)}, name=str(position), higher=higher, bounds=None)
         for position, (higher, means) in enumerate(rows)
     ]
-    found = mean_win_rates(table, draws=2)
+    found = mean_win_rates(table)
     assert math.fsum(rate.value for rate in found.values()) / len(found) == pytest.approx(0.5)
 
 
@@ -174,4 +283,4 @@ def test_neither_order_matters_to_the_last_bit(table: list[Contest], shuffler: r
         shuffler.shuffle(items)
         mixed.append(Contest(column.name, column.higher_is_better, dict(items)))
     shuffler.shuffle(mixed)
-    assert mean_win_rates(mixed, draws=20) == mean_win_rates(table, draws=20)
+    assert mean_win_rates(mixed) == mean_win_rates(table)

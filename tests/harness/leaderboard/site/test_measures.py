@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.leaderboard.pairwise import Contest
 from harness.leaderboard.site.measures import Measure, category_measures, relevant, representing, win_rates
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.registry import Registry
@@ -14,7 +15,7 @@ from tests.harness.leaderboard.site.conftest import stat
 
 
 def measure(category: str, metric: str, worst: str | None = None, higher: bool | None = True) -> Measure:
-    return Measure(category, 0, metric, worst, higher, {})
+    return Measure(category, 0, metric, worst, higher, {}, Contest(metric, bool(higher), {}))
 
 
 def names(measures: list[Measure]) -> list[tuple[str, str, str | None]]:
@@ -75,7 +76,7 @@ def test_a_category_of_one_column_ranks_models_by_it(make_run: Any, means: list[
     (view,) = Snapshot(runs, Registry()).boards
     (found,) = category_measures(view.groups, view.measures)["accuracy"]
     assert found.contested
-    rates = win_rates(view.groups, [found])
+    rates = win_rates([found])
     for n, mean in enumerate(means):
         others = [other for m, other in enumerate(means) if m != n]
         wins = sum((mean > other) + 0.5 * (mean == other) for other in others) / len(others)

@@ -69,7 +69,7 @@ def test_panels_are_the_categories_win_rates(snapshot: Snapshot, plots: dict[str
     rows = _rows(plots["categories"])
     assert {row["category"] for row in rows} == set(categories)
     for category, measures in categories.items():
-        expected = sorted(rate.value for rate in win_rates(view.groups, measures).values())
+        expected = sorted(rate.value for rate in win_rates(measures).values())
         shown = [row["mean"] for row in rows if row["category"] == category]
         assert shown == expected[::-1]  # from the best to the worst
     # A low calibration error is good, and so are few seconds: the best are the first and the last model.
