@@ -374,7 +374,7 @@ def test_a_run_keeps_its_main_metrics_scores_by_instance_for_boards(sweep: Sweep
         assert record.instance_scores is not None
         assert len(record.instance_scores) == 30
         means: dict[str, list[float]] = {}
-        for example, scores, _ in read_examples(record.directory):
+        for example, scores, _ in read_examples(record):
             if example.instance.perturbation is None:
                 means.setdefault(example.instance.id, []).append(scores["exact_match"])
         found = sorted(record.instance_scores.scores().tolist())
