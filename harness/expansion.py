@@ -122,6 +122,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
         default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
+            metrics = _in_language(metrics, entry.details)
             if context.findings.count == before:  # a metric whose name is misspelt gives nothing, and is said already
                 _check_main_metric(entry, metrics, main_metric, context)
             eval_split = keys.eval_split or defaults.keys.eval_split or entry.details.eval_split
@@ -364,6 +365,18 @@ def _measured(
         for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.findings):
             metrics[component.name] = component
     return tuple(metrics.values()), main
+
+
+def _in_language(metrics: Sequence[Component], details: ScenarioDetails) -> tuple[Component, ...]:
+    """Return the metrics; those that have a parameter ``language`` and are not given one measure the scenario's."""
+    language = details.taxonomy.get("language")
+
+    def measured(metric: Component) -> Component:
+        if not language or metric.arguments.get("language", "") is not None:
+            return metric
+        return Component(name=metric.name, arguments={**metric.arguments, "language": language})
+
+    return tuple(map(measured, metrics))
 
 
 def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, context: Context) -> None:

@@ -1,22 +1,44 @@
-"""BLEU of single sentences."""
+"""BLEU of single sentences, in any script."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from harness import Example, metric
 from metrics.references import Score, best_over_references
+from metrics.word_tokens import script_without_spaces
+
+Tokenizer = Literal["13a", "intl", "zh", "char"]
+"""One of sacreBLEU's tokenizers (Post 2018): ``13a`` and ``intl`` split at spaces and punctuation, ``zh`` also between
+Chinese characters, ``char`` between all characters."""
+
+_BY_LANGUAGE: dict[str, Tokenizer] = {
+    "chinese": "zh",
+    "mandarin": "zh",
+    "cantonese": "zh",
+    "japanese": "char",
+    "thai": "char",
+    "lao": "char",
+    "khmer": "char",
+    "burmese": "char",
+}
+_NO_ONE_LANGUAGE = frozenset({"", "any", "several", "many", "multilingual"})
 
 
 @metric("bleu_1", category="accuracy", gives=("bleu_1", "bleu_1@*"), source="Papineni et al. 2002, section 2.3")
-def bleu_1(example: Example) -> Score:
+def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
     """Sentence BLEU of single words: clipped unigram precision times the brevity penalty.
 
     Between 0 and 1, and higher is better; the largest over correct references, each compared alone, as in HELM. Words
-    are those of sacreBLEU's 13a tokenizer, case and punctuation kept (HELM: nltk's ``word_tokenize``).
+    are those of one of sacreBLEU's tokenizers, case and punctuation kept (HELM: nltk's ``word_tokenize``): the
+    ``tokenizer`` that is named, else ``zh`` for Chinese, ``char`` for Japanese, Thai, Lao, Khmer and Burmese, and
+    ``13a`` for other languages. ``language`` is the scenario's unless it is given; where the scenario has several or
+    names none, the script of each reference decides. Undefined where every correct reference is empty.
     """
-    return best_over_references(example, "bleu_1", lambda gold, prediction: _bleu(gold, prediction, 1))
+    return best_over_references(
+        example, "bleu_1", lambda gold, prediction: _bleu(gold, prediction, 1, tokenizer, language)
+    )
 
 
 @metric(
@@ -25,26 +47,42 @@ def bleu_1(example: Example) -> Score:
     gives=("bleu_4", "bleu_4@*"),
     source="Papineni et al. 2002, section 2.3; Chen and Cherry 2014, method 3",
 )
-def bleu_4(example: Example) -> Score:
+def bleu_4(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
     """Sentence BLEU: the geometric mean of the clipped 1- to 4-gram precisions times the brevity penalty.
 
-    As sacreBLEU (Post 2018) computes it for a sentence: 13a tokenizer, exponential smoothing of precisions that are
-    zero, and only the orders that the prediction is long enough to have. Between 0 and 1, and higher is better; the
-    largest over correct references, each compared alone. A prediction without a word in common scores 0.
+    As sacreBLEU (Post 2018) computes it for a sentence: exponential smoothing of precisions that are zero, and only the
+    orders that the prediction is long enough to have. Between 0 and 1, and higher is better; the largest over correct
+    references, each compared alone. A prediction without a word in common scores 0. Words and their settings are those
+    of bleu_1. Undefined where every correct reference is empty.
 
-    Other than in HELM, whose ``bleu_4`` has the weights (0, 0, 0, 1) and so is the 4-gram precision alone, without
-    smoothing: near 0 for every prediction of fewer than four words, a perfect one included.
+    Unlike HELM, whose ``bleu_4`` has the weights (0, 0, 0, 1) and so is the 4-gram precision alone, without smoothing:
+    near 0 for every prediction of fewer than four words, a perfect one included.
     """
-    return best_over_references(example, "bleu_4", lambda gold, prediction: _bleu(gold, prediction, 4))
+    return best_over_references(
+        example, "bleu_4", lambda gold, prediction: _bleu(gold, prediction, 4, tokenizer, language)
+    )
 
 
-def _bleu(gold: str, prediction: str, order: int) -> float:
-    score = _scorer(order).sentence_score(prediction, [gold]).score / 100.0
-    return min(float(score), 1.0)
+def tokenizer_for(language: str | None, text: str) -> Tokenizer:
+    """Return sacreBLEU's tokenizer for a language or, where none is named, for the script of a text."""
+    name = (language or "").strip().casefold()
+    if name in _NO_ONE_LANGUAGE:
+        script = script_without_spaces(text)
+        return "13a" if script is None else "zh" if script == "han" else "char"
+    return _BY_LANGUAGE.get(name.split()[0].rstrip(","), "13a")
 
 
 @cache
-def _scorer(order: int) -> Any:
+def scorer(order: int, tokenizer: Tokenizer) -> Any:
+    """Return sacreBLEU's scorer of sentences."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(max_ngram_order=order, effective_order=True)
+    return BLEU(max_ngram_order=order, effective_order=True, tokenize=tokenizer)
+
+
+def _bleu(gold: str, prediction: str, order: int, tokenizer: Tokenizer | None, language: str | None) -> float | None:
+    if not gold.strip():
+        return None
+    chosen = tokenizer or tokenizer_for(language, gold)
+    score = scorer(order, chosen).sentence_score(prediction, [gold]).score / 100.0
+    return min(float(score), 1.0)

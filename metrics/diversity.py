@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
 from harness import Example, GenerateRequest, MetricError, metric
+from metrics.bleu import Tokenizer, scorer, tokenizer_for
 
 _SOURCE = "Liang et al. 2022 (disinformation); HELM, disinformation_metrics.py"
 
 
 @metric("self_bleu", category="accuracy", higher_is_better=None, source=f"Zhu et al. 2018 (Texygen); {_SOURCE}")
-def self_bleu(example: Example) -> float | None:
+def self_bleu(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> float | None:
     """Mean over completions of the sentence BLEU of each against all the others as its references.
 
     Between 0 and 1: 0 where no two share a word, 1 where all are equal. Neither direction is better; it measures how
     little the completions vary. BLEU is sacreBLEU's, with up to four words and only the orders that a completion is
-    long enough to have. Undefined for fewer than two completions that are not empty, where HELM gives 0, as if one
-    text were as varied as can be. HELM's scale is 0 to 100.
+    long enough to have; ``tokenizer`` and ``language`` are those of bleu_1. Undefined for fewer than two completions
+    that are not empty, where HELM gives 0, as if one text were as varied as can be. HELM's scale is 0 to 100.
     """
     texts = [stripped for text in example.predictions if (stripped := text.strip())]
     if len(texts) < 2:
         return None
+    bleu = scorer(4, tokenizer or tokenizer_for(language, " ".join(texts)))
     scores = [
-        _bleu().sentence_score(text, texts[:index] + texts[index + 1 :]).score / 100.0
-        for index, text in enumerate(texts)
+        bleu.sentence_score(text, texts[:index] + texts[index + 1 :]).score / 100.0 for index, text in enumerate(texts)
     ]
     return min(math.fsum(scores) / len(scores), 1.0)
 
@@ -54,10 +53,3 @@ def monte_carlo_entropy(example: Example) -> float | None:
     if len(known) < len(logprobs):
         raise MetricError("the model gave no log-probability for a completion.")
     return -math.fsum(known) / len(known) if known else None
-
-
-@cache
-def _bleu() -> Any:
-    from sacrebleu.metrics.bleu import BLEU
-
-    return BLEU(effective_order=True)

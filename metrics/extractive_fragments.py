@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from harness import Example, metric
+from metrics.word_tokens import words_and_signs
 
 _SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
-
-_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @metric(
@@ -28,10 +26,11 @@ def extractiveness(example: Example) -> dict[str, float] | None:
     mean length of the fragment that a word belongs to; compression = |A| / |S|. Neither direction is better: they tell
     an extractive summary from an abstractive one. Undefined for an empty summary.
 
-    Words are runs of letters and digits, each other sign that is no space being one too, in lower case (the paper's
-    authors use spaCy's tokens, as HELM does).
+    Words are runs of letters and digits in lower case, and every other sign that is not a space; in scripts without
+    spaces, such as Chinese, each letter is a word (:mod:`metrics.word_tokens`). The paper's authors use spaCy's tokens,
+    as HELM does.
     """
-    article, summary = _words(example.instance.input), _words(example.prediction)
+    article, summary = words_and_signs(example.instance.input), words_and_signs(example.prediction)
     if not summary:
         return None
     fragments = extractive_fragments(article, summary)
@@ -67,7 +66,3 @@ def extractive_fragments(article: Sequence[str], summary: Sequence[str]) -> list
             fragments.append(longest)
         start += max(longest, 1)
     return fragments
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness import Example, MetricError, metric
 from metrics.edit_distance import edit_distance as distance_of
+from metrics.word_tokens import split_unspaced
 
 Words = list[str]
 
@@ -20,8 +21,8 @@ def longest_common_prefix_length(example: Example) -> float | None:
     """Words with which the completion begins as the true continuation does, the most of any completion.
 
     The true continuation is the correct reference, without the input where it begins with it. Words are those of the
-    Penn Treebank tokenizer. At least 0, and lower is better: less is reproduced. "A A B C" and "A M D" against "A A D"
-    give 2. Undefined without a correct reference.
+    Penn Treebank tokenizer; in scripts without spaces, such as Chinese, each letter is a word. At least 0, and lower is
+    better: less is reproduced. "A A B C" and "A M D" against "A A D" give 2. Undefined without a correct reference.
 
     Raises:
         MetricError: There are several correct references.
@@ -82,7 +83,7 @@ def _common_prefix(written: Words, true: Words) -> float:
 
 def _words(text: str) -> Words:
     words: Words = _tokenizer().tokenize(text)
-    return words
+    return split_unspaced(words)
 
 
 @cache

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
+from typing import Any
 
 from harness import Example, metric
 from metrics.references import Score, best_over_references
+from metrics.word_tokens import words
 
 
 @metric("rouge_1", category="accuracy", gives=("rouge_1", "rouge_1@*"), source="Lin 2004, section 2 (ROUGE-N)")
 def rouge_1(example: Example) -> Score:
     """ROUGE-1 F-measure: F1 of the stemmed words of prediction and reference, the largest over correct references.
 
-    Words are runs of ASCII letters and digits in lower case; those of more than three letters are cut to their Porter
-    stem. They are counted with multiplicity. These are the definitions of the rouge-score package, to which HELM's
-    values are equal. Between 0 and 1, and higher is better. Text in other scripts has no words here and scores 0.
+    Words are runs of letters and digits in lower case, in any script; in scripts without spaces, such as Chinese and
+    Thai, each letter is a word (:mod:`metrics.word_tokens`). ASCII words of more than three letters are cut to their
+    Porter stem. Words are counted with multiplicity. Between 0 and 1, and higher is better. Undefined where no correct
+    reference has a word.
+
+    On ASCII texts these are the definitions and the values of the rouge-score package, which HELM uses. It drops all
+    other letters, so that a Russian text scores 0 and "naïve" is "na" and "ve".
     """
     return best_over_references(example, "rouge_1", lambda gold, prediction: _ngram_f1(gold, prediction, 1))
 
@@ -41,14 +47,18 @@ def rouge_l(example: Example) -> Score:
     return best_over_references(example, "rouge_l", _subsequence_f1)
 
 
-def _ngram_f1(gold: str, prediction: str, order: int) -> float:
+def _ngram_f1(gold: str, prediction: str, order: int) -> float | None:
+    if not _words(gold):
+        return None
     expected, given = _ngrams(gold, order), _ngrams(prediction, order)
     common = sum(min(count, given[ngram]) for ngram, count in expected.items())
     return 2.0 * common / (expected.total() + given.total()) if common else 0.0
 
 
-def _subsequence_f1(gold: str, prediction: str) -> float:
+def _subsequence_f1(gold: str, prediction: str) -> float | None:
     expected, given = _words(gold), _words(prediction)
+    if not expected:
+        return None
     common = _common_subsequence(expected, given)
     return 2.0 * common / (len(expected) + len(given)) if common else 0.0
 
@@ -73,20 +83,17 @@ def _common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
 
 @lru_cache(maxsize=1024)
 def _words(text: str) -> tuple[str, ...]:
-    tokenize, stemmer = _tokenizer()
-    return tuple(tokenize(text, stemmer))
+    return tuple(_stem(word) if len(word) > 3 and word.isascii() else word for word in words(text))
+
+
+@lru_cache(maxsize=65536)  # stemming is nine tenths of the time
+def _stem(word: str) -> str:
+    stem: str = _stemmer().stem(word)
+    return stem
 
 
 @cache
-def _tokenizer() -> tuple[Callable[[str, _CachingStemmer], list[str]], _CachingStemmer]:
+def _stemmer() -> Any:
     from nltk.stem.porter import PorterStemmer
-    from rouge_score.tokenize import tokenize
 
-    return tokenize, _CachingStemmer(PorterStemmer().stem)
-
-
-class _CachingStemmer:
-    """Remembers the stems of frequent words: stemming is nine tenths of the time."""
-
-    def __init__(self, stem: Callable[[str], str]) -> None:
-        self.stem = lru_cache(maxsize=65536)(stem)
+    return PorterStemmer()

@@ -7,6 +7,7 @@ from collections import Counter
 from harness import Example, metric
 from metrics.normalisation import comparable
 from metrics.references import Score, best_over_references
+from metrics.word_tokens import bare_words
 
 
 @metric(
@@ -20,8 +21,9 @@ def f1_score(example: Example) -> Score:
 
     With c the number of words in common, counted with multiplicity, precision is c / words of the prediction, recall is
     c / words of the reference, and F1 is their harmonic mean. Words are what whitespace separates after normalisation
-    (lower case, no ASCII punctuation, no articles). Between 0 and 1, and higher is better. An empty prediction scores
-    0.
+    (lower case, no punctuation, no articles); in scripts without spaces, such as Chinese and Thai, each letter is a
+    word, as in MLQA's evaluation (Lewis et al. 2020, arXiv:1910.07475). Between 0 and 1, and higher is better. An empty
+    prediction scores 0. Undefined where every correct reference is empty.
 
     Other than in HELM, words are counted as often as they occur, as SQuAD's script does; HELM compares sets, by which
     "no no no" is a perfect answer to "no". A reference that is nothing but an article or punctuation keeps it.
@@ -29,15 +31,14 @@ def f1_score(example: Example) -> Score:
     return best_over_references(example, "f1_score", _f1)
 
 
-def _f1(gold: str, prediction: str) -> float:
+def _f1(gold: str, prediction: str) -> float | None:
     gold, prediction = comparable(gold, prediction)
+    if gold == "":
+        return None
     if gold == prediction:
-        return float(gold != "")
-    expected, given = gold.split(), prediction.split()
-    remaining = Counter(expected)
-    common = 0
-    for word in given:
-        if remaining.get(word, 0) > 0:
-            remaining[word] -= 1
-            common += 1
+        return 1.0
+    expected, given = bare_words(gold), bare_words(prediction)
+    if not expected:  # nothing but punctuation
+        expected, given = gold.split(), prediction.split()
+    common = (Counter(expected) & Counter(given)).total()
     return 2.0 * common / (len(expected) + len(given)) if common else 0.0

@@ -13,7 +13,7 @@ from metrics.rouge import rouge_1, rouge_2, rouge_l
 
 Build = Callable[..., Example]
 FAMILY = {"rouge1": rouge_1, "rouge2": rouge_2, "rougeL": rouge_l}
-VOCABULARY = ["police", "killed", "the", "gunman", "gunmen", "running", "runs", "ends", "don't", "naïve", "3.14", "..."]
+VOCABULARY = ["police", "killed", "the", "gunman", "gunmen", "running", "runs", "ends", "don't", "a_b", "3.14", "..."]
 sentences = st.lists(st.sampled_from(VOCABULARY), max_size=70).map(" ".join)
 
 
@@ -40,4 +40,7 @@ def test_equals_the_rouge_score_package(answered: Build, gold: str, prediction: 
 
     theirs = RougeScorer(list(FAMILY), use_stemmer=True).score(gold, prediction)
     ours = {name: score(answered(prediction, gold)) for name, score in FAMILY.items()}
-    assert ours == pytest.approx({name: score.fmeasure for name, score in theirs.items()}, abs=1e-12)
+    if not gold.strip(" ."):
+        assert set(ours.values()) == {None}  # a reference without a word
+    else:
+        assert ours == pytest.approx({name: score.fmeasure for name, score in theirs.items()}, abs=1e-12)

@@ -25,13 +25,21 @@ words = st.lists(st.sampled_from(["cat", "dog", "sat", "mat", "the", "Cat!"]), m
         ("Denver", ("Broncos", "Denver Broncos"), 2 / 3),
         ("Rome", ("Paris",), 0.0),
         ("", ("Paris",), 0.0),
-        ("", ("",), 0.0),
+        ("", ("",), None),
+        ("", ("", "Paris"), 0.0),
+        ("？", ("？",), 1.0),
+        ("！", ("？",), 0.0),
+        ("«Кошка»", ("кошка",), 1.0),
+        ("Кошка сидит", ("кошка спит",), 0.5),
+        ("我喜歡貓", ("我喜歡狗",), 0.75),
+        ("北京 2008", ("在北京，2008",), 2 * 1.0 * 0.75 / 1.75),
+        ("“cat”", ("cat",), 1.0),
         ("the", ("Paris",), 0.0),
         ("A", ("A",), 1.0),
         ("the", ("A",), 0.0),
     ],
 )
-def test_by_hand(answered: Build, prediction: str, golds: tuple[str, ...], expected: float) -> None:
+def test_by_hand(answered: Build, prediction: str, golds: tuple[str, ...], expected: float | None) -> None:
     assert f1_score(answered(prediction, *golds)) == pytest.approx(expected)
 
 
