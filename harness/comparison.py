@@ -256,7 +256,7 @@ def _direction(run: RunRecord, metric: str) -> bool | None:
 
 
 def _notes(first: RunSpec, second: RunSpec) -> Iterable[str]:
-    for name in ("adapter", "seed", "max_eval_instances"):
+    for name in ("adapter", "seed", "instance_seed", "max_eval_instances"):
         one, other = (_shown(getattr(spec, name)) for spec in (first, second))
         if one != other:
             yield f"{name} differs: {one} and {other}"

@@ -149,6 +149,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     max_declined=context.max_declined
                     if context.max_declined is not None
                     else _said("max_declined", keys, defaults.keys),
+                    instance_seed=_said("instance_seed", keys, defaults.keys),
                     seed=context.seed if context.seed is not None else _said("seed", keys, defaults.keys),
                 )
 

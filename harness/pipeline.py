@@ -74,7 +74,7 @@ class Evaluation:
         for instance in originals:
             yield instance
             for name, perturb in self._perturbations:
-                rng = derive_rng(self.spec.seed, f"perturbation/{name}/{instance.id}")
+                rng = derive_rng(self.spec.instance_seed, f"perturbation/{name}/{instance.id}")
                 copy = perturb(instance, rng)
                 if copy is not None:
                     idle.discard(name)
@@ -173,8 +173,8 @@ def _survey(
 
     The keys of the evaluation instances' meta are added to ``labels``.
 
-    Of more than ``max_eval_instances`` those with the smallest hash of seed and id are chosen: the same ones whatever
-    the order of the file, and mostly the same ones when the data grow; with ``in_order``, the first are.
+    Of more than ``max_eval_instances`` those with the smallest hash of instance seed and id are chosen: the same ones
+    whatever the order of the file, and mostly the same ones when the data grow; with ``in_order``, the first are.
 
     Raises:
         DataError: Two evaluation instances have the same id.
@@ -198,7 +198,7 @@ def _survey(
                 f"{instance.id!r}; ids must tell instances apart, or statistics take two for one."
             )
         if limit is not None:
-            rank = count if in_order else derive_seed(spec.seed, f"eval-instances/{instance.id}")
+            rank = count if in_order else derive_seed(spec.instance_seed, f"eval-instances/{instance.id}")
             entry = (-rank, -count, instance)
             if len(heap) < limit:
                 heapq.heappush(heap, entry)

@@ -54,6 +54,7 @@ def _settings(spec: RunSpec) -> dict[str, Any]:
     """Return what a label leaves out, flat: the adapter's settings first, which differ most often."""
     return {
         **{name: value for name, value in spec.adapter.arguments.items() if value is not None},
+        "instance_seed": spec.instance_seed,
         "seed": spec.seed,
         "max_eval_instances": spec.max_eval_instances,
         "perturbations": [part.label for part in spec.perturbations],

@@ -88,10 +88,13 @@ class RunSpec(BaseModel):
     """The split that is evaluated."""
 
     max_eval_instances: int | None = Field(default=None, ge=1)
-    """Most evaluation instances, drawn by the seed and their ids; None for all. Perturbed copies come on top."""
+    """Most evaluation instances, drawn by instance seed and id; None for all. Perturbed copies come on top."""
+
+    instance_seed: int = 0
+    """Draws the evaluated instances and their perturbed copies, which so are the same for every ``seed``."""
 
     seed: int = 0
-    """Everything random in the run derives from it."""
+    """Everything else that is random in the run derives from it: few-shot examples, and sampling from the model."""
 
     max_declined: float = Field(default=0.1, ge=0, le=1)
     """Largest share of examples that may be declined; with more the run fails. No part of the run's identity."""

@@ -72,8 +72,11 @@ class DefaultKeys(_Keys):
     max_declined: Annotated[float, Field(strict=False)] = Field(default=0.1, ge=0, le=1)
     """Largest share of examples that the model or its provider may decline, from 0 to 1; with more the run fails."""
 
+    instance_seed: int = Field(default=0, ge=0, lt=2**63)
+    """Draws the evaluated instances and their perturbed copies, which so are the same for every `seed`."""
+
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Everything random in a run derives from it."""
+    """Everything else that is random in a run derives from it: few-shot examples, and sampling from the model."""
 
     adapter: Any = None
     """A method, or settings that apply to every method which has them."""

@@ -94,6 +94,7 @@ def run_settings(spec: RunSpec) -> dict[str, Any]:
         **spec.adapter.arguments,
         **({f"{measured.name}.{key}": value for key, value in measured.arguments.items()} if measured else {}),
         "max_eval_instances": spec.max_eval_instances,
+        "instance_seed": spec.instance_seed,
         "seed": spec.seed,
     }
 

@@ -317,8 +317,18 @@ def test_a_limit_takes_the_same_instances_in_any_order_of_the_file(sweep: Sweep,
     assert len(ids[0]) == 7
 
 
-def test_another_seed_takes_other_instances(sweep: Sweep) -> None:
-    first, second = sweep(spec(max_eval_instances=7), spec(max_eval_instances=7, seed=1))
+def test_the_seed_changes_neither_the_instances_nor_their_copies(sweep: Sweep) -> None:
+    typos = (Component(name="typos", arguments={"prob": 0.5}),)
+    first, second = sweep(*(spec(max_eval_instances=7, perturbations=typos, seed=seed) for seed in (0, 1)))
+
+    def asked(record: RunRecord) -> list[tuple[str, str]]:
+        return [(example.instance.id, example.instance.input) for example, _, _ in read_examples(record)]
+
+    assert asked(first) == asked(second)
+
+
+def test_another_instance_seed_takes_other_instances(sweep: Sweep) -> None:
+    first, second = sweep(spec(max_eval_instances=7), spec(max_eval_instances=7, instance_seed=1))
     ids = [{example.instance.id for example, _, _ in read_examples(record)} for record in (first, second)]
     assert ids[0] != ids[1]
 

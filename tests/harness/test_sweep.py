@@ -45,6 +45,7 @@ def test_a_name_alone_is_a_complete_run(load: Load) -> None:
         "eval_split": "test",
         "max_eval_instances": None,
         "max_declined": 0.1,
+        "instance_seed": 0,
         "seed": 0,
     }
 
