@@ -1,8 +1,8 @@
 """The response cache: every answer of a model, in one SQLite file, before it is counted.
 
 A key is a digest of the model's fingerprint and the request: all that changes an answer, and nothing else. Values are
-JSON. The write-ahead log and one transaction an answer make it survive being killed at any moment; what a disk has
-damaged is set aside, and what can be read of it is kept.
+JSON. One transaction an answer makes it survive being killed at any moment; what a disk has damaged is set aside, and
+what can be read of it is kept.
 """
 
 from __future__ import annotations
@@ -10,30 +10,35 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cache_salvage import is_damage, salvage, set_aside
+from harness.cache_salvage import Row, copy_rows, is_damage, salvage, set_aside
 from harness.contracts import Request, Response, SequenceRequest
 from harness.encoding import decode_response, encode_order, encode_request, encode_response
 from harness.errors import StorageError
+from harness.file_systems import network_file_system
 
 FILE_NAME = "responses.sqlite"
-VERSION = 2
+VERSION = 3
 """Version of the file's layout, its ``user_version``. A file of another version is refused."""
 
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS responses "
-    "(key BLOB PRIMARY KEY, model BLOB NOT NULL, created INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID",
+    "(key BLOB PRIMARY KEY, model BLOB NOT NULL, created INTEGER NOT NULL, value BLOB NOT NULL, "
+    "origin BLOB) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS models (digest BLOB PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, "
     "used INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS imports "
+    "(digest BLOB PRIMARY KEY, file TEXT NOT NULL, imported INTEGER NOT NULL) WITHOUT ROWID",
 )
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -43,6 +48,15 @@ _VARIABLES = 500  # SQLite's default limit on bound variables in one statement i
 _LOG = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+def cache_file(results_dir: Path, cache_dir: Path | None = None) -> Path:
+    """Return the path of the response cache: in its own folder, by default HARNESS_CACHE_DIR, or among the results."""
+    named = os.environ.get("HARNESS_CACHE_DIR")
+    return (cache_dir or (Path(named) if named else results_dir)) / FILE_NAME
 
 
 class CacheError(StorageError):
@@ -75,16 +89,37 @@ class CachedAnswer:
         model: The model's digest.
         created: When it was given, in seconds since 1970.
         response: The answer.
+        origin: SHA-256 of the file from which it was imported; None for an answer that was given here.
     """
 
     key: bytes
     model: bytes
     created: int
     response: Response
+    origin: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file from which answers were imported.
+
+    Attributes:
+        digest: Its SHA-256.
+        file: Its name when it was imported last.
+        imported: When that was, in seconds since 1970.
+        answers: How many of its answers the cache holds.
+    """
+
+    digest: bytes
+    file: str
+    imported: int
+    answers: int
 
 
 class ResponseCache:
     """Answers by question, on disk.
+
+    A file that is deleted or replaced while it is open is written again, with all that it held.
 
     Raises:
         CacheError: The file cannot be opened, or is of another version.
@@ -92,6 +127,8 @@ class ResponseCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._warned = False
+        self._files: dict[str, Identity | None] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = self._open()
@@ -102,9 +139,10 @@ class ResponseCache:
         """Return the answers that are known, by key. One that cannot be read any more is not known."""
         values = self._do("read", lambda: self._values(keys))
         found: dict[bytes, Response] = {}
-        for key, value in values.items():
+        for key, (value, origin) in values.items():
             try:
-                found[key] = decode_response(json.loads(zlib.decompress(value)), cached=True)
+                response = decode_response(json.loads(zlib.decompress(value)), cached=True)
+                found[key] = response if origin is None else replace(response, imported=origin.hex())
             except (zlib.error, ValueError, TypeError, KeyError) as error:
                 _LOG.warning("An answer in the response cache %s is damaged (%s); it is asked again.", self.path, error)
         return found
@@ -116,7 +154,8 @@ class ResponseCache:
 
     def add(self, answers: Iterable[CachedAnswer]) -> None:
         """Store answers as they lie in a cache, in one transaction; one that is there already is replaced."""
-        rows = [(answer.key, answer.model, answer.created, _pack(answer.response)) for answer in answers]
+        rows = [(answer.key, answer.model, answer.created, _pack(answer.response), answer.origin) for answer in answers]
+        self._keep()
         self._do("written", lambda: self._insert(rows))
 
     def asked(self, name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> bytes:
@@ -144,17 +183,30 @@ class ResponseCache:
             CacheError: The file cannot be read.
         """
         where, values = ("", ()) if model is None else ("WHERE model = ?", (model,))
-        query = f"SELECT key, model, created, value FROM responses {where} ORDER BY key"  # noqa: S608 - only the above
+        query = f"SELECT key, model, created, value, origin FROM responses {where} ORDER BY key"  # noqa: S608
         try:
-            for key, owner, created, value in self._database.execute(query, values):
+            for key, owner, created, value, origin in self._database.execute(query, values):
                 try:
                     response = decode_response(json.loads(zlib.decompress(value)))
                 except (zlib.error, ValueError, TypeError, KeyError) as error:
                     _LOG.warning("An answer in the response cache %s is damaged (%s).", self.path, error)
                     continue
-                yield CachedAnswer(key, owner, created, response)
+                yield CachedAnswer(key, owner, created, response, origin)
         except sqlite3.Error as error:
             raise self._error("cannot be read", error) from error
+
+    def note_import(self, digest: bytes, file: str) -> None:
+        """Note that answers come from a file, by its SHA-256."""
+        query = "INSERT OR REPLACE INTO imports VALUES (?, ?, ?)"
+        self._do("written", lambda: self._database.execute(query, (digest, file, int(time.time()))))
+
+    def imports(self) -> list[Import]:
+        """Return the files from which the cache has answers, in the order in which they were imported."""
+        query = (
+            "SELECT digest, file, imported, COUNT(*) FROM imports JOIN responses ON origin = digest "
+            "GROUP BY digest ORDER BY imported, file"
+        )
+        return [Import(*row) for row in self._do("read", lambda: self._database.execute(query).fetchall())]
 
     def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return what a statement of SQL gives, for the cache's upkeep.
@@ -168,8 +220,15 @@ class ResponseCache:
         return int(self.ask("SELECT COUNT(*) FROM responses")[0][0])
 
     def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+        """Close the file.
+
+        Raises:
+            CacheError: It was deleted, and cannot be written again.
+        """
+        try:
+            self._keep()
+        finally:
+            self._database.close()
 
     def _open(self) -> sqlite3.Connection:
         """Open the file, once more if it is damaged and was set aside."""
@@ -183,14 +242,55 @@ class ResponseCache:
     def _connect(self) -> sqlite3.Connection:
         database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
         try:
-            _use_log(database)
-            # NORMAL can lose the last transactions in a power cut, never in a killed process, and never consistency.
-            database.execute("PRAGMA synchronous=NORMAL")
+            network = network_file_system(self.path)
+            if network is None:
+                _set_journal(database, "WAL")
+                # NORMAL can lose the last transactions in a power cut, never in a killed process, and never
+                # consistency.
+                database.execute("PRAGMA synchronous=NORMAL")
+            else:
+                self._avoid_log(database, network)
             self._check_version(database)
+            self._files = _identities(self.path)
         except BaseException:
             database.close()
             raise
         return database
+
+    def _avoid_log(self, database: sqlite3.Connection, network: str) -> None:
+        """Use a rollback journal: the log needs memory that all its users share, and two machines share none."""
+        _set_journal(database, "DELETE")
+        database.execute("PRAGMA synchronous=FULL")
+        if not self._warned:
+            _LOG.warning(
+                "The response cache %s is on a network file system (%s). It is used without a write-ahead log, which "
+                "is slower, and relies on the file system's locks. Put it on a local disk with --cache-dir or "
+                "HARNESS_CACHE_DIR; `harness cache import` takes over its answers.",
+                *(self.path, network),
+            )
+        self._warned = True
+
+    def _keep(self) -> None:
+        """Write the file again where it was deleted or replaced; the open one still has every answer."""
+        before, now = self._files, _identities(self.path)
+        if now[""] == before[""]:
+            return
+        try:
+            if now[""] is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                for suffix, identity in now.items():  # a log that was left behind would be played into the new file
+                    if identity is not None and identity == before[suffix]:
+                        self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            old, self._database = self._database, self._open()
+            kept = copy_rows(old, self._database)
+            old.close()
+        except (sqlite3.Error, OSError) as error:
+            raise self._error("was deleted while it was in use, and cannot be written again", error) from error
+        what = "deleted" if now[""] is None else "replaced"
+        _LOG.warning(
+            "The response cache %s was %s while it was in use. The %s answers that it held are in it again.",
+            *(self.path, what, f"{kept:,}"),
+        )
 
     def _check_version(self, database: sqlite3.Connection) -> None:
         def state() -> tuple[int, int]:
@@ -247,17 +347,17 @@ class ResponseCache:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
 
-    def _values(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
+    def _values(self, keys: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes | None]]:
+        found: dict[bytes, tuple[bytes, bytes | None]] = {}
         for start in range(0, len(keys), _VARIABLES):
             part = keys[start : start + _VARIABLES]
             marks = ",".join("?" * len(part))
-            query = f"SELECT key, value FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
-            found.update(self._database.execute(query, part))
+            query = f"SELECT key, value, origin FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
+            found.update((key, (value, origin)) for key, value, origin in self._database.execute(query, part))
         return found
 
-    def _insert(self, rows: Sequence[tuple[bytes, bytes, int, bytes]]) -> None:
-        query = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?)"
+    def _insert(self, rows: Sequence[Row]) -> None:
+        query = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)"
         if len(rows) == 1:  # a statement by itself is a transaction
             self._database.execute(query, rows[0])
             return
@@ -297,12 +397,25 @@ def _segments_digest(segments: tuple[str, ...]) -> bytes:
     return hashlib.blake2b(_dump(["sequence", *segments]), digest_size=16).digest()
 
 
-def _use_log(database: sqlite3.Connection) -> None:
-    """Turn the write-ahead log on; SQLite does not wait by itself when two processes do so at once."""
+def _identities(path: Path) -> dict[str, Identity | None]:
+    """Return by suffix what tells a database and its logs from other files of the same name."""
+    return {suffix: _identity(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm", "-journal")}
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _set_journal(database: sqlite3.Connection, mode: str) -> None:
+    """Set the journal's mode; SQLite does not wait by itself when two processes do so at once."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            database.execute("PRAGMA journal_mode=WAL")
+            database.execute(f"PRAGMA journal_mode={mode}")
             return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
@@ -311,7 +424,7 @@ def _use_log(database: sqlite3.Connection) -> None:
 
 
 def _pack(response: Response) -> bytes:
-    return zlib.compress(_dump(encode_response(response)), 1)
+    return zlib.compress(_dump(encode_response(replace(response, imported=None))), 1)
 
 
 def _dump(value: Any) -> bytes:

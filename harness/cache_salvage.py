@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
-Row = tuple[bytes, bytes, int, bytes]
+Row = tuple[bytes, bytes, int, bytes, bytes | None]
+"""Key, model, when it was given, value, and the SHA-256 of the file that it was imported from."""
 
 
 def is_damage(error: Exception) -> bool:
@@ -30,7 +32,7 @@ def set_aside(path: Path) -> Path | None:
     """
     names = (path.with_name(f"{path.name}.damaged{number or ''}") for number in count())
     target = next(name for name in names if not name.exists())
-    for suffix in ("-wal", "-shm", ""):
+    for suffix in ("-wal", "-shm", "-journal", ""):
         try:
             path.with_name(path.name + suffix).replace(target.with_name(target.name + suffix))
         except FileNotFoundError:
@@ -44,10 +46,9 @@ def salvage(damaged: Path, into: sqlite3.Connection) -> int:
     before: int = into.execute("SELECT COUNT(*) FROM responses").fetchone()[0]
     with closing(sqlite3.connect(damaged, isolation_level=None)) as database:
         into.execute("BEGIN IMMEDIATE")
-        into.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?)", _answers(database))
-        into.executemany(
-            "INSERT OR IGNORE INTO models VALUES (?, ?, ?, ?)", _readable(database, "SELECT * FROM models")
-        )
+        into.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?, ?)", _answers(database))
+        for table in _tables(into) - {"responses"}:
+            _copy(table, database, into)
         into.execute("COMMIT")
     after: int = into.execute("SELECT COUNT(*) FROM responses").fetchone()[0]
     return after - before
@@ -57,9 +58,9 @@ def _answers(database: sqlite3.Connection) -> Iterator[Row]:
     """Yield whole answers from the first key on, and from the last one back, each as far as the file can be read."""
     last = b""
     for order in ("ASC", "DESC"):
-        query = f"SELECT key, model, created, value FROM responses ORDER BY key {order}"  # noqa: S608 - only the above
+        query = f"SELECT key, model, created, value, origin FROM responses ORDER BY key {order}"  # noqa: S608
         for row in _readable(database, query):
-            key, model, created, value = row
+            key, model, created, value, origin = row
             if not all(isinstance(part, bytes) for part in (key, model, value)) or not isinstance(created, int):
                 continue
             if order == "DESC" and key <= last:
@@ -69,10 +70,29 @@ def _answers(database: sqlite3.Connection) -> Iterator[Row]:
                 zlib.decompress(value)
             except zlib.error:
                 continue
-            yield key, model, created, value
+            yield key, model, created, value, origin if isinstance(origin, bytes) else None
 
 
-def _readable(database: sqlite3.Connection, query: str) -> Iterator[tuple[bytes, bytes, int, bytes]]:
+def copy_rows(source: sqlite3.Connection, into: sqlite3.Connection) -> int:
+    """Copy every table of a cache into another one, which keeps what it has; return how many answers there were."""
+    into.execute("BEGIN IMMEDIATE")
+    for table in _tables(into):
+        _copy(table, source, into)
+    into.execute("COMMIT")
+    return int(source.execute("SELECT COUNT(*) FROM responses").fetchone()[0])
+
+
+def _tables(database: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def _copy(table: str, source: sqlite3.Connection, into: sqlite3.Connection) -> None:
+    columns = len(into.execute(f"PRAGMA table_info({table})").fetchall())
+    query = f"INSERT OR IGNORE INTO {table} VALUES ({','.join('?' * columns)})"  # noqa: S608 - a table of ours
+    into.executemany(query, _readable(source, f"SELECT * FROM {table}"))  # noqa: S608
+
+
+def _readable(database: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
     try:
         yield from database.execute(query)
     except (sqlite3.DatabaseError, UnicodeDecodeError):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -31,6 +32,7 @@ class Holding:
         bytes: What they take, compressed, without the file's own overhead.
         first: When the first of them was given, in seconds since 1970; None where there is none.
         last: When the last of them was given.
+        imported: How many of them were imported from files.
     """
 
     digest: bytes
@@ -39,6 +41,7 @@ class Holding:
     bytes: int
     first: int | None
     last: int | None
+    imported: int = 0
 
     @property
     def name(self) -> str:
@@ -53,11 +56,12 @@ def holdings(cache: ResponseCache) -> list[Holding]:
         CacheError: The file cannot be read.
     """
     query = (
-        "SELECT model, COUNT(*), SUM(LENGTH(key) + LENGTH(value)), MIN(created), MAX(created) FROM responses GROUP BY 1"
+        "SELECT model, COUNT(*), SUM(LENGTH(key) + LENGTH(value)), MIN(created), MAX(created), COUNT(origin) "
+        "FROM responses GROUP BY 1"
     )
     counted = {row[0]: row[1:] for row in cache.ask(query)}
     known = {model.digest: model for model in cache.models()}
-    empty = (0, 0, None, None)
+    empty = (0, 0, None, None, 0)
     found = [Holding(digest, known.get(digest), *counted.get(digest, empty)) for digest in known | counted]
     return sorted(found, key=lambda held: (-held.bytes, held.name))
 
@@ -94,12 +98,12 @@ def removable(
         if (models and not any(fnmatchcase(held.name, model) for model in models)) or held.digest in (used or ()):
             continue
         query = (
-            "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0), MIN(created), MAX(created) "
+            "SELECT COUNT(*), COALESCE(SUM(LENGTH(key) + LENGTH(value)), 0), MIN(created), MAX(created), COUNT(origin) "
             "FROM responses WHERE model = ? AND created <= ?"
         )
-        ((answers, size, first, last),) = cache.ask(query, (held.digest, before))
+        ((answers, size, first, last, imported),) = cache.ask(query, (held.digest, before))
         if answers or not held.answers:
-            found.append(Holding(held.digest, held.model, answers, size, first, last))
+            found.append(Holding(held.digest, held.model, answers, size, first, last, imported))
     return found
 
 
@@ -149,7 +153,7 @@ def export(cache: ResponseCache, models: Sequence[str] = ()) -> Iterator[str]:
 
 
 def merge(file: Path, into: ResponseCache) -> tuple[int, int]:
-    """Add the answers of another cache, or of an export; what is known already stays as it is.
+    """Add the answers of another cache, or of an export, marked with the file's SHA-256; what is known stays as it is.
 
     Returns:
         How many answers were added, and how many were known.
@@ -160,12 +164,14 @@ def merge(file: Path, into: ResponseCache) -> tuple[int, int]:
     """
     added = known = 0
     part: list[CachedAnswer] = []
+    origin = _digest(file)
+    into.note_import(origin, file.name)
     for item in _other(file) if _is_database(file) else _exported(file):
         if isinstance(item, CachedModel):
             if into.asked(item.name, item.fingerprint, item.used) != item.digest:
                 raise DataError(f"the digest of model {item.name!r} is not that of its fingerprint.", file=file)
             continue
-        part.append(item)
+        part.append(replace(item, origin=origin))
         if len(part) == _AT_ONCE:
             added, known, part = *_add(part, into, added, known), []
     return _add(part, into, added, known)
@@ -177,6 +183,14 @@ def _add(part: Sequence[CachedAnswer], into: ResponseCache, added: int, known: i
     if new:
         into.add(new.values())
     return added + len(new), known + len(part) - len(new)
+
+
+def _digest(file: Path) -> bytes:
+    try:
+        with file.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").digest()
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
 
 
 def _is_database(file: Path) -> bool:

@@ -24,6 +24,7 @@ class Usage:
         lengths: How many answers there are to prompts of so many tokens with so many tokens generated, which is none
             where a text is only scored: then all of it is the prompt.
         unknown_lengths: Answers that do not say their tokens.
+        imported: Answers that were imported into the response cache, by the SHA-256 of the file they came from.
     """
 
     queries: int = 0
@@ -33,11 +34,14 @@ class Usage:
     model_seconds: float = 0.0
     lengths: Counter[tuple[int, int]] = field(default_factory=Counter)
     unknown_lengths: int = 0
+    imported: Counter[str] = field(default_factory=Counter)
 
     def add(self, request: Request, response: Response) -> None:
         """Count one response."""
         self.queries += 1
         self.cached += response.cached
+        if response.imported is not None:
+            self.imported[response.imported] += 1
         self.prompt_tokens += response.prompt_tokens or 0
         self.completion_tokens += response.completion_tokens or 0
         self.model_seconds += response.seconds

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.asked_models import Models, load_model
-from harness.cache import FILE_NAME, ResponseCache
+from harness.cache import ResponseCache, cache_file
 from harness.claims import Claims
 from harness.client import Client
 from harness.costs import costs
@@ -51,11 +51,12 @@ class Settings:
     """Where things are, and what is done again.
 
     Attributes:
-        results_dir: The folder of results; the response cache lies in it as well.
+        results_dir: The folder of results.
         data_dir: The local data folder; None without one.
         force: Run again what is finished. Answers still come from the response cache.
         prices: What tokens cost; None for the table that comes with the harness.
         runtimes: What answers take on a quiet or an ideal machine.
+        cache_dir: The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results.
     """
 
     results_dir: Path
@@ -63,6 +64,7 @@ class Settings:
     force: bool = False
     prices: PriceTable | None = None
     runtimes: RuntimeTable = field(default_factory=RuntimeTable)
+    cache_dir: Path | None = None
 
 
 def run_sweep(
@@ -77,7 +79,7 @@ def run_sweep(
         StorageError: The response cache or the results cannot be written or read, which no further run would change.
             What else goes wrong in a run is in its record.
     """
-    cache = ResponseCache(settings.results_dir / FILE_NAME)
+    cache = ResponseCache(cache_file(settings.results_dir, settings.cache_dir))
     asked = Models(registry, cache)
     judges = Judges(registry, asked)
     claims = Claims(settings.results_dir)
@@ -248,7 +250,7 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
     """
     if origin := _object(record.provenance.get("origin")):
         raise HarnessError(f"its statistics are those of {origin.get('program', 'another program')}, not ours.")
-    models = Models(registry, record.directory.parent.parent / FILE_NAME)
+    models = Models(registry, cache_file(record.directory.parent.parent))
     judges = Judges(registry, models)
     try:
         outcome = rescore(record, registry, judges)
@@ -277,7 +279,7 @@ def scores_of_instances(record: RunRecord, name: str, registry: Registry) -> Map
     Raises:
         HarnessError: The examples are missing or damaged, or a metric cannot score them.
     """
-    models = Models(registry, record.directory.parent.parent / FILE_NAME)
+    models = Models(registry, cache_file(record.directory.parent.parent))
     try:
         return summarised_scores(record, name, registry, Judges(registry, models))
     finally:
@@ -324,6 +326,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
     provenance = {
         "model": _model_provenance(spec, client),
         "served": outcome.served.total(),
+        "imported_answers": dict(outcome.usage.imported),
         "data": {} if run.evaluation is None else run.evaluation.data.provenance(),
         "definitions": definitions(spec, registry, judges),
         "seed": spec.seed,

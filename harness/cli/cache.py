@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from harness.cache import FILE_NAME, ResponseCache
+from harness.cache import ResponseCache, cache_file
 from harness.cache_upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
 from harness.cli import options
 from harness.errors import DataError, StorageError
@@ -22,36 +22,47 @@ _models = click.option(
 
 @click.group("cache")
 def cache_command() -> None:
-    """Look after the response cache, responses.sqlite in the folder of results."""
+    """Look after the response cache, responses.sqlite in the folder of results or of --cache-dir."""
 
 
 @cache_command.command("stats")
 @options.results_dir
-def stats(results_dir: Path) -> None:
+@options.cache_dir
+def stats(results_dir: Path, cache_dir: Path | None) -> None:
     """Show how many answers there are of each model, what they take, and when they were given."""
-    with _opened(results_dir) as cache:
-        held = holdings(cache)
+    with _opened(results_dir, cache_dir) as cache:
+        held, imports = holdings(cache), cache.imports()
         size = cache.path.stat().st_size
     _show(held)
     total = sum(one.answers for one in held)
-    say(f"{total:,} answers of {len(held)} models; {results_dir / FILE_NAME} has {_size(size)}.")
+    say(f"{total:,} answers of {len(held)} models; {cache.path} has {_size(size)}.")
+    for one in imports:
+        say(f"{one.answers:,} answers imported from {one.file} on {_day(one.imported)} (SHA-256 {one.digest.hex()}).")
 
 
 @cache_command.command("prune")
 @options.results_dir
+@options.cache_dir
 @_models
 @click.option(
     "--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Only answers of so many days or more."
 )
 @click.option("--orphaned", is_flag=True, help="Only answers of models that no run in the folder of results asked.")
 @click.option("--yes", is_flag=True, help="Remove them; without it, what would be removed is shown.")
-def prune_(results_dir: Path, models: tuple[str, ...], older_than: float | None, orphaned: bool, yes: bool) -> None:
+def prune_(
+    results_dir: Path,
+    cache_dir: Path | None,
+    models: tuple[str, ...],
+    older_than: float | None,
+    orphaned: bool,
+    yes: bool,
+) -> None:
     """Remove the answers to which all that is given applies; they would be asked again."""
     if not models and older_than is None and not orphaned:
         raise click.UsageError("say what to remove: --model, --older-than or --orphaned; all that is given must apply.")
     from harness.results import find_runs
 
-    with _opened(results_dir) as cache:
+    with _opened(results_dir, cache_dir) as cache:
         used = models_in_use(find_runs(results_dir)) if orphaned else None
         found = removable(cache, models=models, days=older_than, used=used)
         if yes and found:
@@ -64,11 +75,12 @@ def prune_(results_dir: Path, models: tuple[str, ...], older_than: float | None,
 
 @cache_command.command("export")
 @options.results_dir
+@options.cache_dir
 @_models
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
-def export_(results_dir: Path, models: tuple[str, ...], output: Path | None) -> None:
+def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], output: Path | None) -> None:
     """Write the answers as lines of JSON, for another machine's `harness cache import` or a script of yours."""
-    with _opened(results_dir) as cache:
+    with _opened(results_dir, cache_dir) as cache:
         lines = export(cache, models)
         if output is None:
             for line in lines:
@@ -84,10 +96,14 @@ def export_(results_dir: Path, models: tuple[str, ...], output: Path | None) -> 
 
 @cache_command.command("import")
 @options.results_dir
+@options.cache_dir
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
-def import_(results_dir: Path, files: tuple[Path, ...]) -> None:
-    """Add the answers of FILES, exports or caches of other machines; what is known already stays."""
-    cache = ResponseCache(results_dir / FILE_NAME)
+def import_(results_dir: Path, cache_dir: Path | None, files: tuple[Path, ...]) -> None:
+    """Add the answers of FILES, exports or caches of other machines; what is known already stays.
+
+    They are marked with the file's SHA-256; run.json says how many of a run's answers were imported, and from which.
+    """
+    cache = ResponseCache(cache_file(results_dir, cache_dir))
     try:
         for file in files:
             added, known = merge(file, cache)
@@ -97,10 +113,13 @@ def import_(results_dir: Path, files: tuple[Path, ...]) -> None:
 
 
 @contextmanager
-def _opened(results_dir: Path) -> Iterator[ResponseCache]:
-    path = results_dir / FILE_NAME
+def _opened(results_dir: Path, cache_dir: Path | None) -> Iterator[ResponseCache]:
+    path = cache_file(results_dir, cache_dir)
     if not path.is_file():
-        raise DataError(f"there is no response cache {path}. Run a sweep first, or name its folder with --results-dir.")
+        raise DataError(
+            f"there is no response cache {path}. Run a sweep first, or name its folder with --results-dir or "
+            "--cache-dir."
+        )
     cache = ResponseCache(path)
     try:
         yield cache
@@ -116,13 +135,14 @@ def _show(found: list[Holding]) -> None:
 
     if not found:
         return
-    table = Table("model", "answers", "size", "first", "last", "last asked", "fingerprint", box=None)
-    for column in table.columns[1:3]:
+    table = Table("model", "answers", "imported", "size", "first", "last", "last asked", "fingerprint", box=None)
+    for column in table.columns[1:4]:
         column.justify = "right"
     for held in found:
         table.add_row(
             Text(held.name),
             f"{held.answers:,}",
+            f"{held.imported:,}" if held.imported else "",
             _size(held.bytes),
             _day(held.first),
             _day(held.last),

@@ -70,6 +70,7 @@ contamination_command.add_command(overlap_command)
 @options.plugins
 @options.data_dir
 @options.results_dir
+@options.cache_dir
 @click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
 @as_json
 def test_command(
@@ -92,6 +93,7 @@ def test_command(
     plugins: tuple[Path, ...],
     data_dir: Path | None,
     results_dir: Path,
+    cache_dir: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -114,7 +116,7 @@ def test_command(
     settings |= {"next_example": {"stop": True, "alpha": alpha / 2}} if stop else {}
     plan = ContaminationPlan(models, data, control_models, rows, control_rows, settings, alpha, plugins, suite, seed)
     sweep, registry = contamination_sweep(plan)
-    records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force))
+    records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
     for record in failed:
         say(f"{record.spec.scenario.label} with {record.spec.model.label}: {_reason(record.error)}", err=True)

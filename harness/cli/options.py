@@ -25,7 +25,15 @@ results_dir = click.option(
     show_default=True,
     envvar="HARNESS_RESULTS_DIR",
     show_envvar=True,
-    help="Folder of results and of the response cache.",
+    help="Folder of results, and of the response cache unless --cache-dir names another.",
+)
+
+cache_dir = click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="HARNESS_CACHE_DIR",
+    show_envvar=True,
+    help="Folder of the response cache: a local disk where the results are on a network file system.",
 )
 
 prices = click.option(

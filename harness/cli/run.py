@@ -29,6 +29,7 @@ from harness.specs import RunSpec
 @options.sweep_source
 @options.data_dir
 @options.results_dir
+@options.cache_dir
 @options.prices
 @options.runtimes
 @options.max_declined
@@ -43,6 +44,7 @@ def run_command(
     max_eval_instances: int | None,
     data_dir: Path | None,
     results_dir: Path,
+    cache_dir: Path | None,
     prices: Path | None,
     runtimes: Path | None,
     max_declined: float | None,
@@ -58,7 +60,7 @@ def run_command(
     if dry_run:
         _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
         return
-    settings = Settings(results_dir, data_dir, force, load_prices(prices), load_runtimes(runtimes))
+    settings = Settings(results_dir, data_dir, force, load_prices(prices), load_runtimes(runtimes), cache_dir)
     records = execute(found.runs, registry, settings)
     if any(record.status != "ok" for record in records):
         sys.exit(1)

@@ -202,6 +202,8 @@ class Response:
         truncated: Whether the model had to cut the request to fit its window.
         served: What the server says that it answered with, each different one once; empty without a server.
         cached: Whether it came from the response cache.
+        imported: SHA-256 of the file from which it was imported into the response cache, in hexadecimal; None for an
+            answer that the model gave here.
         error: Why there is no answer; then completions and logprobs are empty.
     """
 
@@ -216,6 +218,7 @@ class Response:
     truncated: bool = False
     served: tuple[Served, ...] = ()
     cached: bool = False
+    imported: str | None = None
     error: str | None = None
 
     @property

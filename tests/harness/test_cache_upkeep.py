@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -105,7 +107,13 @@ def test_an_export_into_an_empty_cache_gives_an_equal_one(cache: ResponseCache, 
     file.write_text("\n".join([*lines, *lines]))  # put together with itself
     empty = ResponseCache(tmp_path / "empty.sqlite")
     merge(file, empty)
-    assert everything(empty) == everything(cache)
+    models, answers = everything(cache)
+    origin = hashlib.sha256(file.read_bytes()).digest()
+    assert everything(empty) == (models, [replace(answer, origin=origin) for answer in answers])
+    (imported,) = empty.imports()
+    assert (imported.digest, imported.file, imported.answers) == (origin, "export.jsonl", len(answers))
+    assert {one.imported for one in holdings(empty)} == {one.answers for one in holdings(empty)}
+    assert {response.imported for response in empty.get([answer.key for answer in answers]).values()} == {origin.hex()}
     assert [json.loads(line)["name"] for line in export(cache, ["fake:*"]) if "name" in json.loads(line)] == ["fake:0"]
 
 

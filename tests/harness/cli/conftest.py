@@ -81,7 +81,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / "quiz" / f"{split}.jsonl").write_text("\n".join(rows) + "\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
-    for variable in ("HARNESS_DATA_DIR", "HARNESS_RESULTS_DIR", "FORCE_COLOR"):
+    for variable in ("HARNESS_DATA_DIR", "HARNESS_RESULTS_DIR", "HARNESS_CACHE_DIR", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path
 
