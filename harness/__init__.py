@@ -90,6 +90,7 @@ from harness.plugins import (
     scenario,
 )
 from harness.prices import Price, load_prices
+from harness.redaction import Redaction, shown_address
 from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
 from harness.statistics import (
@@ -143,6 +144,7 @@ __all__ = [
     "Prompt",
     "RankTest",
     "RankTestResult",
+    "Redaction",
     "Reference",
     "Relabelling",
     "Repaired",
@@ -200,6 +202,7 @@ __all__ = [
     "shard_count",
     "sharded_t",
     "share_flagged",
+    "shown_address",
     "strip_ids",
     "threshold",
     "transformed",

@@ -10,10 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import Completion, GenerateRequest, ModelError, Prompt, Request, Response, backend
 from harness.models.account import Limits
-from harness.models.api_backend import ApiModel, Budget, estimated_tokens, http_client
+from harness.models.api_backend import ApiModel, Budget, estimated_tokens
 from harness.models.api_calls import Calls, Pace
 from harness.models.api_credentials import endpoint_from
 from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
+from harness.models.http_client import http_client
 from harness.models.spending import Cost
 from harness.models.stop_sequences import cut_at_stop
 

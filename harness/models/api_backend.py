@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-from harness import Model, ModelError, Request, Response, load_prices
+from harness import Completion, Model, ModelError, Redaction, Request, Response, load_prices
 from harness.models.account import account_of
 from harness.models.api_calls import Calls, Pace
 from harness.models.api_credentials import Endpoint
-from harness.models.api_failures import CannotAnswerError, Redaction, UnusableAnswerError
+from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
 from harness.models.request_stream import LoopThread, stream
 from harness.models.spending import Spending
 
-LARGEST = 64 * 2**20
-"""Bytes; a longer answer is cut off and counts as unusable."""
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,8 @@ class ApiModel(Model):
         self._endpoint = endpoint
         self._pace = pace
         self._redact = Redaction(endpoint.secrets)
+        self._redact_answer = Redaction(endpoint.secrets, words=False)
+        self._warned = False
         self._check(budget)
         price = load_prices(Path(budget.prices) if budget.prices else None).price(name)
         if budget.money is not None and price is None:
@@ -88,9 +89,17 @@ class ApiModel(Model):
 
     async def _answered(self, request: Request) -> Response:
         try:
-            return await self._ask(request)
+            response = await self._ask(request)
         except (CannotAnswerError, UnusableAnswerError) as error:
             return Response(error=f"{self._name}: {self._redact(str(error))}")
+        redacted = without_secrets(response, self._redact_answer)
+        if redacted != response and not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "%s: an answer repeats a key or a header that is sent with each request. It is kept with %s instead.",
+                *(self._name, Redaction.placeholder),
+            )
+        return redacted
 
     @abstractmethod
     def _library(self) -> ModuleType:
@@ -129,6 +138,24 @@ class ApiModel(Model):
                 raise ModelError(f"{self._name}: {key} is {value:g}; it must be a number of at least {bound:g}.")
 
 
+def without_secrets(response: Response, redact: Redaction) -> Response:
+    """Return a response whose texts hold no secret; where a completion did, its tokens' texts are removed as well."""
+    completions = tuple(_redacted(completion, redact) for completion in response.completions)
+    return response if completions == response.completions else replace(response, completions=completions)
+
+
+def _redacted(completion: Completion, redact: Redaction) -> Completion:
+    text = redact(completion.text)
+    spelled = "".join(max(position, key=position.__getitem__, default="") for position in completion.top_logprobs)
+    if text == completion.text and redact(spelled) == spelled:
+        return completion
+    top = tuple(
+        {f"{Redaction.placeholder} {rank}": logprob for rank, logprob in enumerate(position.values(), 1)}
+        for position in completion.top_logprobs
+    )
+    return replace(completion, text=text, top_logprobs=top)
+
+
 def _without_price(name: str, table: str | None) -> str:
     entry = f'"{name}": {{prompt: 1.00, completion: 2.00}}'
     if table is not None:
@@ -139,40 +166,6 @@ def _without_price(name: str, table: str | None) -> str:
             f"completion cost, such as {{currency: USD, models: {{{entry}}}}}"
         )
     return f"{name}: budget_money needs the model's price, which is in no table. {how}."
-
-
-def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
-    """Return the client's own kind of HTTP client, which cuts off answers longer than :data:`LARGEST`.
-
-    Args:
-        library: The client, ``openai`` or ``anthropic``.
-        without: Headers that are not sent: the clients put in what they find in the environment.
-    """
-    import httpx2
-
-    class Capped(httpx2.AsyncByteStream):
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        async def __aiter__(self) -> Any:
-            size = 0
-            async for chunk in self._stream:
-                size += len(chunk)
-                if size > LARGEST:
-                    raise httpx2.ReadError(f"the answer is longer than {LARGEST / 2**20:g} MiB")
-                yield chunk
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    async def cap(response: Any) -> None:
-        response.stream = Capped(response.stream)
-
-    async def strip(request: Any) -> None:
-        for header in without:
-            request.headers.pop(header, None)
-
-    return library.DefaultAsyncHttpxClient(event_hooks={"request": [strip], "response": [cap]}, timeout=None)
 
 
 def estimated_tokens(text: str) -> int:

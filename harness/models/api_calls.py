@@ -11,9 +11,9 @@ from itertools import count
 from types import ModuleType
 from typing import Any, TypeVar
 
-from harness import ModelError, derive_rng
+from harness import ModelError, Redaction, derive_rng
 from harness.models.account import Account, Limits
-from harness.models.api_failures import Failure, Redaction, failure_of
+from harness.models.api_failures import Failure, failure_of
 from harness.models.spending import Cost, Room, Spending
 
 T = TypeVar("T")
@@ -236,6 +236,8 @@ class Calls:
 def _advice(failure: Failure) -> str:
     if failure.status is None:
         return "Is the server running, and is base_url right?"
+    if 300 <= failure.status < 400:
+        return "If you trust that address, name it as base_url."
     if failure.status in {401, 403}:
         return "Is the right key in the environment? api_key_env names the variable that holds it."
     if failure.status == 404:

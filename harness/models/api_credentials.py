@@ -64,14 +64,15 @@ def key_from(variable: str | None, name: str, *, default: str | None = None) -> 
         default: The variable that is read where none is named.
 
     Raises:
-        ModelError: The variable that is named is not set.
+        ModelError: The variable that is named is not set, or holds what no header can.
     """
-    if variable is None:
-        return os.environ.get(default) or None if default else None
-    key = os.environ.get(variable)
-    if not key:
+    read = variable or default
+    key = os.environ.get(read, "").strip() if read else ""
+    if not key and variable is not None:
         raise ModelError(f"{name}: api_key_env names {variable}, which is not set in the environment.")
-    return key
+    if not (key.isascii() and key.isprintable()):
+        raise ModelError(f"{name}: the key in {read} holds characters that no key has, such as a line break.")
+    return key or None
 
 
 def headers_from(variable: str | None, name: str) -> dict[str, str]:

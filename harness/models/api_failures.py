@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import email.utils
 import math
-import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+
+from harness import Redaction, shown_address
 
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """Statuses after which the same call can succeed; 520 to 524 are Cloudflare's, 529 is Anthropic's overload."""
@@ -19,7 +20,8 @@ OF_ALL = frozenset({401, 402, 403, 404})
 """No key, no money, no permission, no such model or address: no request would fare better."""
 
 _SHOWN = 300
-_KEY = re.compile(r"\b(sk|pk|rk|xai|gsk)-[\w*.-]{4,}")
+_READ = 20_000
+"""Characters of a message that are read; more are cut off before secrets are looked for."""
 
 
 class UnusableAnswerError(Exception):
@@ -51,22 +53,6 @@ class Failure:
     retry_after: float | None = None
 
 
-class Redaction:
-    """Takes secrets out of texts.
-
-    Args:
-        secrets: What no text may show.
-    """
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted((secret for secret in secrets if secret), key=len, reverse=True)
-
-    def __call__(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return _KEY.sub("[key]", text)
-
-
 def failure_of(error: Exception, library: ModuleType, redact: Redaction, seconds: float) -> Failure | None:
     """Return what an exception of a call means; None for one that is a bug.
 
@@ -78,19 +64,21 @@ def failure_of(error: Exception, library: ModuleType, redact: Redaction, seconds
     """
     if isinstance(error, TimeoutError | library.APITimeoutError):
         return Failure(f"no answer within {seconds:g} s", retry=True)
-    if isinstance(error, UnusableAnswerError):
-        return Failure(_shown(redact(f"unusable answer: {error}")), retry=True)
+    cause = error.__cause__ if isinstance(error, library.APIConnectionError) else None
+    unusable = cause if isinstance(cause, UnusableAnswerError) else error
+    if isinstance(unusable, UnusableAnswerError):
+        return Failure(_shown(f"unusable answer: {unusable}", redact), retry=True)
     if isinstance(error, CannotAnswerError):
         return Failure(redact(str(error)))
     if isinstance(error, library.APIStatusError):
         return _of_status(error, redact)
     if isinstance(error, library.APIConnectionError):
-        cause = error.__cause__ or error
-        refused = type(cause).__name__ == "ConnectError"
-        message = f"{'no connection' if refused else 'the connection broke'} ({cause or type(cause).__name__})"
-        return Failure(_shown(redact(message)), retry=True, of_all=refused)
+        reason = cause or error
+        refused = type(reason).__name__ == "ConnectError"
+        message = f"{'no connection' if refused else 'the connection broke'} ({reason or type(reason).__name__})"
+        return Failure(_shown(message, redact), retry=True, of_all=refused)
     if isinstance(error, library.APIError):
-        return Failure(_shown(redact(str(error))))
+        return Failure(_shown(str(error), redact))
     return None
 
 
@@ -121,10 +109,12 @@ def seconds_to_wait(headers: Mapping[str, str], now: float | None = None) -> flo
 
 def _of_status(error: Any, redact: Redaction) -> Failure:
     status = int(error.status_code)
+    if 300 <= status < 400:
+        return _of_redirect(status, error.response, redact)
     told = _told(error)
     spent = status == 429 and "insufficient_quota" in told
     return Failure(
-        _shown(redact(f"status {status}: {told}")),
+        _shown(f"status {status}: {told}", redact),
         status=status,
         retry=status in TRANSIENT and not spent,
         throttled=status in THROTTLED and not spent,
@@ -143,6 +133,13 @@ def _told(error: Any) -> str:
     return str(inner or body or "no reason given")
 
 
-def _shown(text: str) -> str:
-    line = " ".join(text.split())
+def _of_redirect(status: int, response: Any, redact: Redaction) -> Failure:
+    location = response.headers.get("location")
+    target = shown_address(location, str(response.request.url)) if location else "an address it does not name"
+    message = f"status {status}: it redirects to {target} (not followed, since keys would go along)"
+    return Failure(_shown(message, redact), status=status, of_all=True)
+
+
+def _shown(text: str, redact: Redaction) -> str:
+    line = redact(" ".join(text.split())[:_READ])
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -18,6 +18,9 @@ LogProb = Annotated[float, Field(le=1e-3, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 M = TypeVar("M", bound="Answer")
 
+_QUOTED = 2000
+"""Bytes of an unusable answer that its message begins with; it is cut when secrets have been taken out."""
+
 
 class _Checked(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
@@ -118,7 +121,7 @@ def read_answer(kind: type[M], raw: Any) -> M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        shown = body[:120].decode("utf-8", "replace")
+        shown = body[:_QUOTED].decode("utf-8", "replace")
         problem = f"{place}: {first['msg']}" if place else first["msg"]
         raise UnusableAnswerError(f"{problem}; it begins {shown!r}" if body else "empty body") from None
 

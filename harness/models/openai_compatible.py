@@ -17,10 +17,11 @@ from harness import (
     backend,
 )
 from harness.models.account import Limits
-from harness.models.api_backend import ApiModel, Budget, http_client
+from harness.models.api_backend import ApiModel, Budget
 from harness.models.api_calls import Calls, Pace, RequestFailedError
 from harness.models.api_credentials import endpoint_from
 from harness.models.api_failures import CannotAnswerError
+from harness.models.http_client import http_client
 from harness.models.openai_generation import Generator
 from harness.models.openai_scoring import EchoScorer
 from harness.models.openai_server import OFFICIAL, Server

@@ -1,4 +1,4 @@
-"""JSON to a server and back: with patience for one that is busy, and none for one that says no."""
+"""Posts JSON to a server: tries again while the server is busy, and stops when it refuses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from harness import MetricError
+from harness import MetricError, Redaction, shown_address
 
 _LONGEST_ANSWER = 64 << 20
 _SHOWN = 300
+_READ = 20_000
+"""Characters of a message that are read; more are cut off before the key is looked for."""
 _LONGEST_BACKOFF = 60.0
 
 
@@ -39,7 +41,7 @@ class Patience:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to another server."""
+    """Refuses redirects: they would carry the key and the texts to another server."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -64,7 +66,7 @@ def post_json(
     """Send a JSON object and return the JSON that comes back.
 
     Answers 408, 429 and 5xx, connections that fail or end early, and attempts that take too long are repeated.
-    Redirects are not followed. The key stands in no message, even where the server repeats it.
+    Redirects are not followed. No message shows the key, even where the server repeats it in another encoding.
 
     Args:
         url: Where to.
@@ -76,10 +78,11 @@ def post_json(
     Raises:
         MetricError: The server refuses, or there is no usable answer after all attempts.
     """
-    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    # Without an encoding, 64 MiB on the wire are 64 MiB in memory.
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
-    data = json.dumps(body).encode()
+    data, redact = json.dumps(body).encode(), Redaction([key or ""])
     failed = _Again("")
     for attempt in range(patience.attempts):
         if attempt:
@@ -87,13 +90,12 @@ def post_json(
             if wait is None:
                 wait = min(patience.backoff * 2 ** (attempt - 1), _LONGEST_BACKOFF)
             elif wait > patience.longest_wait:
-                raise MetricError(
-                    f"{url} asks to wait {wait:.0f} seconds, which is more than {patience.longest_wait:g}: {failed.why}"
-                )
+                limit = patience.longest_wait
+                raise MetricError(f"{url} asks to wait {wait:.0f} seconds, which is more than {limit:g}: {failed.why}")
             sleep(wait)
         # A new request each time: urllib writes into it.
         request = urllib.request.Request(url, data, headers)  # noqa: S310 - the caller has seen that it is HTTP
-        outcome = _attempt(request, patience.timeout, key)
+        outcome = _attempt(request, patience.timeout, redact)
         if not isinstance(outcome, _Again):
             return outcome[0]
         failed = outcome
@@ -101,7 +103,7 @@ def post_json(
     raise MetricError(f"{url} was asked {times} and gave no answer; the last time: {failed.why}")
 
 
-def _attempt(request: urllib.request.Request, timeout: float, key: str | None) -> _Again | tuple[Any]:
+def _attempt(request: urllib.request.Request, timeout: float, redact: Redaction) -> _Again | tuple[Any]:
     """Return the answer, or why to ask again.
 
     Raises:
@@ -113,18 +115,18 @@ def _attempt(request: urllib.request.Request, timeout: float, key: str | None) -
             content = _read(answer, end)
     except urllib.error.HTTPError as error:
         with error:
-            return _refused(request.full_url, error, end, key)
+            return _refused(request.full_url, error, end, redact)
     except TimeoutError:
         return _Again(f"no answer in {timeout:g} seconds.")
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", error)
         if isinstance(reason, TimeoutError):
             return _Again(f"no answer in {timeout:g} seconds.")
-        return _Again(_hidden(f"{type(reason).__name__}: {reason}", key))
+        return _Again(redact(f"{type(reason).__name__}: {reason}"))
     try:
         return (json.loads(content),)
-    except ValueError:
-        return _Again(f"the answer is not JSON: {_shown(content, key)}")
+    except (ValueError, RecursionError):
+        return _Again(f"the answer is not JSON: {_shown(content, redact)}")
 
 
 def _read(answer: Any, end: float) -> bytes:
@@ -149,17 +151,20 @@ def _read(answer: Any, end: float) -> bytes:
     return b"".join(parts)
 
 
-def _refused(url: str, error: urllib.error.HTTPError, end: float, key: str | None) -> _Again:
+def _refused(url: str, error: urllib.error.HTTPError, end: float, redact: Redaction) -> _Again:
     try:
         content = _read(error, end)
     except (OSError, http.client.HTTPException):
         content = b""
-    why = f"{error.code} {error.reason}: {_shown(content, key)}"
+    why = f"{error.code} {redact(str(error.reason))}: {_shown(content, redact)}"
     if error.code in (408, 429) or error.code >= 500:
         return _Again(why, _retry_after(error.headers))
     if 300 <= error.code < 400:
+        location = error.headers.get("Location")
+        target = redact(shown_address(location, url))[:_SHOWN] if location else "an address that it does not name"
         raise MetricError(
-            f"{url} answers with a redirect ({error.code}), which is not followed. Name the place itself."
+            f"{url} redirects to {target} (status {error.code}; not followed, since keys would go along). If you trust "
+            "that address, name it as base_url."
         )
     raise MetricError(f"{url} refuses: {why}")
 
@@ -181,18 +186,14 @@ def _retry_after(headers: Message) -> float | None:
     return max(0.0, (until - datetime.now(UTC)).total_seconds())
 
 
-def _shown(content: bytes, key: str | None) -> str:
+def _shown(content: bytes, redact: Redaction) -> str:
     """Return what an answer says, on one line: its error's message where it has one."""
     text = content.decode("utf-8", "replace")
     try:
         said = json.loads(text)["error"]
         said = said["message"] if isinstance(said, dict) else said
         text = said if isinstance(said, str) else text
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    text = " ".join(_hidden(text, key).split())
+    text = redact(" ".join(text.split())[:_READ])
     return (text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…") or "(nothing)"
-
-
-def _hidden(text: str, key: str | None) -> str:
-    return text.replace(key, "<key>") if key else text

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from harness import Judge, MetricError, PluginError, judge
+from harness import Judge, MetricError, PluginError, Redaction, judge
 from metrics.judges.json_post import Patience, post_json
 
 _PROBE = "The library is open from nine to five."
@@ -83,7 +83,11 @@ class Moderation(Judge):
                 answer = post_json(self._url, body, key=key, patience=self._patience)
             except MetricError as error:
                 raise MetricError(f"judge 'moderation': {error}") from error
-            found += self._scores(answer, len(batch))
+            try:
+                found += self._scores(answer, len(batch))
+            except MetricError as error:
+                # The server's own words, such as the names of categories, are in there.
+                raise MetricError(Redaction([key or ""])(str(error))) from None
             self._answered = True
         return found
 

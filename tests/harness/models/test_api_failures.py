@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness import Redaction
 from harness.models.api_failures import (
     CannotAnswerError,
     Failure,
-    Redaction,
     UnusableAnswerError,
     failure_of,
     seconds_to_wait,

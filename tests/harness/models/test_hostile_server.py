@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from harness import GenerateRequest, Model, ModelError, Request, Response, ScoreRequest
-from harness.models import api_backend
+from harness.models import http_client
 from harness.models.anthropic_messages import AnthropicModel
 from harness.models.api_backend import ApiModel
 from harness.models.fake import FakeModel
@@ -24,8 +24,8 @@ pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 SLOW = {"hang", "trickle", "much junk", "429 wait"}
-QUICK = sorted(set(MISBEHAVIOUR) - SLOW)
-NOT_TRIED_AGAIN = {"400", "418", "429 long"}
+QUICK = sorted(set(MISBEHAVIOUR) - SLOW - {"redirect"})
+NOT_TRIED_AGAIN = {"400", "418", "429 long", "redirect"}
 BACKENDS = ["openai", "anthropic"]
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_comes_back_is_asked_again(backend: str) -> None:
 
 
 def test_answers_without_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_backend, "LARGEST", 100_000)
+    monkeypatch.setattr(http_client, "LARGEST", 100_000)
     with serving(Ways(behave=lambda number: "junk")) as server:
         model = opened("openai", server)
         (response,) = ask(model, questions("openai", 1))

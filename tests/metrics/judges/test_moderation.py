@@ -201,7 +201,7 @@ def test_an_answer_that_always_takes_too_long_is_given_up(endpoint: Endpoint, tr
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (_error(401, f"Incorrect API key provided: {KEY}."), r"refuses: 401 Unauthorized: Incorrect API key .*<key>"),
+        (_error(401, f"Incorrect API key provided: {KEY}."), r"refuses: 401 Unauthorized: Incorrect API key .*\[key\]"),
         (_error(404, "no such model"), "refuses: 404 Not Found: no such model"),
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "redirect"),
         ((200, {}, b"[]"), "it has no list of results"),
