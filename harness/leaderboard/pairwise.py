@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.instance_scores import InstanceScores
-from harness.statistics import holm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,8 +118,11 @@ def column_ranks(contest: Contest) -> dict[str, tuple[int, int]]:
     z = z_scores(contest)
     rows, columns = np.triu_indices(len(models), 1)
     p_values = np.nan_to_num(2.0 * ndtr(-np.abs(z[rows, columns])), nan=1.0)
+    order = np.argsort(p_values)
+    kept = np.flatnonzero(p_values[order] * np.arange(len(order), 0, -1) > ALPHA)
+    rejected = order[: kept[0]] if len(kept) else order
     sure = np.zeros_like(z, dtype=bool)
-    sure[rows, columns] = np.array(holm(p_values.tolist())) <= ALPHA
+    sure[rows[rejected], columns[rejected]] = True
     sure |= sure.T
     better, worse = (sure & (z < 0.0)).sum(axis=1), (sure & (z > 0.0)).sum(axis=1)
     return {

@@ -77,12 +77,14 @@ def statistics(random_: random.Random, ability: float) -> list[dict[str, Any]]:
 
 def write_results(folder: Path, runs: int, examples: int) -> None:
     from harness.contracts import Split
+    from harness.instance_scores import KEY_BYTES, InstanceScores
     from harness.specs import Component, RunSpec
 
     random_ = random.Random(0)
     written = 0
     metrics = tuple(Component(name=name) for several in METRICS.values() for name in several)
     adapter = Component(name="generation", arguments={f"setting_{n}": "value" for n in range(20)})
+    keys = [random_.randbytes(KEY_BYTES) for _ in range(1000)]
     for question in questions():
         for model in range(MODELS):
             if written == runs:
@@ -97,9 +99,13 @@ def write_results(folder: Path, runs: int, examples: int) -> None:
             directory.mkdir(parents=True)
             bins = {"bins": [{"low": n / 10, "high": n / 10 + 0.1, "count": 100, "probability": 0.5, "accuracy": 0.5,
                               "accuracy_ci95": [0.4, 0.6]} for n in range(10)]}  # fmt: skip
+            right = [float(random_.random() < 0.3 + model / 75) for _ in keys]
+            scores = InstanceScores.of(zip(keys, right, strict=True))
+            stats = statistics(random_, 0.3 + model / 75)
+            stats[0]["mean"] = sum(right) / len(right)
             record = {
                 "schema_version": 2, "name": spec.name, "suite": "helm", "status": "ok", "error": None,
-                "spec": spec.model_dump(mode="json"), "stats": statistics(random_, 0.3 + model / 75),
+                "spec": spec.model_dump(mode="json"), "stats": stats,
                 "efficiency": {"queries": 5000, "prompt_tokens": 3_000_000, "completion_tokens": 20_000,
                                "model_seconds": 900.5},
                 "details": {"ece_10_bin": {"test": dict.fromkeys(("original", *PERTURBATIONS), bins)}},
@@ -109,6 +115,7 @@ def write_results(folder: Path, runs: int, examples: int) -> None:
                     "versions": {"python": "3.11", "torch": "2"}, "host": {"name": "machine"},
                 },
                 "started": "2025-01-01T00:00:00+00:00", "finished": "2025-01-01T00:00:00+00:00",
+                "instance_scores": scores.to_json(),
             }  # fmt: skip
             record["examples"] = None
             if written == 0 and examples:

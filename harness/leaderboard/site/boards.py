@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from harness.display import sentence
 from harness.leaderboard import wording
 from harness.leaderboard.cells import Cell, imported_from
 from harness.leaderboard.columns import Group
+from harness.leaderboard.pairwise import Contest, z_scores
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.descriptions import taxonomy
 from harness.leaderboard.site.files import SiteFolder
@@ -22,7 +24,11 @@ MAIN = "main"
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``site``, and for each board ``boards/KEY``, ``boards/KEY/main`` and ``boards/KEY/CATEGORY``."""
+    """Write ``site``, and for each board ``boards/KEY``, ``boards/KEY/main`` and ``boards/KEY/CATEGORY``.
+
+    The latter two have a file ``pairs`` below them, for win rates of a part of the board: for each measure the z-scores
+    of the models against each other.
+    """
     folder.put(
         "site",
         {
@@ -37,9 +43,13 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
         categories = category_measures(view.groups, view.measures)
         folder.put(f"boards/{view.key}", _board(snapshot, view, models, categories))
         folder.put(f"boards/{view.key}/{MAIN}", {"measures": _main(view, models)})
+        main = [found[0].contest if found else None for found in _main_measures(view)]
+        folder.put(f"boards/{view.key}/{MAIN}/pairs", [pair_scores(contest, models) for contest in main])
         for name, measures in categories.items():
             rows = [_measure(measure, view.groups, models) for measure in measures]
             folder.put(f"boards/{view.key}/{name}", {"measures": rows})
+            pairs = [pair_scores(measure.contest, models) for measure in measures]
+            folder.put(f"boards/{view.key}/{name}/pairs", pairs)
 
 
 def cell_row(cell: Cell | None) -> list[Any] | None:
@@ -157,6 +167,30 @@ def _main(view: BoardView, models: Sequence[str]) -> list[dict[str, Any]]:
             }
         )
     return measures
+
+
+def _main_measures(view: BoardView) -> list[list[Measure]]:
+    """Return for each column the main metric's measure, none where no run has a value of it."""
+    return [
+        [measure for measure in found if (measure.metric, measure.worst) == (column.metric, None)]
+        for column, found in zip(view.board.columns, view.measures, strict=True)
+    ]
+
+
+def pair_scores(contest: Contest | None, models: Sequence[str]) -> str:
+    """Return z-scores of all pairs of models, the first one's place before the second's, row by row, as base64.
+
+    They are 16-bit integers, little-endian, in thousandths and rounded towards 0; −32768 where they are unknown.
+    """
+    import numpy as np
+
+    table = np.full((len(models), len(models)), np.nan)
+    if contest is not None and contest.entries:
+        places = [models.index(model) for model in sorted(contest.entries)]
+        table[np.ix_(places, places)] = z_scores(contest)
+    upper = table[np.triu_indices(len(models), 1)]
+    steps = np.where(np.isnan(upper), -32768, np.trunc(1000.0 * np.nan_to_num(upper)).clip(-32767, 32767))
+    return base64.b64encode(steps.astype("<i2").tobytes()).decode()
 
 
 def _runs(view: BoardView, column: int, model: str) -> list[str] | None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.leaderboard.aggregate import build_board
+from harness.leaderboard.pairwise import Contest, Entry
 from harness.leaderboard.site.addresses import model_address, scenario_address
+from harness.leaderboard.site.boards import pair_scores
 from harness.leaderboard.site.builder import build_site
+from harness.leaderboard.win_rate import mean_win_rates
 from harness.results import find_runs, read_run
 from harness.specs import Component
 from tests.harness.leaderboard.site.conftest import Record, Visit, save
@@ -118,7 +123,49 @@ def test_win_rates_of_what_is_shown_are_those_of_a_leaderboard_of_it(visit: Visi
         assert rate is not None
         assert value.startswith(f"{rate.value:.3f}")
         assert rate.low is not None
-        assert abs(float(value.split("[")[1].split(",")[0]) - rate.low) < 0.1
+        assert f"[{rate.low:.2f}, {rate.high:.2f}]" in value
+
+
+def test_win_rates_in_the_page_equal_the_builder_s(visit: Visit) -> None:
+    """Tables of chance: some models without a result, some results without an error, some models left out."""
+    rng = np.random.default_rng(1)
+    page = visit.go("")
+    for _ in range(20):
+        size, count = int(rng.integers(2, 12)), int(rng.choice([20, 200, 2000]))
+        names = [f"m{place:02d}" for place in range(size)]
+        kept = [place for place in range(size) if rng.uniform() < 0.8]
+        contests, measures = [], []
+        for column in range(int(rng.integers(1, 30))):
+            means = rng.uniform(0, 1, size)
+            there = [place for place in range(size) if rng.uniform() < 0.85]
+            entries = {
+                names[place]: Entry(
+                    float(means[place]),
+                    float(np.sqrt(means[place] * (1 - means[place]) / count)) if rng.uniform() < 0.95 else None,
+                    count,
+                )
+                for place in there
+            }
+            contests.append(Contest(f"{column:03d}", bool(rng.integers(2)), entries))
+            cells = [[float(mean), 0, 0, count, 0, 1, 1] if at in there else None for at, mean in enumerate(means)]
+            measures.append({"column": column, "higher": contests[-1].higher_is_better, "cells": cells})
+        pairs = [pair_scores(contest, names) for contest in contests]
+        found = page.evaluate(
+            """([measures, pairs, models, size]) => [...harness.winRates(measures, pairs, models,
+                new Set(measures.map((m) => m.column)), size, () => false, () => false)]""",
+            [measures, pairs, kept, size],
+        )
+        shown = {names[place] for place in kept}
+        expected = mean_win_rates(
+            [
+                replace(one, entries={name: entry for name, entry in one.entries.items() if name in shown})
+                for one in contests
+            ]
+        )
+        assert {names[place]: pytest.approx(rate) for place, rate in found} == {
+            name: [rate.value, rate.low, rate.high, rate.columns, rate.of, rate.first, rate.last]
+            for name, rate in expected.items()
+        }
 
 
 def test_headings_sort_and_the_address_keeps_the_order(visit: Visit) -> None:

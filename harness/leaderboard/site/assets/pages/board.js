@@ -33,7 +33,8 @@
       const view = views.some(([name]) => name === query.view) ? query.view : "";
       const wanted = view === "all" || state.filtered ? board.categories.map((category) => category.name) : view ? [view] : [];
       const loaded = Object.fromEntries(await Promise.all(["main", ...wanted].map(async (name) => [name, (await harness.get(`boards/${key}/${name}`)).measures])));
-      if (view === "") overview(main, board, loaded, state, query, go);
+      const pairs = Object.fromEntries(await Promise.all((state.filtered && view === "" ? Object.keys(loaded) : []).map(async (name) => [name, await harness.get(`boards/${key}/${name}/pairs`)])));
+      if (view === "") overview(main, board, loaded, pairs, state, query, go);
       const groups = view === "all" ? board.categories.map((category) => category.name) : [view || "main"];
       scenarios(main, board, loaded, groups, state, query, go);
       footnotes(main, board, state);
@@ -112,14 +113,14 @@
   const rateCell = (rate) => {
     if (!rate) return make("td.quiet", null, "—");
     const [value, low, high, columns, of] = rate;
-    return make("td.rate", { title: `over ${columns} of ${of} columns` }, value.toFixed(3),
+    return make("td.rate", { title: `over ${columns} of ${of} columns${low === 0 && high === 1 ? "; n too small to separate the models" : ""}` }, value.toFixed(3),
       make("meter.win", { min: 0, max: 1, value, "aria-hidden": "true" }),
       low === null ? make("small", null, `${columns}/${of}`) : make("small", null, `[${low.toFixed(2)}, ${high.toFixed(2)}]`));
   };
 
-  function overview(main, board, loaded, state, query, go) {
+  function overview(main, board, loaded, pairs, state, query, go) {
     const sample = (c) => board.columns[c].sample;
-    const fresh = (name) => harness.winRates(loaded[name], state.models, state.columns, sample, state.out);
+    const fresh = (name) => harness.winRates(loaded[name], pairs[name], state.models, state.columns, board.models.length, sample, state.out);
     const total = state.filtered ? fresh("main") : new Map(board.models.map((model, i) => [i, model.rate]).filter(([, rate]) => rate));
     const places = state.filtered ? harness.ranks(new Map([...total].map(([i, rate]) => [i, rate[0]]))) : new Map(board.models.map((model, i) => [i, model.rank]));
     const byCategory = board.categories.map((category) => state.filtered ? fresh(category.name) : new Map(category.rates.map((rate, i) => [i, rate])));
@@ -129,7 +130,8 @@
     };
     const columns = [
       { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) },
-      { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => places.get(i) ?? "—" },
+      { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => harness.rankOf(places.get(i), total.get(i)),
+        title: "The rank by mean win rate, and in brackets the ranks that the data allow, all of them right at once with 95 % probability" },
       { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
       ...board.categories.map((category, at) => category.name === "contamination" ? null : ({
         name: category.name, label: title(category.name), note: columnsOf(category),
@@ -145,7 +147,7 @@
       } });
     harness.add(main, harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
       onsort: (sort) => go({ sort }, { replace: true }),
-      caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval${state.filtered ? "; computed for what is shown" : ""}.` }));
+      caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval that counts the wins and losses that are certain; [0, 1]: n too small to separate the models${state.filtered ? "; computed for what is shown" : ""}.` }));
   }
 
   function scenarios(main, board, loaded, groups, state, query, go) {
@@ -194,18 +196,21 @@
       target.focus();
     } }, `✗${failure}`) : null;
     if (!found) return make("td.quiet", null, "—");
-    const [mean, low, high, n, missing, have, of, best] = found;
+    const [mean, low, high, n, missing, have, of, best, first, last] = found;
     if (mean === null) return make("td", null, failed || "—");
     const column = board.columns[measure.column];
     const seen = state.seen.get(`${i}/${measure.column}`);
     const target = runs ? `run/${runs[0]}` : `scenario/${column.address}`;
     const value = make("a", { href: link(target) }, number(mean));
+    // Of all models, so of no use beside some; and only where the data separate any two of them.
+    const among = measure.cells.filter((other) => other && other[8] !== null);
+    const ranks = first !== null && state.models.length === able(board).length && among.some((other) => other[8] > 1 || other[9] < among.length);
     const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}`;
     return make(best && !seen ? "td.best" : "td", null,
       seen ? [make("s", null, value), " ", make("a.tip.bad", { href: link(`contamination/${seen.run}`), "data-tip": `seen: p = ${harness.probability(seen.p)}`,
         "aria-label": `the model has seen this data set, p = ${harness.probability(seen.p)}` }, "seen")] : value,
       " ", make("span.spread", null, spread(mean, low, high)), marks, failed ? [" ", failed] : null,
-      n ? make("small", null, `n=${count(n)}`) : null);
+      n ? make("small", null, `n=${count(n)}${ranks ? `, rank ${first === last ? first : `${first}–${last}`}` : ""}`) : null);
   }
 
   function footnotes(main, board, state) {
