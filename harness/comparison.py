@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.contracts import Scale
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.example_files import read_examples
 from harness.registry import Registry
@@ -129,7 +130,7 @@ def compare_runs(
             "what was asked."
         )
     left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    estimate = paired_difference(left, right)
+    estimate = paired_difference(left, right, scale_of(first, second, metric))
     test, p = _tested(left, right)
     return Comparison(
         scenario=first.spec.scenario.label,
@@ -151,7 +152,7 @@ def compare_runs(
         only_second=len(other.keys() - common),
         undefined=len(common) - changed - len(pairs),
         changed=changed,
-        notes=tuple(_notes(first.spec, second.spec)),
+        notes=(*_notes(first.spec, second.spec), *filter(None, [estimate.note])),
     )
 
 
@@ -249,6 +250,12 @@ def _pair(
     if not found:
         return None
     return sum(score for score, _ in found) / len(found), sum(against for _, against in found) / len(found)
+
+
+def scale_of(first: RunRecord, second: RunRecord, metric: str) -> Scale | None:
+    """Return the scale of a score that two runs have; None if it is unknown, or they disagree."""
+    scales = {stat.scale for run in (first, second) for stat in run.stats if stat.metric == metric}
+    return scales.pop() if len(scales) == 1 else None
 
 
 def _direction(run: RunRecord, metric: str) -> bool | None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.contracts import Estimate
+from harness.contracts import Estimate, Scale
 from harness.statistics import gap_estimate, mean_estimate, paired_difference
 
 Scores = Mapping[str, float]
@@ -30,10 +30,12 @@ class Compared:
     missing: int
 
 
-def worst(original: Scores, copies: Sequence[tuple[Scores, Asked]], *, higher_is_better: bool) -> Compared | None:
+def worst(
+    original: Scores, copies: Sequence[tuple[Scores, Asked]], *, higher_is_better: bool, scale: Scale | None
+) -> Compared | None:
     """Return the mean over instances of the worst score of an instance and its copies; None if no instance has all.
 
-    Instances without any copy are none of its business; an instance may have some of the copies only.
+    Instances without any copy are ignored; an instance may have some of the copies only.
 
     The worst is the smallest where higher is better, else the largest; HELM takes the smallest always, and takes it in
     each trial, which makes it smaller by what trials differ in. An instance that lacks one of the scores is left out
@@ -47,10 +49,12 @@ def worst(original: Scores, copies: Sequence[tuple[Scores, Asked]], *, higher_is
             values.append(pick(each[instance] for each in scores))
         else:
             missing += 1
-    return Compared(mean_estimate(values), missing) if values else None
+    return Compared(mean_estimate(values, scale), missing) if values else None
 
 
-def drop(original: Scores, copy: Scores, asked: Asked, *, higher_is_better: bool) -> Compared | None:
+def drop(
+    original: Scores, copy: Scores, asked: Asked, *, higher_is_better: bool, scale: Scale | None
+) -> Compared | None:
     """Return how much worse the copies are than their originals on average; None without a pair.
 
     It is positive where they are worse, whichever way the metric goes. Of the instances with a copy, those that lack
@@ -61,7 +65,7 @@ def drop(original: Scores, copy: Scores, asked: Asked, *, higher_is_better: bool
         return None
     before, after = [original[instance] for instance in both], [copy[instance] for instance in both]
     first, second = (before, after) if higher_is_better else (after, before)
-    return Compared(paired_difference(first, second), len(asked) - len(both))
+    return Compared(paired_difference(first, second, scale), len(asked) - len(both))
 
 
 def group_values(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
@@ -71,22 +75,25 @@ def group_values(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(item) for item in values if item is not None and item != ""))
 
 
-def group_means(scores: Scores, members: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Estimate]]:
+def group_means(
+    scores: Scores, members: Mapping[str, Sequence[str]], scale: Scale | None
+) -> Iterator[tuple[str, Estimate]]:
     """Yield each group's mean, by the group's name in alphabetical order; groups without a score are left out.
 
     Args:
         scores: The scores.
         members: The ids of each group's instances.
+        scale: The scores' scale; None if it is not known.
     """
     for name in sorted(members):
         values = [scores[instance] for instance in members[name] if instance in scores]
         if values:
-            yield name, mean_estimate(values)
+            yield name, mean_estimate(values, scale)
 
 
-def group_gap(scores: Scores, members: Mapping[str, Sequence[str]]) -> Estimate | None:
+def group_gap(scores: Scores, members: Mapping[str, Sequence[str]], scale: Scale | None) -> Estimate | None:
     """Return the largest minus the smallest mean of the groups with at least 10 instances; None without two of them."""
     index = {instance: number for number, instance in enumerate(scores)}
     groups = [[index[instance] for instance in members[name] if instance in index] for name in sorted(members)]
     large = [group for group in groups if len(group) >= GAP_MINIMUM]
-    return gap_estimate(list(scores.values()), large) if len(large) > 1 else None
+    return gap_estimate(list(scores.values()), large, scale) if len(large) > 1 else None

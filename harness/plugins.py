@@ -11,10 +11,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from harness.contracts import Split
+from harness.contracts import SCALES, Scale, ScaleName, Split
 
 ATTRIBUTE = "__harness_plugin__"
 
@@ -140,12 +141,18 @@ class MetricDetails:
         higher_is_better: Which way is better; None: neither.
         judges: Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`).
         gives: The names of the stats that it gives; ``*`` stands for any text. Empty where it is not said.
+        scales: What values its scores can have, by name; ``*`` stands for any text. Empty where it is not declared.
     """
 
     category: str
     higher_is_better: bool | None = True
     judges: bool = False
     gives: tuple[str, ...] = ()
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+
+    def scale_of(self, name: str) -> Scale | None:
+        """Return the scale of a score; None if the metric does not declare it."""
+        return next((scale for pattern, scale in self.scales.items() if fnmatchcase(name, pattern)), None)
 
 
 PerturbationCategory = Literal["robustness", "fairness"]
@@ -283,6 +290,7 @@ def metric(
     source: str = "",
     judges: bool = False,
     gives: str | Sequence[str] = (),
+    scale: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None = None,
 ) -> Callable[[T], T]:
     """Register a metric: a function, or a subclass of :class:`harness.RunMetric` or :class:`harness.ExampleMetric`.
 
@@ -293,8 +301,34 @@ def metric(
 
     ``gives`` names the stats, ``*`` standing for any text (``("RR@*", "NDCG@*")``), so that a main metric that none
     gives is found before a run. A function whose annotation says that it returns a number gives its own name.
+
+    ``scale`` says what values the score of an instance can have, which decides the interval of its mean:
+    ``"proportion"`` for 0 or 1, ``"bounded"`` for 0 to 1, ``"smooth"`` for 0 to 1 where scores hardly ever come near
+    the ends, ``"count"`` for at least 0, ``"signed"`` for any number, or a :class:`harness.Scale` with other bounds;
+    for several scores, a mapping by name. Without a scale, means have no interval. A score outside of its scale fails
+    the run.
+
+    Raises:
+        ValueError: The scale is unknown.
     """
-    return _attach(Kind.METRIC, name, source, MetricDetails(category, higher_is_better, judges, _names(gives)))
+    return _attach(
+        Kind.METRIC,
+        name,
+        source,
+        MetricDetails(category, higher_is_better, judges, _names(gives), _scales(name, scale)),
+    )
+
+
+def _scales(name: str, declared: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None) -> dict[str, Scale]:
+    if declared is None:
+        return {}
+    by_name = declared if isinstance(declared, Mapping) else {"*": declared}
+    scales: dict[str, Scale] = {}
+    for pattern, scale in by_name.items():
+        if not isinstance(scale, Scale) and scale not in SCALES:
+            raise ValueError(f"metric {name!r}: scale must be one of {', '.join(SCALES)} or a Scale, not {scale!r}.")
+        scales[pattern] = scale if isinstance(scale, Scale) else SCALES[scale]
+    return scales
 
 
 def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.contracts import Stat
+from harness.contracts import Scale, Stat
 from harness.declined import Declined, decode_declined, encode_declined
 from harness.durable import make_folder, write_whole, writing
 from harness.errors import DataError
@@ -182,9 +182,10 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
 
 
 def _stat(value: Mapping[str, Any]) -> Stat:
-    interval = value["ci95"]
+    interval, scale = value["ci95"], value.get("scale")
     rest = {key: item for key, item in value.items() if key in _STAT_FIELDS}
-    return Stat(**{**rest, "ci95": None if interval is None else (interval[0], interval[1])})
+    ends = None if interval is None else (interval[0], interval[1])
+    return Stat(**{**rest, "ci95": ends, "scale": None if scale is None else Scale(**scale)})
 
 
 _STAT_FIELDS = frozenset(item.name for item in fields(Stat))

@@ -89,7 +89,7 @@ class Scorer:
                 group.undefined[metric.position] += 1
                 continue
             for name, value in result.items() if isinstance(result, Mapping) else ((metric.plugin.name, result),):
-                number = _number(metric, name, value, example)
+                number = _number(metric, name, value, example.instance.id)
                 if self._owners.get(name) is not metric:
                     self._claim(name, metric)
                 if number is None:
@@ -115,7 +115,12 @@ class Scorer:
         for metric in self._metrics:
             if metric.score is not None:
                 stats += [
-                    metric.stat(name, key, group.table.mean_estimate(name), group.missing_of(metric, name))
+                    metric.stat(
+                        name,
+                        key,
+                        group.table.mean_estimate(name, metric.details.scale_of(name)),
+                        group.missing_of(metric, name),
+                    )
                     for name in sorted(names[metric.position])
                     for key, group in groups
                     if name in group.table
@@ -191,15 +196,24 @@ class Scorer:
             names = [name for name, owner in self._owners.items() if owner is metric and name in group.table]
             return {name: group.table.by_instance(name) for name in names}
         try:
-            return group.run_metrics[metric.position].instance_scores()
+            found = group.run_metrics[metric.position].instance_scores()
         except HarnessError:
             raise
         except BaseException as error:
             reraise_interrupt(error)
             raise PluginError(f"{metric} failed to give scores of {_named(key)}: {_reason(error)}") from error
+        for name, scores in found.items():
+            scale = metric.details.scale_of(name)
+            for instance, score in scores.items() if scale is not None else ():
+                if scale is not None and scale.clipped(score) is None:
+                    raise PluginError(
+                        f"{metric} gives {score:g} as {name!r} of instance {instance!r}; it declares a score that is "
+                        f"{scale}."
+                    )
+        return found
 
     def _across_copies(self, metric: _Metric, name: str, scores: _ByGroup) -> Iterator[Stat]:
-        higher = metric.details.higher_is_better
+        higher, scale = metric.details.higher_is_better, metric.details.scale_of(name)
         if higher is None or metric.details.category == _EFFICIENCY:
             return
         for split, perturbation in sorted(self._groups, key=_key_order):
@@ -215,11 +229,11 @@ class Scorer:
             for copy in copies:
                 families.setdefault(self._categories.get(copy, _ROBUSTNESS), []).append(copy)
             compared: list[tuple[Literal["worst", "drop"], str, Compared | None]] = [
-                ("drop", copy, drop(original, *copies[copy], higher_is_better=higher)) for copy in copies
+                ("drop", copy, drop(original, *copies[copy], higher_is_better=higher, scale=scale)) for copy in copies
             ]
             for label, members in [*((copy, [copy]) for copy in copies), *sorted(families.items())]:
                 chosen = [copies[member] for member in members]
-                compared.append(("worst", label, worst(original, chosen, higher_is_better=higher)))
+                compared.append(("worst", label, worst(original, chosen, higher_is_better=higher, scale=scale)))
             for what, label, result in compared:
                 if result is not None:
                     stat = metric.stat(name, (split, label), result.estimate, result.missing)
@@ -230,15 +244,16 @@ class Scorer:
     def _across_labels(self, metric: _Metric, name: str, by_group: _ByGroup) -> Iterator[Stat]:
         if metric.details.category == _EFFICIENCY:
             return
+        scale = metric.details.scale_of(name)
         for key, group in sorted(self._groups.items(), key=_group_order):
             scores = by_group[key]
             if not group.members or not scores:
                 continue
             for label, members in sorted(group.members.items()):
-                for value, estimate in group_means(scores, members):
+                for value, estimate in group_means(scores, members, scale):
                     stat = metric.stat(name, key, estimate, len(members[value]) - estimate.count)
                     yield replace(stat, category=_FAIRNESS, group=f"{label}={value}")
-                gap = group_gap(scores, members)
+                gap = group_gap(scores, members, scale)
                 if gap is not None:
                     missing = len(set().union(*members.values()) - scores.keys())
                     stat = metric.stat(name, key, gap, missing)
@@ -258,7 +273,7 @@ class Scorer:
             self._claim(name, metric)
             if not math.isfinite(estimate.value):
                 raise PluginError(f"{metric} gives {estimate.value} as {name!r} of {_named(key)}, not a finite number.")
-            yield name, estimate
+            yield name, _on_scale(metric, name, key, estimate)
 
     def _claim(self, name: str, metric: _Metric) -> None:
         gives = metric.details.gives
@@ -320,6 +335,8 @@ class _Metric:
             max=estimate.max,
             higher_is_better=self.details.higher_is_better,
             missing=missing,
+            note=estimate.note,
+            scale=self.details.scale_of(name),
         )
 
 
@@ -350,15 +367,40 @@ class _Group:
         return self.missing[name] + self.undefined[metric.position]
 
 
-def _number(metric: _Metric, name: str, value: object, example: Example) -> float | None:
+def _number(metric: _Metric, name: str, value: object, instance: str) -> float | None:
     if value is None:
         return None
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        what = f"{type(value).__name__} as {name!r} of instance {example.instance.id!r}"
+        what = f"{type(value).__name__} as {name!r} of instance {instance!r}"
         raise PluginError(f"{metric} returned {what}, not a number.") from error
-    return number if math.isfinite(number) else None
+    if not math.isfinite(number):
+        return None
+    scale = metric.details.scale_of(name)
+    if scale is None:
+        return number
+    if not scale.admits(number):
+        raise PluginError(
+            f"{metric} returned {number:g} as {name!r} of instance {instance!r}; it declares a score that is {scale}."
+        )
+    return scale.clipped(number)
+
+
+def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimate: Estimate) -> Estimate:
+    """Return an estimate whose value and interval lie in the range that the metric declares."""
+    scale = metric.details.scale_of(name)
+    if scale is None:
+        return estimate
+    found = [None if end is None else scale.clipped(end) for end in (estimate.value, estimate.low, estimate.high)]
+    for given, end in zip((estimate.value, estimate.low, estimate.high), found, strict=True):
+        if given is not None and end is None:
+            low, high = scale.bounds
+            raise PluginError(
+                f"{metric} gives {given:g} for {name!r} of {_named(key)}, outside of {low:g} to {high:g}."
+            )
+    value = found[0]
+    return estimate if value is None else replace(estimate, value=value, low=found[1], high=found[2])
 
 
 def _group_order(entry: tuple[tuple[Split, str | None], _Group]) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from metrics.references import Score
 @metric(
     "absolute_value_difference",
     category="accuracy",
+    scale="count",
     higher_is_better=False,
     gives=("absolute_value_difference", "absolute_value_difference@*"),
     source="HELM, evaluate_reference_metrics.py, 2022",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from harness import Example, metric
+from harness import Example, Scale, metric
 from metrics.encoders import load_encoder
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @metric(
     "bert_score",
     category="accuracy",
+    scale=Scale("smooth", -1.0, 1.0),
     gives=("bert_score_f1", "bert_score_precision", "bert_score_recall"),
     source="Zhang et al. 2020 (BERTScore), section 3",
 )
@@ -69,8 +70,8 @@ def greedy_match(prediction: Floats, reference: Floats) -> tuple[float, float, f
     ]
     cosines = unit[0] @ unit[1].T
     precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
-    total = precision + recall
-    return (2.0 * precision * recall / total if total > 0.0 else 0.0), precision, recall
+    positive = min(precision, recall) > 0.0  # there is no harmonic mean of anything else
+    return (2.0 * precision * recall / (precision + recall) if positive else 0.0), precision, recall
 
 
 @lru_cache(maxsize=256)

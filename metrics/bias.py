@@ -27,6 +27,9 @@ _SOURCE = "Liang et al. 2022, section 4.7 and appendix C.4; Bordia and Bowman 20
 _SEED = 0
 """Seeds the bootstrap: the same texts have the same interval, in whatever run."""
 
+_MINIMUM = 50
+"""Fewest instances of a bias with an interval."""
+
 _REACH = NormalDist().inv_cdf(0.975)
 
 
@@ -120,11 +123,12 @@ class _GroupCounts(RunMetric):
         sizes = np.array([len(words) for words in members.values()], dtype=np.float64)
         kinds, numbers = np.unique(dense, axis=0, return_counts=True)
         drawn = bootstrap_estimate(_mean_distance(kinds, sizes), numbers.astype(np.float64), seed=_SEED)
-        if not drawn.stderr:
-            return Estimate(drawn.value, len(table.instances))
+        count = len(table.instances)
+        if not drawn.stderr or count < _MINIMUM:
+            return Estimate(drawn.value, count, drawn.stderr or None, note="n too small for an interval")
         low, high = drawn.value - _REACH * drawn.stderr, drawn.value + _REACH * drawn.stderr
         most = 1.0 - 1.0 / len(members)
-        return Estimate(drawn.value, len(table.instances), drawn.stderr, max(0.0, low), min(most, high))
+        return Estimate(drawn.value, count, drawn.stderr, max(0.0, low), min(most, high))
 
     def _counted(self, name: str, category: str, rows: Sequence[str]) -> dict[str, dict[str, int]]:
         members = list(self._groups[category])
@@ -139,6 +143,7 @@ class _GroupCounts(RunMetric):
 @metric(
     "demographic_representation",
     category="bias",
+    scale="bounded",
     higher_is_better=False,
     gives=("*_representation_bias",),
     source=_SOURCE,
@@ -155,10 +160,10 @@ class DemographicRepresentation(_GroupCounts):
 
     The count is of the instances that mention a group. Over these the bootstrap draws (2000 resamples; beyond 2000
     instances over 1000 clusters of them); the interval is the value ± 1.96 standard errors, within the range, since
-    percentiles are wrong for a distance that resampling can only enlarge. Where all resamples agree there is none.
-    With one mention an instance it covers the truth in 95 to 98 % of 300 simulations at 100 and 1000 instances, in 85
-    to 95 % at 20. HELM gives no interval, and its female list has "femen" for "females". From few mentions the distance
-    is large by chance alone: read it with its interval.
+    percentiles are wrong for a distance that resampling can only enlarge. Where all resamples agree, or fewer than 50
+    instances mention a group, there is none. With one mention an instance it covers the truth in 95 to 98 % of 300
+    simulations at 100 and 1000 instances. HELM gives no interval, and its female list has "femen" for "females". From
+    few mentions the distance is large by chance alone: read it with its interval.
 
     Args:
         groups: For each category its groups, and for each group its words, in place of the lists that come with it.
@@ -188,6 +193,7 @@ class DemographicRepresentation(_GroupCounts):
 @metric(
     "stereotypical_associations",
     category="bias",
+    scale="bounded",
     higher_is_better=False,
     gives=("*_association_bias_*",),
     source=_SOURCE,

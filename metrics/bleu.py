@@ -26,7 +26,13 @@ _BY_LANGUAGE: dict[str, Tokenizer] = {
 _NO_ONE_LANGUAGE = frozenset({"", "any", "several", "many", "multilingual"})
 
 
-@metric("bleu_1", category="accuracy", gives=("bleu_1", "bleu_1@*"), source="Papineni et al. 2002, section 2.3")
+@metric(
+    "bleu_1",
+    category="accuracy",
+    scale="bounded",
+    gives=("bleu_1", "bleu_1@*"),
+    source="Papineni et al. 2002, section 2.3",
+)
 def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
     """Sentence BLEU of single words: clipped unigram precision times the brevity penalty.
 
@@ -44,6 +50,7 @@ def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: st
 @metric(
     "bleu_4",
     category="accuracy",
+    scale="bounded",
     gives=("bleu_4", "bleu_4@*"),
     source="Papineni et al. 2002, section 2.3; Chen and Cherry 2014, method 3",
 )

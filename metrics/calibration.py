@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness import (
+    BOUNDED,
     Estimate,
     Example,
     InstanceTable,
@@ -17,9 +18,10 @@ from harness import (
     RunMetric,
     absolute_mean_estimates,
     derive_seed,
+    effective_size_interval,
     influence_estimate,
     metric,
-    wilson_interval,
+    midp_interval,
 )
 from metrics.platt import cross_fitted, fit_platt, scaled
 
@@ -81,6 +83,7 @@ class _Calibration(RunMetric):
 @metric(
     "ece_10_bin",
     category="calibration",
+    scale="bounded",
     higher_is_better=False,
     gives=(
         "ece_10_bin",
@@ -139,7 +142,7 @@ class CalibrationError(_Calibration):
             if size:
                 accuracy = float(np.mean(correct[inside]))
                 row |= {"probability": float(np.mean(probabilities[inside])), "accuracy": accuracy}
-                row["accuracy_ci95"] = list(wilson_interval(accuracy, size))
+                row["accuracy_ci95"] = list(midp_interval(round(accuracy * size), size))
             found.append(row)
         return {"bins": found, "predictions": len(correct), "undefined": self._undefined}
 
@@ -152,6 +155,7 @@ class CalibrationError(_Calibration):
 @metric(
     "ece_1_bin",
     category="calibration",
+    scale="bounded",
     higher_is_better=False,
     gives=("ece_1_bin",),
     source="Liang et al. 2022, appendix C.2; Kumar, Liang and Ma 2019 (arXiv:1909.10155)",
@@ -175,6 +179,7 @@ class ConfidenceGap(_Calibration):
 @metric(
     "platt_ece_10_bin",
     category="calibration",
+    scale="bounded",
     higher_is_better=False,
     gives=("platt_ece_10_bin", "platt_ece_10_bin_debiased", "platt_ece_10_bin_in_sample"),
     source="Platt 1999; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
@@ -231,6 +236,7 @@ class PlattCalibrationError(_Calibration):
 @metric(
     "brier_score",
     category="calibration",
+    scale="bounded",
     higher_is_better=False,
     gives=("brier_score",),
     source="Brier 1950; Murphy and Winkler 1977, eq. 1",
@@ -256,7 +262,7 @@ class BrierScore(RunMetric):
     def estimates(self) -> Mapping[str, Estimate]:
         if "brier_score" not in self._table:
             return {}
-        estimate = self._table.mean_estimate("brier_score", proportion=False)
+        estimate = self._table.mean_estimate("brier_score", BOUNDED)
         return {"brier_score": replace(estimate, missing=self._undefined)}
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
@@ -266,6 +272,7 @@ class BrierScore(RunMetric):
 @metric(
     "selective_accuracy",
     category="calibration",
+    scale="bounded",
     gives=("selective_acc@10", "selective_cov_acc_area"),
     source="El-Yaniv and Wiener 2010; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
 )
@@ -290,7 +297,7 @@ class SelectiveAccuracy(_Calibration):
         accuracy = min(1.0, float(expected[:surest].sum()) / surest)
         # Trials of an instance are no further evidence.
         count = max(1, round(surest * len(self._instances) / len(correct)))
-        low, high = wilson_interval(accuracy, count) if count > 1 else (None, None)
+        low, high = effective_size_interval(accuracy, accuracy * (1.0 - accuracy) / count, count)
         stderr = math.sqrt(accuracy * (1.0 - accuracy) / count) if count > 1 else None
         found = {
             "selective_acc@10": Estimate(accuracy, count, stderr, low, high),

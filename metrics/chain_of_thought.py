@@ -17,6 +17,7 @@ _CLAUSE = re.compile(r"(?:(?![,;.]\s|\n|\b(?i:since|because)\b).)*")
 @metric(
     "chain_of_thought_option",
     category="accuracy",
+    scale="proportion",
     gives=("chain_of_thought_option", "chain_of_thought_option@*"),
     source="HELM, gpqa_chain_of_thought_metric.py, 2024",
 )
@@ -51,6 +52,7 @@ def chain_of_thought_option(example: Example) -> Score:
 @metric(
     "chain_of_thought_number",
     category="accuracy",
+    scale="proportion",
     gives=("chain_of_thought_number", "chain_of_thought_number@*"),
     source="Cobbe et al. 2021 (GSM8K), section 3",
 )

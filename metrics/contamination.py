@@ -30,6 +30,7 @@ from harness import (
 @metric(
     "contamination",
     category="contamination",
+    scale={"contamination_evidence": "signed", "*": "count"},
     higher_is_better=None,
     gives=("contamination", "contamination_*"),
     source="Oren et al. 2023 (arXiv:2310.17623)",

@@ -10,7 +10,13 @@ from metrics.bleu import Tokenizer, scorer, tokenizer_for
 _SOURCE = "Liang et al. 2022 (disinformation); HELM, disinformation_metrics.py"
 
 
-@metric("self_bleu", category="accuracy", higher_is_better=None, source=f"Zhu et al. 2018 (Texygen); {_SOURCE}")
+@metric(
+    "self_bleu",
+    category="accuracy",
+    scale="bounded",
+    higher_is_better=None,
+    source=f"Zhu et al. 2018 (Texygen); {_SOURCE}",
+)
 def self_bleu(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> float | None:
     """Mean over completions of the sentence BLEU of each against all the others as its references.
 
@@ -29,7 +35,7 @@ def self_bleu(example: Example, *, tokenizer: Tokenizer | None = None, language:
     return min(math.fsum(scores) / len(scores), 1.0)
 
 
-@metric("monte_carlo_entropy", category="accuracy", higher_is_better=None, source=_SOURCE)
+@metric("monte_carlo_entropy", category="accuracy", scale="count", higher_is_better=None, source=_SOURCE)
 def monte_carlo_entropy(example: Example) -> float | None:
     """Mean over completions of −log-probability of the whole completion, in nats.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from harness import Estimate, Example, InstanceTable, RunMetric, metric
+from harness import COUNT, Estimate, Example, InstanceTable, RunMetric, median_estimate, metric
 
 _NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
 
@@ -12,16 +12,18 @@ _NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
 @metric(
     "efficiency",
     category="efficiency",
+    scale="count",
     higher_is_better=False,
-    gives=_NAMES,
+    gives=(*_NAMES, "seconds_median"),
     source="Liang et al. 2022, section 4.9 and appendix C.6",
 )
 class Efficiency(RunMetric):
-    """Means over instances of ``queries``, ``prompt_tokens``, ``completion_tokens`` and ``seconds``.
+    """Means over instances of ``queries``, ``prompt_tokens``, ``completion_tokens``, ``seconds``; ``seconds_median``.
 
     Queries are the requests that an instance becomes. Tokens are counted by the model's own tokenizer; completion
     tokens are those generated, or scored. Seconds are the requests' share of the model's wall time when they were
-    answered: an answer from the cache keeps the time of when it was computed. At least 0, and lower is better. What a
+    answered: an answer from the cache keeps the time of when it was computed. A mean of seconds may rest on a few slow
+    instances, so that their median is given, too. At least 0, and lower is better. What a
     model does not say of an instance's requests (unknown tokens, no time) is left out of the mean, never counted as 0.
     """
 
@@ -43,7 +45,10 @@ class Efficiency(RunMetric):
                 self._table.add(row, name, value)
 
     def estimates(self) -> Mapping[str, Estimate]:
-        return {name: self._table.mean_estimate(name, proportion=False) for name in _NAMES if name in self._table}
+        found = {name: self._table.mean_estimate(name, COUNT) for name in _NAMES if name in self._table}
+        if "seconds" in found:
+            found["seconds_median"] = median_estimate(self._table.means("seconds"))
+        return found
 
 
 def _total(counts: Iterable[int | None]) -> float | None:

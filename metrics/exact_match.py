@@ -8,7 +8,11 @@ from metrics.references import Score, best_over_references
 
 
 @metric(
-    "exact_match", category="accuracy", gives=("exact_match", "exact_match@*"), source="Liang et al. 2022, appendix C.1"
+    "exact_match",
+    category="accuracy",
+    scale="proportion",
+    gives=("exact_match", "exact_match@*"),
+    source="Liang et al. 2022, appendix C.1",
 )
 def exact_match(example: Example) -> Score:
     """1 if the prediction equals a correct reference, both stripped of surrounding whitespace; else 0.
@@ -22,6 +26,7 @@ def exact_match(example: Example) -> Score:
 @metric(
     "quasi_exact_match",
     category="accuracy",
+    scale="proportion",
     gives=("quasi_exact_match", "quasi_exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
@@ -40,6 +45,7 @@ def quasi_exact_match(example: Example) -> Score:
 @metric(
     "prefix_exact_match",
     category="accuracy",
+    scale="proportion",
     gives=("prefix_exact_match", "prefix_exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
@@ -56,6 +62,7 @@ def prefix_exact_match(example: Example) -> Score:
 @metric(
     "quasi_prefix_exact_match",
     category="accuracy",
+    scale="proportion",
     gives=("quasi_prefix_exact_match", "quasi_prefix_exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
@@ -73,6 +80,7 @@ def quasi_prefix_exact_match(example: Example) -> Score:
 @metric(
     "exact_match_indicator",
     category="accuracy",
+    scale="proportion",
     gives=("exact_match_indicator", "exact_match_indicator@*"),
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
@@ -92,6 +100,7 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
 @metric(
     "final_number_exact_match",
     category="accuracy",
+    scale="proportion",
     gives=("final_number_exact_match", "final_number_exact_match@*"),
     source="Cobbe et al. 2021, section 3 (GSM8K)",
 )

@@ -13,6 +13,7 @@ _SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
 @metric(
     "extractiveness",
     category="accuracy",
+    scale={"summary_coverage": "bounded", "*": "count"},
     higher_is_better=None,
     gives=("summary_coverage", "summary_density", "summary_compression"),
     source=_SOURCE,

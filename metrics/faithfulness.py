@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 
-from harness import Example, MetricError, metric
+from harness import Example, MetricError, Scale, metric
 from metrics.encoders import load_encoder
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
 
 
-@metric("faithfulness", category="accuracy", source="Laban et al. 2022 (SummaC, zero-shot)")
+@metric(
+    "faithfulness",
+    category="accuracy",
+    scale=Scale("bounded", -1.0, 1.0),
+    source="Laban et al. 2022 (SummaC, zero-shot)",
+)
 def faithfulness(example: Example, *, model: str, revision: str | None = None) -> float | None:
     """SummaC-ZS: how well each sentence of the summary follows from some sentence of the text, on average.
 

@@ -11,6 +11,7 @@ from harness import (
     InstanceTable,
     MetricError,
     RunMetric,
+    Scale,
     ScoreRequest,
     metric,
     ratio_estimate,
@@ -55,16 +56,23 @@ class _LogLikelihood(RunMetric):
 
     def _per(self, unit: str) -> Estimate | None:
         logprobs = self._table.sums("logprob")
-        return ratio_estimate(logprobs, self._table.sums(unit)) if logprobs else None
+        return ratio_estimate(logprobs, self._table.sums(unit), high=0.0) if logprobs else None
 
 
-@metric("perplexity", category="accuracy", higher_is_better=False, gives=("perplexity",), source=_SOURCE)
+@metric(
+    "perplexity",
+    category="accuracy",
+    scale=Scale("unbounded", 1.0),
+    higher_is_better=False,
+    gives=("perplexity",),
+    source=_SOURCE,
+)
 class Perplexity(_LogLikelihood):
     """exp(−Σ log-probability / Σ tokens): the perplexity of a token of the corpus.
 
     The sums run over all texts. At least 1, and lower is better. It depends on the tokenizer: compare models that share
-    one, or use bits_per_byte. The interval is the delta method's for the ratio of the sums, taken through the
-    exponential.
+    one, or use bits_per_byte. The interval is that of a ratio of sums, corrected for
+    skewness and for long texts, taken through the exponential.
     """
 
     def estimates(self) -> Mapping[str, Estimate]:
@@ -72,12 +80,19 @@ class Perplexity(_LogLikelihood):
         return {} if per_token is None else {"perplexity": transformed(per_token, _perplexity, _perplexity)}
 
 
-@metric("bits_per_byte", category="accuracy", higher_is_better=False, gives=("bits_per_byte",), source=_SOURCE)
+@metric(
+    "bits_per_byte",
+    category="accuracy",
+    scale="count",
+    higher_is_better=False,
+    gives=("bits_per_byte",),
+    source=_SOURCE,
+)
 class BitsPerByte(_LogLikelihood):
     """−Σ log-probability / (Σ bytes · ln 2): the bits that an ideal code by the model spends on a byte of UTF-8 text.
 
-    The sums run over all texts. At least 0, and lower is better; comparable between tokenizers. The standard error and
-    the interval are the delta method's for a ratio of sums.
+    The sums run over all texts. At least 0, and lower is better; comparable between tokenizers. The interval is
+    that of a ratio of sums, corrected for skewness and for long texts.
     """
 
     def estimates(self) -> Mapping[str, Estimate]:
@@ -87,12 +102,18 @@ class BitsPerByte(_LogLikelihood):
         return {"bits_per_byte": transformed(per_byte, lambda value: -value / math.log(2), lambda _: 1 / math.log(2))}
 
 
-@metric("logprob_per_byte", category="accuracy", gives=("logprob_per_byte",), source=_SOURCE)
+@metric(
+    "logprob_per_byte",
+    category="accuracy",
+    scale=Scale("unbounded", None, 0.0),
+    gives=("logprob_per_byte",),
+    source=_SOURCE,
+)
 class LogprobPerByte(_LogLikelihood):
     """Σ log-probability / Σ bytes, in nats for each byte of UTF-8 text.
 
-    The sums run over all texts. At most 0, and higher is better. The standard error and the interval are the delta
-    method's for a ratio of sums.
+    The sums run over all texts. At most 0, and higher is better. The interval is that of a ratio of sums, corrected
+    for skewness and for long texts.
     """
 
     def estimates(self) -> Mapping[str, Estimate]:

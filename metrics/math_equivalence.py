@@ -9,7 +9,7 @@ from metrics.references import Score, best_over_references
 _SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 
-@metric("math_equiv", category="accuracy", gives=("math_equiv", "math_equiv@*"), source=_SOURCE)
+@metric("math_equiv", category="accuracy", scale="proportion", gives=("math_equiv", "math_equiv@*"), source=_SOURCE)
 def math_equiv(example: Example) -> Score:
     r"""1 if the prediction equals a correct reference once both are written in one way; else 0.
 
@@ -23,6 +23,7 @@ def math_equiv(example: Example) -> Score:
 @metric(
     "math_equiv_chain_of_thought",
     category="accuracy",
+    scale="proportion",
     gives=("math_equiv_chain_of_thought", "math_equiv_chain_of_thought@*"),
     source=_SOURCE,
 )

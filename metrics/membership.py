@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness import (
+    SIGNED,
     Estimate,
     Example,
     MetricError,
     RunMetric,
+    Scale,
     mean_estimate,
     mean_logprob,
     metric,
@@ -18,10 +20,13 @@ from harness import (
     zlib_ratio,
 )
 
+_SCALES = {"membership_min_k_plus_plus": SIGNED, "*": Scale("unbounded", None, 0.0)}
+
 
 @metric(
     "membership",
     category="contamination",
+    scale=_SCALES,
     higher_is_better=None,
     gives=("membership", "membership_*"),
     source="Yeom et al. 2018; Carlini et al. 2021; Shi et al. 2023 (arXiv:2310.16789); Zhang et al. 2024 (2404.02936)",
@@ -65,7 +70,10 @@ class Membership(RunMetric):
             self._scores.setdefault(name, {}).setdefault(example.instance.id, []).append(score)
 
     def estimates(self) -> Mapping[str, Estimate]:
-        return {name: mean_estimate(list(self._means(name).values())) for name in self._scores}
+        return {
+            name: mean_estimate(list(self._means(name).values()), _SCALES.get(name, _SCALES["*"]))
+            for name in self._scores
+        }
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
         return {name: self._means(name) for name in self._scores}

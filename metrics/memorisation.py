@@ -16,7 +16,7 @@ Words = list[str]
 _SOURCE = "Liang et al. 2022 (memorisation and copyright); HELM, copyright_metrics.py"
 
 
-@metric("longest_common_prefix_length", category="accuracy", higher_is_better=False, source=_SOURCE)
+@metric("longest_common_prefix_length", category="accuracy", scale="count", higher_is_better=False, source=_SOURCE)
 def longest_common_prefix_length(example: Example) -> float | None:
     """Words with which the completion begins as the true continuation does, the most of any completion.
 
@@ -30,7 +30,7 @@ def longest_common_prefix_length(example: Example) -> float | None:
     return _over_completions(example, max, _common_prefix)
 
 
-@metric("edit_distance", category="accuracy", higher_is_better=True, source=_SOURCE)
+@metric("edit_distance", category="accuracy", scale="count", higher_is_better=True, source=_SOURCE)
 def edit_distance(example: Example) -> float | None:
     """Words to insert, delete or replace to make the completion the true continuation, the fewest of any completion.
 
@@ -47,6 +47,7 @@ def edit_distance(example: Example) -> float | None:
 @metric(
     "edit_similarity",
     category="accuracy",
+    scale="bounded",
     higher_is_better=False,
     source=f"Lee et al. 2021 (arXiv:2107.06499); {_SOURCE}",
 )

@@ -8,7 +8,10 @@ from harness import Example, MetricError, metric
 
 
 @metric(
-    "multiple_choice_accuracy", category="accuracy", source="Liang et al. 2022, appendix C.1; HELM, basic_metrics.py"
+    "multiple_choice_accuracy",
+    category="accuracy",
+    scale="bounded",
+    source="Liang et al. 2022, appendix C.1; HELM, basic_metrics.py",
 )
 def multiple_choice_accuracy(example: Example) -> float | None:
     """1 if the chosen option is correct, else 0; where options share the best score, the share of correct ones in them.

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness import Estimate, Example, MetricError, RunMetric, metric, option_order_test, wilson_interval
+from harness import Estimate, Example, MetricError, RunMetric, effective_size_interval, metric, option_order_test
 
 
 @metric(
     "option_order",
     category="contamination",
+    scale={"option_order_first": "bounded", "*": "count"},
     higher_is_better=None,
     gives=("option_order", "option_order_first"),
     source="Ni et al. 2024 (arXiv:2409.01790)",
@@ -46,7 +47,9 @@ class OptionOrder(RunMetric):
         if not self._items:
             return {}
         found = option_order_test(self._items)
-        low, high = wilson_interval(found.top1_rate, found.items)
+        low, high = effective_size_interval(
+            found.top1_rate, found.top1_rate * (1.0 - found.top1_rate) / found.items, found.items
+        )
         return {
             "option_order": Estimate(max(0.0, -found.log10_p), found.items),
             "option_order_first": Estimate(found.top1_rate, found.items, low=low, high=high),

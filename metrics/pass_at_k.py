@@ -18,7 +18,13 @@ _LOG = logging.getLogger(__name__)
 Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
 
 
-@metric("pass_at_k", category="accuracy", gives=("pass@*",), source="Chen et al. 2021 (Codex), section 2.1, equation 1")
+@metric(
+    "pass_at_k",
+    category="accuracy",
+    scale="bounded",
+    gives=("pass@*",),
+    source="Chen et al. 2021 (Codex), section 2.1, equation 1",
+)
 class PassAtK(ExampleMetric):
     """Unbiased estimate of the probability that one of k completions passes the tests: ``pass@1`` … ``pass@k``.
 

@@ -16,6 +16,7 @@ Tie = tuple[Reference, ...]
 @metric(
     "ranking",
     category="accuracy",
+    scale="bounded",
     gives=("RR@*", "NDCG@*", "recall@*", "success@*"),
     source="Craswell 2009 (RR); Järvelin and Kekäläinen 2002 (NDCG); trec_eval 9 (recall, success)",
 )

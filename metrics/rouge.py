@@ -12,7 +12,13 @@ from metrics.references import Score, best_over_references
 from metrics.word_tokens import words
 
 
-@metric("rouge_1", category="accuracy", gives=("rouge_1", "rouge_1@*"), source="Lin 2004, section 2 (ROUGE-N)")
+@metric(
+    "rouge_1",
+    category="accuracy",
+    scale="bounded",
+    gives=("rouge_1", "rouge_1@*"),
+    source="Lin 2004, section 2 (ROUGE-N)",
+)
 def rouge_1(example: Example) -> Score:
     """ROUGE-1 F-measure: F1 of the stemmed words of prediction and reference, the largest over correct references.
 
@@ -27,7 +33,13 @@ def rouge_1(example: Example) -> Score:
     return best_over_references(example, "rouge_1", lambda gold, prediction: _ngram_f1(gold, prediction, 1))
 
 
-@metric("rouge_2", category="accuracy", gives=("rouge_2", "rouge_2@*"), source="Lin 2004, section 2 (ROUGE-N)")
+@metric(
+    "rouge_2",
+    category="accuracy",
+    scale="bounded",
+    gives=("rouge_2", "rouge_2@*"),
+    source="Lin 2004, section 2 (ROUGE-N)",
+)
 def rouge_2(example: Example) -> Score:
     """ROUGE-2 F-measure: F1 of the pairs of adjacent stemmed words, the largest over correct references.
 
@@ -36,7 +48,13 @@ def rouge_2(example: Example) -> Score:
     return best_over_references(example, "rouge_2", lambda gold, prediction: _ngram_f1(gold, prediction, 2))
 
 
-@metric("rouge_l", category="accuracy", gives=("rouge_l", "rouge_l@*"), source="Lin 2004, section 3.1 (ROUGE-L)")
+@metric(
+    "rouge_l",
+    category="accuracy",
+    scale="bounded",
+    gives=("rouge_l", "rouge_l@*"),
+    source="Lin 2004, section 3.1 (ROUGE-L)",
+)
 def rouge_l(example: Example) -> Score:
     """ROUGE-L F-measure from the longest common subsequence of stemmed words, the largest over correct references.
 

@@ -8,7 +8,13 @@ from metrics.references import Score, best_over_references
 _SOURCE = "Liang et al. 2022, appendix C.1; HELM, evaluate_reference_metrics.py"
 
 
-@metric("exact_set_match", category="accuracy", gives=("exact_set_match", "exact_set_match@*"), source=_SOURCE)
+@metric(
+    "exact_set_match",
+    category="accuracy",
+    scale="proportion",
+    gives=("exact_set_match", "exact_set_match@*"),
+    source=_SOURCE,
+)
 def exact_set_match(example: Example) -> Score:
     """1 if the prediction names exactly the elements of a correct reference, in whatever order; else 0.
 
@@ -21,7 +27,9 @@ def exact_set_match(example: Example) -> Score:
     return best_over_references(example, "exact_set_match", lambda gold, text: float(_set(gold) == _prediction(text)))
 
 
-@metric("iou_set_match", category="accuracy", gives=("iou_set_match", "iou_set_match@*"), source=_SOURCE)
+@metric(
+    "iou_set_match", category="accuracy", scale="bounded", gives=("iou_set_match", "iou_set_match@*"), source=_SOURCE
+)
 def iou_set_match(example: Example) -> Score:
     """Elements that prediction and reference share, over all elements of either (intersection over union).
 
@@ -31,7 +39,7 @@ def iou_set_match(example: Example) -> Score:
     return best_over_references(example, "iou_set_match", _intersection_over_union)
 
 
-@metric("f1_set_match", category="accuracy", gives=("f1_set_match", "f1_set_match@*"), source=_SOURCE)
+@metric("f1_set_match", category="accuracy", scale="bounded", gives=("f1_set_match", "f1_set_match@*"), source=_SOURCE)
 def f1_set_match(example: Example) -> Score:
     """F1 of the elements of the prediction against those of the reference: 2·shared / (elements of one + of the other).
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Mapping
-from statistics import NormalDist
 
-from harness import Estimate, Example, InstanceTable, RunMetric, metric, ratio_estimate
+from harness import Estimate, Example, InstanceTable, RunMetric, metric, percentile_estimate, ratio_estimate
 
 _SOURCE = "Liang et al. 2022, section 4.9 and appendix C.6"
 _PERCENTILES = (50, 95, 99)
 
 
-@metric("tokens_per_second", category="efficiency", higher_is_better=True, gives=("tokens_per_second",), source=_SOURCE)
+@metric(
+    "tokens_per_second",
+    category="efficiency",
+    scale="count",
+    higher_is_better=True,
+    gives=("tokens_per_second",),
+    source=_SOURCE,
+)
 class TokensPerSecond(RunMetric):
     """Σ completion tokens / Σ seconds: the tokens that a model generates, or scores, in a second of its wall time.
 
     The sums run over the requests whose tokens and time are known. At least 0, and higher is better. In a batch, a
     request's time is its share of the batch's, so that this is the throughput of the model as it was run. Answers from
-    the cache count with the time that they took when they were computed. The standard error and the interval are the
-    delta method's for a ratio of sums over instances.
+    the cache count with the time that they took when they were computed. The interval is that of a ratio of sums
+    over instances, corrected for skewness and for long items.
     """
 
     def __init__(self) -> None:
@@ -35,12 +40,13 @@ class TokensPerSecond(RunMetric):
 
     def estimates(self) -> Mapping[str, Estimate]:
         seconds = self._table.sums("seconds")
-        return {"tokens_per_second": ratio_estimate(self._table.sums("tokens"), seconds)} if seconds else {}
+        return {"tokens_per_second": ratio_estimate(self._table.sums("tokens"), seconds, low=0.0)} if seconds else {}
 
 
 @metric(
     "latency",
     category="efficiency",
+    scale="count",
     higher_is_better=False,
     gives=("latency_p*",),
     source=f"{_SOURCE}; Hyndman and Fan 1996, type 7; Conover 1999, section 3.2",
@@ -50,10 +56,10 @@ class Latency(RunMetric):
 
     At least 0 seconds, and lower is better. A percentile between two requests is interpolated. The interval is that of
     order statistics, which supposes nothing of the times' distribution: the binomial ranks between which the percentile
-    lies with 95 % probability; an end that so few requests cannot give is the smallest or largest time seen, and there
-    is no standard error. ``count`` is that of requests whose time is known. In a batch, a request's time is its share
-    of the batch's, so that these are what a request costs and not how long a user waits. Answers from the cache count
-    with the time that they took when they were computed.
+    lies with at least 95 % probability. It takes 6 requests for the median, 72 for the 95th and 368 for the 99th
+    percentile; fewer have none, and there is no standard error. ``count`` is that of requests whose time is known. In a
+    batch, a request's time is its share of the batch's, so that these are what a request costs and not how long a user
+    waits. Answers from the cache count with the time that they took when they were computed.
     """
 
     def __init__(self) -> None:
@@ -63,20 +69,5 @@ class Latency(RunMetric):
         self._seconds.extend(response.seconds for response in example.responses if response.seconds > 0.0)
 
     def estimates(self) -> Mapping[str, Estimate]:
-        ordered = sorted(self._seconds)
-        return {f"latency_p{percent}": _percentile(ordered, percent / 100) for percent in _PERCENTILES if ordered}
-
-
-def _percentile(ordered: list[float], share: float) -> Estimate:
-    """Return a quantile of ordered values, with the interval of order statistics."""
-    count = len(ordered)
-    place = share * (count - 1)
-    below = math.floor(place)
-    above = min(below + 1, count - 1)
-    value = ordered[below] + (place - below) * (ordered[above] - ordered[below])
-    if count == 1:
-        return Estimate(value, 1, min=value, max=value)
-    reach = NormalDist().inv_cdf(0.975) * math.sqrt(count * share * (1.0 - share))
-    low = ordered[max(math.floor(count * share - reach), 1) - 1]
-    high = ordered[min(math.ceil(count * share + reach) + 1, count) - 1]
-    return Estimate(value, count, None, min(low, value), max(high, value), ordered[0], ordered[-1])
+        seconds = self._seconds
+        return {f"latency_p{share}": percentile_estimate(seconds, share / 100) for share in _PERCENTILES if seconds}

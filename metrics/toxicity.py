@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness import Estimate, Example, InstanceTable, JudgeFinder, PluginError, RunMetric, Unjudged, metric
+from harness import (
+    BOUNDED,
+    PROPORTION,
+    Estimate,
+    Example,
+    InstanceTable,
+    JudgeFinder,
+    PluginError,
+    RunMetric,
+    Unjudged,
+    metric,
+)
 from metrics.generations import generations
 
 _BUFFERED = 1024
@@ -21,7 +32,8 @@ _BINS = 20
 _SHOWN = 200
 """Characters that are kept of an answer that is no judgement."""
 
-_NAMES = ("toxic_frac", "expected_max_toxicity", "max_toxicity_probability")
+_SCALES = {"toxic_frac": BOUNDED, "expected_max_toxicity": BOUNDED, "max_toxicity_probability": PROPORTION}
+_NAMES = tuple(_SCALES)
 
 JudgeName = str | dict[str, Any]
 
@@ -29,6 +41,7 @@ JudgeName = str | dict[str, Any]
 @metric(
     "toxicity",
     category="toxicity",
+    scale=_SCALES,
     higher_is_better=False,
     judges=True,
     gives=_NAMES,
@@ -89,7 +102,7 @@ class Toxicity(RunMetric):
 
     def estimates(self) -> Mapping[str, Estimate]:
         self._flush()
-        found = {name: self._table.mean_estimate(name) for name in _NAMES if name in self._table}
+        found = {name: self._table.mean_estimate(name, _SCALES[name]) for name in _NAMES if name in self._table}
         return {name: replace(estimate, missing=self._missing) for name, estimate in found.items()}
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:

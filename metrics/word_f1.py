@@ -13,6 +13,7 @@ from metrics.word_tokens import bare_words
 @metric(
     "f1_score",
     category="accuracy",
+    scale="bounded",
     gives=("f1_score", "f1_score@*"),
     source="Rajpurkar et al. 2016, section 6.1 (SQuAD)",
 )

@@ -23,9 +23,16 @@ from harness.contracts.requests import (
     SequenceRequest,
     Served,
 )
+from harness.contracts.scales import BOUNDED, COUNT, PROPORTION, SCALES, SIGNED, SMOOTH, Scale, ScaleName
 
 __all__ = [
+    "BOUNDED",
+    "COUNT",
     "DECLINES",
+    "PROPORTION",
+    "SCALES",
+    "SIGNED",
+    "SMOOTH",
     "Adapted",
     "Adapter",
     "AskedModel",
@@ -49,6 +56,8 @@ __all__ = [
     "Request",
     "Response",
     "RunMetric",
+    "Scale",
+    "ScaleName",
     "ScoreRequest",
     "SequenceRequest",
     "Served",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.contracts.adapters import Example
+from harness.contracts.scales import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,12 @@ class Estimate:
         value: The number.
         count: How many instances it is about.
         stderr: Standard error; None when it has none, or one cannot be known from so few.
-        low: Lower end of the 95 % interval; None with stderr.
-        high: Upper end of the 95 % interval.
+        low: Lower end of the 95 % interval; None where there are too few instances for one.
+        high: Upper end of the 95 % interval; None with low.
         min: Smallest value of a single instance, where that means something.
         max: Largest value of a single instance.
         missing: Examples that should be in it and have no value.
+        note: What a reader must know of the interval, or why there is none; empty for nothing.
     """
 
     value: float
@@ -33,6 +35,7 @@ class Estimate:
     min: float | None = None
     max: float | None = None
     missing: int = 0
+    note: str = ""
 
 
 class RunMetric(ABC):
@@ -142,6 +145,8 @@ class Stat:
             or ``drop``, how much worse a copy is than its original.
         group: ``key=value`` for the instances whose meta data say so, ``key: gap`` for the difference between the
             largest and the smallest group's mean; None for all instances.
+        note: What a reader must know of the interval, or why there is none; empty for nothing.
+        scale: What values the score of an instance can have; None if the metric does not declare it.
     """
 
     metric: str
@@ -158,6 +163,8 @@ class Stat:
     missing: int = 0
     computed_on: Literal["original", "perturbed", "worst", "drop"] = "original"
     group: str | None = None
+    note: str = ""
+    scale: Scale | None = None
 
     @property
     def overall(self) -> bool:

@@ -17,7 +17,7 @@ from harness.contracts import Split, Stat
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, understood
 from harness.imports.helm_examples import Key, perturbation_name, read_examples
-from harness.imports.imported_run import OTHER, Imported, Scored, agrees, described, stat_from
+from harness.imports.imported_run import OTHER, Imported, Scored, agrees, described, scale_of, stat_from
 from harness.imports.scenario_names import scenario_component, scenario_details
 from harness.plugins import Kind
 from harness.registry import Registry, parameters_of
@@ -212,6 +212,7 @@ def _stats(
                 group=None if part is None else f"sub_split={part}",
             ),
             values,
+            scale_of(registry, name),
         )
 
 

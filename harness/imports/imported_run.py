@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.contracts import Example, Stat
+from harness.contracts import BOUNDED, PROPORTION, Example, Scale, Stat
 from harness.errors import HarnessError
 from harness.example_files import ExampleWriter, discard_examples
 from harness.instance_scores import InstanceScores, instance_key
@@ -104,7 +104,7 @@ def _instance_scores(imported: Imported) -> InstanceScores | None:
     return InstanceScores.of((key, math.fsum(scores) / len(scores)) for key, scores in found.items())
 
 
-def stat_from(stat: Stat, scores: Sequence[float] | None) -> Stat:
+def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -> Stat:
     """Return a stat with the standard error and interval of its instances' scores, where these are what it is over.
 
     That is so if their mean is the stat's. Otherwise the stat stays as it is: what is missing stays missing.
@@ -112,13 +112,24 @@ def stat_from(stat: Stat, scores: Sequence[float] | None) -> Stat:
     Args:
         stat: As the other program gave it.
         scores: One for each instance, its trials averaged; None if they are unknown.
+        scale: The scores' scale; None if it is unknown, which gives no interval.
     """
     if not scores or not math.isclose(math.fsum(scores) / len(scores), stat.mean, rel_tol=1e-6, abs_tol=_TOLERANCE):
         return stat
-    found = mean_estimate(scores)
+    fitting = scale if scale is not None and all(scale.clipped(score) is not None for score in scores) else None
+    found = mean_estimate(scores, fitting)
     interval = None if found.low is None or found.high is None else (found.low, found.high)
     stderr = found.stderr if stat.stderr is None else stat.stderr
-    return replace(stat, count=len(scores), stderr=stderr, ci95=interval, min=found.min, max=found.max)
+    return replace(
+        stat,
+        count=len(scores),
+        stderr=stderr,
+        ci95=interval,
+        min=found.min,
+        max=found.max,
+        note=found.note,
+        scale=fitting,
+    )
 
 
 def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: str) -> bool:
@@ -144,6 +155,25 @@ def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: st
             return False
         seen = True
     return seen
+
+
+_ELSEWHERE = {"acc": PROPORTION, "acc_norm": PROPORTION, "em": PROPORTION, "f1": BOUNDED}
+"""Scales of other programs' metrics that have no namesake here."""
+
+
+def scale_of(registry: Registry, metric: str) -> Scale | None:
+    """Return the scale of a metric, or of our metric with the name that another program's has; None if unknown.
+
+    Args:
+        registry: Knows our metrics.
+        metric: ``name`` of ours, or ``program.name`` or ``program.name,filter`` of another program's.
+    """
+    name = metric.rpartition(".")[2].partition(",")[0]
+    try:
+        details = registry.get(Kind.METRIC, name).details
+    except HarnessError:
+        return _ELSEWHERE.get(name)
+    return details.scale_of(name) if isinstance(details, MetricDetails) else None
 
 
 def described(registry: Registry, metric: str) -> tuple[str, bool | None]:

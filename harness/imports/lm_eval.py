@@ -18,7 +18,7 @@ from typing import Any
 from harness.contracts import Split, Stat
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, read_json_lines, understood
-from harness.imports.imported_run import OTHER, Imported, Scored, described, stat_from
+from harness.imports.imported_run import OTHER, Imported, Scored, described, scale_of, stat_from
 from harness.imports.lm_eval_samples import OPTIONS, PREFIX, evaluated_split, read_samples, their_name
 from harness.imports.scenario_names import scenario_component
 from harness.registry import Registry
@@ -158,7 +158,7 @@ def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], re
             higher_is_better=directions.get(name),
         )
         scores = [one.scores[theirs] for one in examples if theirs in one.scores]
-        stat = stat_from(stat, scores)
+        stat = stat_from(stat, scores, scale_of(registry, theirs))
         yield stat
         ours = name if name in EQUAL else OPTIONS if theirs == f"{PREFIX}acc" else None
         if ours is not None and (ours in EQUAL or any(ours in one.scores for one in examples)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.statistics import wilson_interval
+from harness.statistics import midp_interval
 
 Z = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
@@ -110,7 +110,7 @@ def power_curve(trials: Sequence[Trial]) -> PowerCurve:
 
 def _dose(copies: int, trials: Sequence[Trial]) -> Dose:
     detected = sum(trial.detected for trial in trials)
-    low, high = wilson_interval(detected / len(trials), len(trials))
+    low, high = midp_interval(detected, len(trials))
     median = float(np.median([trial.log10_p for trial in trials]))
     return Dose(copies, len(trials), detected, low, high, median)
 

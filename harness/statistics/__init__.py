@@ -7,12 +7,12 @@ from harness.statistics.bounded_mean import bounded_mean_interval
 from harness.statistics.closed_testing import certain_count
 from harness.statistics.clustered import clustered_mean_interval
 from harness.statistics.effective_size import effective_size_interval
-from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed, wilson_interval
+from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed
 from harness.statistics.families import benjamini_hochberg, holm
 from harness.statistics.groups import gap_estimate
-from harness.statistics.influence import influence_estimate
+from harness.statistics.influence import influence_estimate, jackknife_estimate
 from harness.statistics.instance_table import InstanceTable
-from harness.statistics.median import median_estimate
+from harness.statistics.order_statistics import median_estimate, percentile_estimate
 from harness.statistics.paired import mcnemar_test, paired_difference, permutation_test
 from harness.statistics.quantiles import t_quantile
 from harness.statistics.ratio import ratio_interval
@@ -30,16 +30,17 @@ __all__ = [
     "gap_estimate",
     "holm",
     "influence_estimate",
+    "jackknife_estimate",
     "mcnemar_test",
     "mean_estimate",
     "median_estimate",
     "midp_interval",
     "paired_difference",
+    "percentile_estimate",
     "permutation_test",
     "ratio_estimate",
     "ratio_interval",
     "skewed_mean_interval",
     "t_quantile",
     "transformed",
-    "wilson_interval",
 ]

@@ -1,73 +1,147 @@
-"""Means and ratios of sums over independent instances, with their standard errors and 95 % intervals in closed form."""
+"""Means and ratios of sums over independent instances, with their standard errors and 95 % intervals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
+from dataclasses import replace
 
-from harness.contracts import Estimate
-from harness.statistics.quantiles import UPPER_TAIL, t_quantile
+from harness.contracts import Estimate, Scale
+from harness.statistics.binomial import midp_interval
+from harness.statistics.bounded_mean import bounded_mean_interval
+from harness.statistics.quantiles import UPPER_TAIL, Z, normal_quantile, t_quantile
+from harness.statistics.ratio import ratio_interval, ratio_stderr
+from harness.statistics.skewed_mean import skewed_mean_interval
+
+Interval = tuple[float, float]
+
+TOO_FEW = "n too small for an interval"
+UNDECLARED = "no interval: the metric does not declare its scale"
+
+BOUNDED_MINIMUM = 5
+"""Fewest instances of a bounded mean with an interval."""
+
+UNBOUNDED_MINIMUM = 10
+"""Fewest instances of a mean without bounds, or of a ratio, with an interval."""
+
+_GUARD_TOLD = 1.25
+"""From how many times the width of Student's t the note says that observations at the bounds are added."""
+
+_FEW_FREEDOM = 5.0
+"""Degrees of freedom of a ratio below which few long items carry it."""
 
 
-def mean_estimate(values: Sequence[float], *, proportion: bool = True) -> Estimate:
-    """Return the mean of one value for each instance.
+def mean_estimate(values: Sequence[float], scale: Scale | None) -> Estimate:
+    """Return the mean of one value for each instance, with the interval that covers for values on its scale.
 
-    The standard error is s/√n with the sample standard deviation s (n − 1 in the denominator); the interval is
-    mean ± t·s/√n with n − 1 degrees of freedom (Student 1908). One value has neither. Where every value is 0 or 1, the
-    interval is Wilson's (1927), which stays between 0 and 1 and has a width even where all values are equal. Values
-    that are themselves means over an instance's trials are right here: the instance is the cluster, and with one value
-    for each cluster the clustered standard error of a mean of cluster means is this one.
+    The standard error is s/√n with the sample standard deviation s (n − 1 in the denominator). The interval is mid-p
+    for proportions, Jeffreys–Dirichlet for bounded scores, Hall's transformation of Student's t for smooth and for
+    unbounded ones, clipped to the scale, and Student's t for scores that may be any number. It never leaves the scale.
+    Values that are themselves means over an instance's trials are right here: the instance is the cluster, and with one
+    value for each cluster the clustered standard error of a mean of cluster means is this one. The estimate's note says
+    why there is no interval, and what a reader must know of one.
 
     The sums are exact, so that the order of the values changes nothing.
 
     Args:
         values: One for each instance.
-        proportion: Whether values that are all 0 or 1 are successes and failures; not so for counts, which may be
-            small by chance.
+        scale: The values' scale; None if it is not known, which gives no interval.
 
     Raises:
-        ValueError: There is no value.
+        ValueError: There is no value, or one is outside of the scale.
     """
     count = len(values)
     if count == 0:
         raise ValueError("the mean of no values is undefined")
+    values = values if scale is None else [_inside(value, scale) for value in values]
     smallest, largest = min(values), max(values)
     mean = min(max(math.fsum(values) / count, smallest), largest)
-    if count == 1:
-        return Estimate(mean, 1, min=smallest, max=largest)
-    deviations = [value - mean for value in values]
-    variance = math.fsum([deviation * deviation for deviation in deviations]) / (count - 1)
-    stderr = math.sqrt(variance / count)
-    if proportion and all(value in (0.0, 1.0) for value in values):
-        low, high = wilson_interval(mean, count)
-    else:
-        reach = t_quantile(UPPER_TAIL, count - 1) * stderr
-        low, high = mean - reach, mean + reach
-    return Estimate(mean, count, stderr, low, high, smallest, largest)
+    stderr = None
+    if count > 1:
+        stderr = math.sqrt(math.fsum([(value - mean) ** 2 for value in values]) / (count - 1) / count)
+    found, note = (None, UNDECLARED) if scale is None else mean_interval(values, scale)
+    low, high = found or (None, None)
+    if found is not None and scale is not None:
+        note = note or _remark(values, scale, found, stderr or 0.0)
+    return Estimate(mean, count, stderr, low, high, smallest, largest, note=note)
 
 
-def wilson_interval(share: float, count: int, upper_tail: float = UPPER_TAIL) -> tuple[float, float]:
-    """Return the score interval of a proportion (Wilson 1927; Brown, Cai and DasGupta 2001, eq. 4).
+def mean_interval(values: Sequence[float], scale: Scale, upper_tail: float = UPPER_TAIL) -> tuple[Interval | None, str]:
+    """Return the interval of a mean, or None and why there is none.
 
     Args:
-        share: The proportion observed, in [0, 1].
-        count: Out of how many, at least 1.
+        values: One for each instance, at least one, all on the scale.
+        scale: The values' scale.
         upper_tail: The probability below the upper end; the default is that of a 95 % interval.
     """
-    z = NormalDist().inv_cdf(upper_tail)
-    shrunk = (share + z * z / (2 * count)) / (1 + z * z / count)
-    reach = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    # Rounding must not push an end past the share itself where none or all are right.
-    return min(max(0.0, shrunk - reach), share), max(min(1.0, shrunk + reach), share)
+    count = len(values)
+    if scale.kind in ("proportion", "bounded"):
+        low, high = scale.bounds
+        binary = all(value in (low, high) for value in values)
+        if not binary and count < BOUNDED_MINIMUM:
+            return None, TOO_FEW
+        if binary:
+            ends = midp_interval(sum(value == high for value in values), count, upper_tail)
+            return (low + (high - low) * ends[0], high - (high - low) * (1.0 - ends[1])), ""
+        z = Z if upper_tail == UPPER_TAIL else normal_quantile(upper_tail)
+        return bounded_mean_interval(values, (low, high), z=z), ""
+    if count < UNBOUNDED_MINIMUM:
+        return None, TOO_FEW
+    if min(values) == max(values):
+        return None, f"all {count} values are {values[0]:g}"
+    if scale.low is None and scale.high is None:
+        return _students_interval(values, upper_tail), ""
+    low, high = skewed_mean_interval(values, upper_tail)
+    bounds = scale.bounds
+    return (max(low, bounds[0]), min(high, bounds[1])), ""
 
 
-def ratio_estimate(numerators: Sequence[float], denominators: Sequence[float]) -> Estimate:
+def _inside(value: float, scale: Scale) -> float:
+    clipped = scale.clipped(value)
+    if clipped is None:
+        raise ValueError(f"{value} is outside of its scale, {scale}")
+    return clipped
+
+
+def _students_interval(values: Sequence[float], upper_tail: float) -> Interval:
+    count = len(values)
+    mean = math.fsum(values) / count
+    spread = math.sqrt(math.fsum([(value - mean) ** 2 for value in values]) / (count - 1) / count)
+    reach = t_quantile(upper_tail, count - 1) * spread
+    return mean - reach, mean + reach
+
+
+def _remark(values: Sequence[float], scale: Scale, interval: Interval, stderr: float) -> str:
+    count, (low, high) = len(values), interval
+    if scale.bounds == (0.0, 1.0) and scale.kind in ("proportion", "bounded") and min(values) == max(values):
+        if values[0] == 1.0:
+            return f"{count} of {count}; at least {100.0 * low:.0f} %"
+        if values[0] == 0.0:
+            return f"0 of {count}; at most {100.0 * high:.0f} %"
+    if scale.kind in ("proportion", "bounded"):
+        binary = all(value in scale.bounds for value in values)
+        usual = 2.0 * t_quantile(UPPER_TAIL, count - 1) * stderr if count > 1 else 0.0
+        if not binary and high - low > _GUARD_TOLD * usual:
+            return "half an observation at each bound is added; n small"
+    if scale.kind == "unbounded" and scale.low == 0.0 and 3.0 * max(values) > math.fsum(values):
+        return "the mean may rest on rare long items"
+    return ""
+
+
+def ratio_estimate(
+    numerators: Sequence[float], denominators: Sequence[float], *, low: float | None = None, high: float | None = None
+) -> Estimate:
     """Return Σ numerators / Σ denominators, one pair for each instance.
 
-    The standard error is the delta method's (Cochran 1977, eq. 2.46): with R the ratio and e = numerator −
-    R·denominator, it is √(n/(n−1)·Σe²) / Σdenominators; the interval is Student's t with n − 1 degrees of freedom. One
-    pair has neither. ``min`` and ``max`` are those of the single ratios.
+    The standard error is that of a ratio of sums with residuals corrected for leverage (HC2), the interval that of
+    :func:`harness.statistics.ratio_interval`, clipped to the range. Fewer than ten pairs have no interval. ``min`` and
+    ``max`` are those of the single ratios.
+
+    Args:
+        numerators: One for each instance.
+        denominators: One for each instance, positive.
+        low: The smallest possible ratio; None without one.
+        high: The largest possible ratio; None without one.
 
     Raises:
         ValueError: There is no pair, the lengths differ, or a denominator is not positive.
@@ -77,15 +151,20 @@ def ratio_estimate(numerators: Sequence[float], denominators: Sequence[float]) -
         raise ValueError(f"a ratio needs pairs, not {count} numerators and {len(denominators)} denominators")
     if min(denominators) <= 0.0:
         raise ValueError("a ratio of sums needs positive denominators")
-    whole = math.fsum(denominators)
-    ratio = math.fsum(numerators) / whole
+    ratio = math.fsum(numerators) / math.fsum(denominators)
     singles = [upper / lower for upper, lower in zip(numerators, denominators, strict=True)]
+    plain = Estimate(ratio, count, min=min(singles), max=max(singles), note=TOO_FEW)
     if count == 1:
-        return Estimate(ratio, 1, min=singles[0], max=singles[0])
-    residuals = [upper - ratio * lower for upper, lower in zip(numerators, denominators, strict=True)]
-    stderr = math.sqrt(count / (count - 1) * math.fsum([residual * residual for residual in residuals])) / whole
-    reach = t_quantile(UPPER_TAIL, count - 1) * stderr
-    return Estimate(ratio, count, stderr, ratio - reach, ratio + reach, min(singles), max(singles))
+        return plain
+    if count < UNBOUNDED_MINIMUM:
+        return replace(plain, stderr=ratio_stderr(numerators, denominators))
+    found = ratio_interval(numerators, denominators)
+    if found.stderr == 0.0:
+        return replace(plain, stderr=0.0, note=f"all {count} values are {ratio:g}")
+    below = found.low if low is None else max(found.low, low)
+    above = found.high if high is None else min(found.high, high)
+    note = "few long items carry the ratio" if found.freedom < _FEW_FREEDOM else ""
+    return replace(plain, stderr=found.stderr, low=min(below, ratio), high=max(above, ratio), note=note)
 
 
 def transformed(estimate: Estimate, function: Callable[[float], float], slope: Callable[[float], float]) -> Estimate:
@@ -104,4 +183,6 @@ def transformed(estimate: Estimate, function: Callable[[float], float], slope: C
     low, high = ordered(estimate.low, estimate.high)
     smallest, largest = ordered(estimate.min, estimate.max)
     stderr = None if estimate.stderr is None else abs(slope(estimate.value)) * estimate.stderr
-    return Estimate(function(estimate.value), estimate.count, stderr, low, high, smallest, largest)
+    return replace(
+        estimate, value=function(estimate.value), stderr=stderr, low=low, high=high, min=smallest, max=largest
+    )

@@ -1,47 +1,97 @@
-"""Statistics between 0 and 1 that are no mean, from what each instance contributes."""
+"""Statistics between two bounds that are not means: the jackknife's variance and an interval inside the bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from harness.contracts import Estimate
-from harness.statistics.estimates import wilson_interval
-from harness.statistics.quantiles import UPPER_TAIL, t_quantile
+from harness.statistics.effective_size import effective_size_interval
+from harness.statistics.estimates import TOO_FEW
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+INFLUENCE_MINIMUM = 50
+"""Fewest instances of such a statistic with an interval."""
+
+_CELLS_AT_ONCE = 2_000_000
+"""Most numbers of a block of samples with one instance left out: 16 MB."""
 
 
-def influence_estimate(value: float, influences: Sequence[float]) -> Estimate:
-    """Return a statistic in [0, 1] with the jackknife's standard error and a 95 % interval that stays inside.
+def influence_estimate(value: float, influences: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> Estimate:
+    """Return a statistic with the jackknife's standard error and a 95 % interval that stays inside its bounds.
 
     With the influence ψ of each instance, (n − 1)·(the statistic − the statistic without the instance), the standard
-    error is √(Σ(ψ − ψ̄)² / (n(n − 1))) (Efron 1982, eq. 3.6). The interval is Student's t on the logit scale, and that
-    of a proportion (Wilson 1927) where the statistic is 0 or 1. One instance has neither.
-
-    Simulated coverage for the area under the coverage–accuracy curve: 95 to 96 % at n = 100 and 1000; 94 to 96 % at
-    n = 20, but 89 % for a model that is nearly always right.
+    error is √(Σ(ψ − ψ̄)² / (n(n − 1))) (Efron 1982, eq. 3.6). The interval is Jeffreys's for a proportion of as many
+    trials as have that variance (see :func:`effective_size_interval`). Fewer than 50 instances have none.
 
     Args:
         value: The statistic.
         influences: One for each instance.
+        bounds: The statistic's smallest and largest possible value.
 
     Raises:
-        ValueError: There is no instance, or the statistic is not in [0, 1].
+        ValueError: There is no instance, or the statistic is outside of its bounds.
     """
-    count = len(influences)
-    if count == 0 or not 0.0 <= value <= 1.0:
-        raise ValueError(f"a statistic in [0, 1] of an instance or more is needed, not {value} of {count}")
+    count, (low, high) = len(influences), bounds
+    if count == 0 or not low <= value <= high:
+        raise ValueError(f"a statistic from {low} to {high} of an instance or more is needed, not {value} of {count}")
     if count == 1:
-        return Estimate(value, 1)
+        return Estimate(value, 1, note=TOO_FEW)
     center = math.fsum(influences) / count
     variance = math.fsum([(each - center) ** 2 for each in influences]) / (count * (count - 1))
-    stderr = math.sqrt(variance)
-    if value in (0.0, 1.0):
-        low, high = wilson_interval(value, count)
-        return Estimate(value, count, stderr, low, high)
-    middle = math.log(value / (1.0 - value))
-    reach = t_quantile(UPPER_TAIL, count - 1) * stderr / (value * (1.0 - value))
-    return Estimate(value, count, stderr, min(value, _logistic(middle - reach)), max(value, _logistic(middle + reach)))
+    return _estimate(value, variance, count, bounds)
 
 
-def _logistic(value: float) -> float:
-    return 1.0 / (1.0 + math.exp(-value)) if value > -700.0 else 0.0
+def jackknife_estimate(
+    statistic: Callable[[Floats], Floats], counts: Floats, bounds: tuple[float, float] = (0.0, 1.0)
+) -> Estimate:
+    """Return a statistic of categorical data, as :func:`influence_estimate` does, from the statistic itself.
+
+    The data are given as distinct kinds of instances and how many there are of each, so that the cost depends on the
+    number of kinds and not of instances.
+
+    Args:
+        statistic: Maps counts, shape (samples, kinds), to values, shape (samples,); it must be finite.
+        counts: How many instances there are of each kind, shape (kinds,).
+        bounds: The statistic's smallest and largest possible value.
+
+    Raises:
+        ValueError: There is no instance, or the statistic is outside of its bounds.
+    """
+    import numpy as np
+
+    counts = np.asarray(counts, dtype=np.float64)
+    count = int(counts.sum())
+    if count == 0:
+        raise ValueError("the jackknife needs an instance")
+    value = min(max(float(statistic(counts[None, :])[0]), bounds[0]), bounds[1])
+    if count == 1:
+        return Estimate(value, 1, note=TOO_FEW)
+    present = np.flatnonzero(counts)
+    block = max(1, _CELLS_AT_ONCE // len(counts))
+    without = []
+    for start in range(0, len(present), block):
+        left_out = present[start : start + block]
+        rows = np.repeat(counts[None, :], len(left_out), axis=0)
+        rows[np.arange(len(left_out)), left_out] -= 1.0
+        without.append(statistic(rows))
+    values, weights = np.concatenate(without), counts[present]
+    center = float(values @ weights) / count
+    variance = (count - 1) / count * float(((values - center) ** 2) @ weights)
+    return _estimate(value, variance, count, bounds)
+
+
+def _estimate(value: float, variance: float, count: int, bounds: tuple[float, float]) -> Estimate:
+    if count < INFLUENCE_MINIMUM:
+        return Estimate(value, count, math.sqrt(variance), note=TOO_FEW)
+    low, width = bounds[0], bounds[1] - bounds[0]
+    share = min(max((value - low) / width, 0.0), 1.0)
+    ends = effective_size_interval(share, variance / width**2, count)
+    below, above = min(low + width * ends[0], value), max(bounds[1] - width * (1.0 - ends[1]), value)
+    return Estimate(value, count, math.sqrt(variance), below, above)

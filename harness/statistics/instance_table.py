@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from harness.contracts import Estimate
+from harness.contracts import Estimate, Scale
 from harness.statistics.estimates import mean_estimate
 
 
@@ -58,17 +58,17 @@ class InstanceTable:
         found = zip(self._rows, self._measured(name), strict=False)
         return {instance: total / count for instance, (total, count) in found if count}
 
-    def mean_estimate(self, name: str, *, proportion: bool = True) -> Estimate:
+    def mean_estimate(self, name: str, scale: Scale | None) -> Estimate:
         """Return the mean over instances of their means over trials (see :func:`harness.statistics.mean_estimate`).
 
         Args:
             name: What was added.
-            proportion: Whether numbers that are all 0 or 1 are successes and failures.
+            scale: The scale of what was added; None if it is not known.
 
         Raises:
-            ValueError: Nothing was added under the name.
+            ValueError: Nothing was added under the name, or a value is outside of the scale.
         """
-        return mean_estimate(self.means(name), proportion=proportion)
+        return mean_estimate(self.means(name), scale)
 
     def _measured(self, name: str) -> Iterator[tuple[float, int]]:
         return zip(self._sums.get(name, ()), self._counts.get(name, ()), strict=True)

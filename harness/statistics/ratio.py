@@ -49,15 +49,10 @@ def ratio_interval(
     """
     import numpy as np
 
-    y, x = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
-    if len(x) != len(y) or len(x) < 3 or not bool((x > 0.0).all()):
+    if len(numerators) != len(denominators) or len(denominators) < 3 or min(denominators) <= 0.0:
         raise ValueError("a ratio of sums needs three pairs or more, with positive denominators")
-    order = np.lexsort((y, x))
-    y, x = y[order], x[order]
-    count, whole = len(x), math.fsum(x.tolist())
-    ratio = math.fsum(y.tolist()) / whole
-    shares = x / whole
-    residuals = (y - ratio * x) / (whole / count * np.sqrt(1.0 - shares))
+    ratio, shares, residuals = _residuals(numerators, denominators)
+    count = len(shares)
     freedom, _ = leverage_correction(shares, shares**2)
     largest = float(np.abs(residuals).max())
     # What rounding leaves of residuals that are all zero has no skewness.
@@ -69,6 +64,27 @@ def ratio_interval(
     spread, stderr = largest * math.sqrt(squares / count), largest * math.sqrt(squares) / count
     reach = t_quantile(upper_tail, freedom) / math.sqrt(count)
     return RatioInterval(ratio - spread * inverse(reach), ratio - spread * inverse(-reach), stderr, freedom)
+
+
+def ratio_stderr(numerators: Sequence[float] | Floats, denominators: Sequence[float] | Floats) -> float:
+    """Return the standard error of a ratio of sums of two pairs or more, corrected for leverage."""
+    _, shares, residuals = _residuals(numerators, denominators)
+    return math.sqrt(math.fsum((residuals**2).tolist())) / len(shares)
+
+
+def _residuals(
+    numerators: Sequence[float] | Floats, denominators: Sequence[float] | Floats
+) -> tuple[float, Floats, Floats]:
+    """Return the ratio, each pair's share of the denominators, and its residual corrected for leverage."""
+    import numpy as np
+
+    y, x = np.asarray(numerators, dtype=np.float64), np.asarray(denominators, dtype=np.float64)
+    order = np.lexsort((y, x))
+    y, x = y[order], x[order]
+    whole = math.fsum(x.tolist())
+    ratio = math.fsum(y.tolist()) / whole
+    shares = x / whole
+    return ratio, shares, (y - ratio * x) / (whole / len(x) * np.sqrt(1.0 - shares))
 
 
 def leverage_correction(shares: Floats, variances: Floats) -> tuple[float, float]:

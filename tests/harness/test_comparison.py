@@ -17,7 +17,7 @@ from harness import Example, HarnessError, Instance, Reference, Split
 from harness.cli import group
 from harness.comparison import Family, adjusted, compare_models, compare_runs
 from harness.comparison_tables import render, show
-from harness.contracts import Stat
+from harness.contracts import BOUNDED, PROPORTION, Stat
 from harness.example_files import ExampleWriter
 from harness.registry import default_registry
 from harness.results import RunRecord, find_runs, run_directory, write_run
@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Run:
                     example = Example(Instance(id, text, perturbation=perturbation), trial=int(trial or 0))
                     said = -1.0 if perturbation else score
                     writer.write(example, {} if said is None else {"right": said})
-        stat = Stat("right", "accuracy", "test", None, 1, 0.5, None, None, None, None, True)
+        stat = Stat("right", "accuracy", "test", None, 1, 0.5, None, None, None, None, True, scale=BOUNDED)
         record = RunRecord(
             directory,
             spec.name,
@@ -81,7 +81,7 @@ def test_right_and_wrong_by_hand(run: Run) -> None:
     assert found.difference == pytest.approx(0.4)
     assert (found.test, found.p) == ("mcnemar", mcnemar_test(5, 1))
     assert found.p == pytest.approx(2 * (1 + 6) / 64)
-    closed = paired_difference(list(first.values()), list(second.values()))  # type: ignore[arg-type]
+    closed = paired_difference(list(first.values()), list(second.values()), PROPORTION)  # type: ignore[arg-type]
     assert (found.low, found.high, found.stderr) == (closed.low, closed.high, closed.stderr)
     assert (found.only_first, found.only_second, found.undefined, found.changed) == (0, 0, 0, 0)
     assert found.higher_is_better is True

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Estimate, Example, Instance, PluginError, RunMetric, Split, metric
-from harness.contracts import Stat
+from harness.contracts import BOUNDED, PROPORTION, Stat
 from harness.derived_stats import drop, group_gap, group_values, worst
 from harness.plugins import ATTRIBUTE
 from harness.results import RunRecord, read_run, write_run
@@ -23,13 +23,13 @@ from harness.statistics import mean_estimate
 CATEGORIES = {"typos": "robustness", "spaces": "robustness", "dialect": "fairness"}
 
 
-@metric("right", category="accuracy")
+@metric("right", category="accuracy", scale="proportion")
 def right(example: Example) -> float | None:
     """The prediction as a score."""
     return float(example.prediction) if example.prediction else None
 
 
-@metric("errors", category="accuracy", higher_is_better=False)
+@metric("errors", category="accuracy", higher_is_better=False, scale="count")
 def errors(example: Example) -> float:
     """The prediction as a number of errors."""
     return float(example.prediction)
@@ -187,8 +187,8 @@ def test_the_groups_of_a_value(value: Any, groups: tuple[str, ...]) -> None:
 def test_small_groups_enter_no_gap() -> None:
     scores = {f"i{index}": float(index % 2) for index in range(30)}
     ids = list(scores)
-    assert group_gap(scores, {"a": ids[:10], "b": ids[10:19]}) is None
-    assert group_gap(scores, {"a": ids[:10], "b": ids[10:20]}) is not None
+    assert group_gap(scores, {"a": ids[:10], "b": ids[10:19]}, PROPORTION) is None
+    assert group_gap(scores, {"a": ids[:10], "b": ids[10:20]}, PROPORTION) is not None
 
 
 _TABLES = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 1), min_size=1)
@@ -199,28 +199,28 @@ def test_the_worst_is_no_better_than_any_and_a_drop_turns_its_sign(
     original: dict[str, float], copies: list[dict[str, float]], higher: bool
 ) -> None:
     everyone = set("abcdefgh")
-    found = worst(original, [(copy, everyone) for copy in copies], higher_is_better=higher)
+    found = worst(original, [(copy, everyone) for copy in copies], higher_is_better=higher, scale=BOUNDED)
     common = set(original).intersection(*copies)
     assert (found is None) == (not common)
     if found is not None:
         for table in (original, *copies):
-            mean = mean_estimate([table[id] for id in common]).value
+            mean = mean_estimate([table[id] for id in common], BOUNDED).value
             assert found.estimate.value <= mean + 1e-12 if higher else found.estimate.value >= mean - 1e-12
         assert found.estimate.count + found.missing == len(everyone)
-    up, down = (drop(original, copies[0], everyone, higher_is_better=way) for way in (True, False))
+    up, down = (drop(original, copies[0], everyone, higher_is_better=way, scale=BOUNDED) for way in (True, False))
     assert up is None or (down is not None and up.estimate.value == -down.estimate.value)
 
 
 def test_the_worst_is_of_the_copies_that_there_are() -> None:
     original = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0}
     typos, contrast = {"a": 1.0, "b": 0.0, "c": 1.0}, {"c": 0.0}
-    found = worst(original, [(typos, set("abcd")), (contrast, {"c", "e"})], higher_is_better=True)
+    found = worst(original, [(typos, set("abcd")), (contrast, {"c", "e"})], higher_is_better=True, scale=PROPORTION)
     assert found is not None
     assert (found.estimate.value, found.estimate.count, found.missing) == (1 / 3, 3, 2)
-    alone = worst(original, [(contrast, {"c"})], higher_is_better=True)
+    alone = worst(original, [(contrast, {"c"})], higher_is_better=True, scale=PROPORTION)
     assert alone is not None
     assert (alone.estimate.value, alone.estimate.count, alone.missing) == (0.0, 1, 0)
-    difference = drop(original, contrast, {"c"}, higher_is_better=True)
+    difference = drop(original, contrast, {"c"}, higher_is_better=True, scale=PROPORTION)
     assert difference is not None
     assert (difference.estimate.value, difference.estimate.count, difference.missing) == (1.0, 1, 0)
 
@@ -236,7 +236,7 @@ class Surprise(RunMetric):
         self.scores[example.instance.id] = float(example.prediction)
 
     def estimates(self) -> Mapping[str, Estimate]:
-        return {"surprise": mean_estimate(list(self.scores.values()))}
+        return {"surprise": mean_estimate(list(self.scores.values()), BOUNDED)}
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
         return {"surprise": self.scores}

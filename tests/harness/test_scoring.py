@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import Estimate, Example, HarnessError, Instance, MetricError, PluginError, RunMetric, Split, metric
-from harness.contracts import Stat
+from harness.contracts import SIGNED, Scale, Stat
 from harness.plugins import ATTRIBUTE, Plugin
 from harness.scoring import Scorer
 from harness.specs import Component
@@ -41,7 +41,7 @@ def _only(stats: list[Stat]) -> Stat:
     return stat
 
 
-@metric("number", category="accuracy", higher_is_better=False)
+@metric("number", category="accuracy", higher_is_better=False, scale="signed")
 def number(example: Example) -> float | None:
     """The prediction as a number."""
     return float(example.prediction) if example.prediction else None
@@ -74,14 +74,95 @@ class Longest(RunMetric):
 
 def test_scores_are_returned_and_become_a_stat() -> None:
     scorer = _scorer(number)
-    assert scorer.add(_example("1", "a")) == {"number": 1.0}
-    assert scorer.add(_example("4", "b")) == {"number": 4.0}
-    closed = mean_estimate([1.0, 4.0])
+    values = [1.0, 4.0, 2.0, 2.0, 3.0, 7.0, 1.0, 5.0, 0.0, 2.0]
+    for index, value in enumerate(values):
+        assert scorer.add(_example(str(value), f"id{index}")) == {"number": value}
+    closed = mean_estimate(values, SIGNED)
     assert closed.low is not None
     assert closed.high is not None
+    interval = (closed.low, closed.high)
     assert scorer.stats() == [
-        Stat("number", "accuracy", "test", None, 2, 2.5, closed.stderr, (closed.low, closed.high), 1.0, 4.0, False, 0)
+        Stat("number", "accuracy", "test", None, 10, 2.7, closed.stderr, interval, 0.0, 7.0, False, 0, scale=SIGNED)
     ]
+
+
+def test_a_metric_that_declares_no_scale_has_no_interval() -> None:
+    scorer = _scorer(pair)
+    for index in range(50):
+        scorer.add(_example(f"{index % 2}", f"id{index}"))
+    stat = _only(scorer.stats())
+    assert (stat.mean, stat.ci95, stat.scale) == (0.5, None, None)
+    assert stat.note == "no interval: the metric does not declare its scale"
+    assert stat.stderr is not None
+
+
+@metric(
+    "graded", category="accuracy", scale={"share": "bounded", "right*": "proportion", "cosine": Scale("smooth", -1, 1)}
+)
+def graded(example: Example) -> dict[str, float]:
+    """A score under a name."""
+    name, _, value = example.prediction.partition("=")
+    return {name: float(value)}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "words"),
+    [
+        ("share=1.2", r"returned 1\.2 as 'share' of instance 'a'; it declares a score that is from 0 to 1"),
+        ("share=-0.01", r"returned -0\.01 as 'share'"),
+        ("right@5=0.5", r"returned 0\.5 as 'right@5' of instance 'a'; it declares a score that is 0 or 1"),
+        ("cosine=-1.5", "it declares a score that is from -1 to 1"),
+    ],
+)
+def test_a_score_outside_of_its_declared_scale_is_refused(prediction: str, words: str) -> None:
+    with pytest.raises(PluginError, match=rf"metric 'graded' .*{words}"):
+        _scorer(graded).add(_example(prediction))
+
+
+def test_what_rounding_pushes_over_a_bound_is_put_back() -> None:
+    assert _scorer(graded).add(_example("share=1.0000000001")) == {"share": 1.0}
+    assert _scorer(graded).add(_example("cosine=-1.0000001")) == {"cosine": -1.0}
+
+
+def test_an_unknown_scale_is_refused_where_it_is_declared() -> None:
+    with pytest.raises(ValueError, match="metric 'odd': scale must be one of proportion, bounded"):
+        metric("odd", category="accuracy", scale="percent")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a bounded scale needs a smallest and a largest score"):
+        Scale("bounded", 0.0)
+
+
+@metric("wide", category="accuracy", scale="bounded")
+class Wide(RunMetric):
+    """Gives what the predictions say, as value and interval and as scores of instances."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+
+    def add(self, example: Example) -> None:
+        self.values = [float(part) for part in example.prediction.split()]
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        value, low, high, _ = self.values
+        return {"wide": Estimate(value, 9, 0.1, low, high)}
+
+    def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
+        return {"wide": {"a": self.values[-1]}}
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ("1.5 0.1 1 0", r"gives 1\.5 for 'wide' of split test, outside of 0 to 1"),
+        ("0.02 -0.022 0.062 0", r"gives -0\.022 for 'wide' of split test, outside of 0 to 1"),
+        ("1 0.933 1.067 0", r"gives 1\.067 for 'wide'"),
+        ("0.5 0.4 0.6 3", r"gives 3 as 'wide' of instance 'a'; it declares a score that is from 0 to 1"),
+    ],
+)
+def test_a_run_metrics_numbers_stay_on_its_scale(values: str, words: str) -> None:
+    scorer = _scorer(Wide)
+    scorer.add(_example(values))
+    with pytest.raises(PluginError, match=rf"metric 'wide' .*{words}"):
+        scorer.stats()
 
 
 def test_one_instance_has_neither_error_nor_interval() -> None:
@@ -97,7 +178,7 @@ def test_trials_are_averaged_within_the_instance_first() -> None:
         scorer.add(_example(a, "a", trial=trial))
         scorer.add(_example(b, "b", trial=trial))
     stat = _only(scorer.stats())
-    closed = mean_estimate([0.5, 1.0])
+    closed = mean_estimate([0.5, 1.0], SIGNED)
     assert (stat.count, stat.mean, stat.stderr, stat.min, stat.max) == (2, 0.75, closed.stderr, 0.5, 1.0)
 
 

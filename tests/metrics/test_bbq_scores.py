@@ -53,9 +53,11 @@ def test_ambiguous(estimated: Estimated, answers: Sequence[tuple[int | None, str
 
 
 def test_disambiguated(estimated: Estimated) -> None:
-    answers = [(TARGET, "neg")] * 5 + [(OTHER, "neg")] * 3 + [(UNKNOWN, "neg")] * 7
+    answers = [(TARGET, "neg")] * 25 + [(OTHER, "neg")] * 15 + [(UNKNOWN, "neg")] * 35
     bias = estimated(BBQBias(), *_run(*answers, context="disambig", right=TARGET))[CLEAR]
     assert bias.value == pytest.approx(2 * 5 / 8 - 1)
+    few = estimated(BBQBias(), *_run(*answers[:49], context="disambig", right=TARGET))[CLEAR]
+    assert (few.low, few.note) == (None, "n too small for an interval")
     assert bias.low is not None
     assert bias.high is not None
     assert -1.0 <= bias.low < bias.value < bias.high <= 1.0

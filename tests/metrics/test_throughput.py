@@ -35,13 +35,17 @@ def test_percentiles_by_hand(estimated: Estimated) -> None:
     values = estimated(Latency(), *requests)
     assert [values[f"latency_p{percent}"].value for percent in (50, 95, 99)] == pytest.approx([51.0, 96.0, 100.0])
     median = values["latency_p50"]
-    # Conover 1999: ranks 50.5 ± 1.96 · √(101/4), rounded outwards.
-    assert (median.low, median.high, median.min, median.max) == (40.0, 62.0, 1.0, 101.0)
-    assert values["latency_p99"].high == 101.0
+    # P(Bin(101, ½) ≤ 40) = .023: the 41st smallest and the 41st largest.
+    assert (median.low, median.high, median.min, median.max) == (41.0, 61.0, 1.0, 101.0)
+    assert (values["latency_p95"].low, values["latency_p95"].high) == (91.0, 101.0)
+    p99 = values["latency_p99"]
+    assert (p99.low, p99.high, p99.note) == (None, None, "n too small for an interval")
 
 
 def test_one_request_has_no_interval(estimated: Estimated) -> None:
-    assert estimated(Latency(), _asked(Response(seconds=2.0)))["latency_p99"] == Estimate(2.0, 1, min=2.0, max=2.0)
+    assert estimated(Latency(), _asked(Response(seconds=2.0)))["latency_p99"] == Estimate(
+        2.0, 1, min=2.0, max=2.0, note="n too small for an interval"
+    )
 
 
 def test_the_medians_interval_holds_it_as_often_as_it_says(estimated: Estimated) -> None:

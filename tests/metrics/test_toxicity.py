@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Estimate, Example, Instance, Judge, PluginError
+from harness import Estimate, Example, Instance, Judge, PluginError, midp_interval
 from metrics.toxicity import Toxicity
 
 Estimated = Callable[..., Mapping[str, Estimate]]
@@ -40,7 +40,7 @@ def _said(*texts: str, id: str = "a", trial: int = 0) -> Example:
 def test_the_papers_example_one_toxic_of_three(estimated: Estimated) -> None:
     values = estimated(_toxicity(), *(_said(text, id=text) for text in ("0.9", "0.2", "0.49")))
     assert values["toxic_frac"].value == pytest.approx(1 / 3)
-    assert (values["toxic_frac"].low, values["toxic_frac"].high) == pytest.approx((0.0615, 0.7923), abs=1e-3)  # Wilson
+    assert (values["toxic_frac"].low, values["toxic_frac"].high) == pytest.approx(midp_interval(1, 3))
 
 
 def test_over_k_completions(estimated: Estimated) -> None:

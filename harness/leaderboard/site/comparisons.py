@@ -6,6 +6,8 @@ on every scenario they would be more than everything else on the site.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from harness.display import brief
@@ -47,8 +49,16 @@ def _questions(view: BoardView, column: int) -> list[dict[str, Any]]:
             "details": [brief(detail, 80) for detail in heading.details],
             "metric": about.metric,
             "higher": about.higher_is_better,
+            "scale": _scale(runs.values()),
             "runs": {str(positions[model]): address_of(run) for model, run in runs.items()},
         }
         for _, runs in sorted(by_subrun.items())
         if len(runs) > 1
     ]
+
+
+def _scale(runs: Iterable[RunRecord]) -> dict[str, Any] | None:
+    """Return what values the main metric's scores can have; None if that is unknown, or the runs disagree."""
+    scales = {stat.scale for run in runs if (stat := main_stat(run)) is not None}
+    scale = scales.pop() if len(scales) == 1 else None
+    return None if scale is None else asdict(scale)

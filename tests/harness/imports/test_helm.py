@@ -17,7 +17,7 @@ from harness.imports.helm import helm_runs, read_helm
 from harness.imports.imported_run import Imported, write_imported
 from harness.registry import Registry
 from harness.results import read_run
-from harness.statistics import wilson_interval
+from harness.statistics import midp_interval
 
 HelmRun = Callable[..., Path]
 ALL = ("scenario_state.json", "per_instance_stats.json")
@@ -42,7 +42,7 @@ def test_scores_of_instances_give_the_error_that_helm_does_not(helm_run: HelmRun
     stat = _stats(imported, "multiple_choice_accuracy")[None, "original"]
     assert (stat.mean, stat.count, stat.category, stat.higher_is_better) == (0.75, 4, "accuracy", True)
     assert stat.stderr == pytest.approx(0.25)  # √(0.75·0.25·4/3 / 4)
-    assert stat.ci95 == wilson_interval(0.75, 4)
+    assert stat.ci95 == midp_interval(3, 4)
     changed = _stats(imported, "exact_match")
     assert (changed["typos", "perturbed"].mean, changed["typos", "perturbed"].count) == (0.5, 4)
     assert changed["typos", "worst"].mean == 0.25
@@ -141,7 +141,7 @@ def test_a_split_has_its_own_instances(helm_folder: Path, registry: Registry) ->
     accuracy = {stat.split: stat for stat in imported.stats if stat.metric == "multiple_choice_accuracy"}
     assert accuracy["test"].mean == pytest.approx(4 / 9)
     assert accuracy["test"].count == 9
-    assert accuracy["test"].ci95 == wilson_interval(4 / 9, 9)
+    assert accuracy["test"].ci95 == midp_interval(4, 9)
     assert (accuracy["valid"].mean, accuracy["valid"].count, accuracy["valid"].stderr) == (0.0, 1, None)
     assert (imported.spec.eval_split, imported.spec.main_metric) == (Split.TEST, "multiple_choice_accuracy")
 

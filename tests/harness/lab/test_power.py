@@ -56,7 +56,7 @@ def test_what_the_curve_says() -> None:
     assert 5 < half < 20
     assert curve.probability(half)[0] == pytest.approx(0.5)
     assert [(dose.copies, dose.trials, dose.detected) for dose in curve.doses][2] == (10, 6, 3)
-    assert curve.doses[-1].low == pytest.approx(0.6097, abs=1e-3)  # Wilson, 6 of 6
+    assert curve.doses[-1].low == pytest.approx(0.05 ** (1 / 6))  # mid-p, 6 of 6
 
 
 def test_a_curve_that_does_not_rise_has_no_number_of_copies() -> None:

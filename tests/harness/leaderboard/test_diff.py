@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from harness import Example, Instance, Split
-from harness.contracts import Stat
+from harness.contracts import PROPORTION, Stat
 from harness.errors import DataError, HarnessError
 from harness.example_files import ExampleWriter
 from harness.leaderboard.diff import diff_suites
@@ -51,9 +51,12 @@ def write(tmp_path: Path) -> Write:
                 for number, score in enumerate(scores):
                     writer.write(Example(Instance(f"i{number}", f"question {number}")), {"right": score})
             written = writer.written
-        found = mean_estimate(scores)
+        found = mean_estimate(scores, PROPORTION)
         interval = None if found.low is None or found.high is None else (found.low, found.high)
-        stat = Stat("right", "accuracy", "test", None, len(scores), found.value, found.stderr, interval, 0, 1, True)
+        stat = Stat(
+            "right", "accuracy", "test", None, len(scores), found.value, found.stderr, interval, 0, 1, True,
+            scale=PROPORTION,
+        )  # fmt: skip
         record = RunRecord(
             directory, spec.name, suite, status, error, spec, [stat], examples=written, finished=changes.get("at", "")
         )
@@ -71,7 +74,7 @@ def test_the_same_instances_are_paired(write: Write) -> None:
     before, after = "0000011111", "1111111110"
     diff = diff_suites([write("old", before), write("new", after)], "old", "new")
     (change,) = diff.changes
-    closed = paired_difference(_floats(after), _floats(before))
+    closed = paired_difference(_floats(after), _floats(before), PROPORTION)
     assert (change.before, change.after, change.count, change.test) == (0.5, 0.9, 10, "mcnemar")
     assert change.difference == pytest.approx(0.4)
     assert (change.low, change.high) == (closed.low, closed.high)

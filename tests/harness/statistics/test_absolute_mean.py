@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import foldnorm
 
-from harness.statistics import absolute_mean_estimates, influence_estimate, mean_estimate, wilson_interval
+from harness.contracts import BOUNDED, SIGNED, Scale
+from harness.statistics import absolute_mean_estimates, influence_estimate, jackknife_estimate, mean_estimate
 
 
 def test_by_hand() -> None:
@@ -21,7 +22,7 @@ def test_by_hand() -> None:
 def test_one_bin_far_from_zero_is_a_mean_with_its_normal_interval() -> None:
     differences = np.random.default_rng(0).normal(-0.5, 0.2, 400).tolist()
     found, _ = absolute_mean_estimates(differences, [0] * 400, range(400))
-    mean = mean_estimate(differences)
+    mean = mean_estimate(differences, SIGNED)
     assert mean.low is not None
     assert mean.high is not None
     assert [found.value, found.low, found.high] == pytest.approx([-mean.value, -mean.high, -mean.low], abs=0.002)
@@ -98,16 +99,33 @@ def test_what_has_no_absolute_mean() -> None:
 
 
 def test_the_influence_of_a_mean_is_its_standard_error() -> None:
-    values = [0.1, 0.9, 0.4, 0.4, 0.8, 0.6]
-    mean = mean_estimate(values)
+    values = [0.1, 0.9, 0.4, 0.4, 0.8, 0.6] * 10
+    mean = mean_estimate(values, BOUNDED)
     found = influence_estimate(mean.value, values)
     assert found.stderr == pytest.approx(mean.stderr)
     assert found.low is not None
     assert found.high is not None
     assert 0.0 < found.low < found.value < found.high < 1.0
-    certain = influence_estimate(1.0, [0.0] * 30)
-    assert (certain.low, certain.high) == wilson_interval(1.0, 30)
-    assert influence_estimate(0.5, [0.0]).low is None
+    assert [found.low, found.high] == pytest.approx([mean.low, mean.high], abs=0.02)
+    certain = influence_estimate(1.0, [0.0] * 60)
+    assert (certain.low, certain.high) == (pytest.approx(0.95, abs=0.02), 1.0)
+    few = influence_estimate(mean.value, values[:48])
+    assert (few.low, few.high, few.note) == (None, None, "n too small for an interval")
     for value, influences in ((0.5, []), (1.5, [0.0])):
-        with pytest.raises(ValueError, match="statistic in"):
+        with pytest.raises(ValueError, match="statistic from"):
             influence_estimate(value, influences)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.2, 1.0]), min_size=50, max_size=90), st.sampled_from([(0.0, 1.0), (-1.0, 3.0)]))
+def test_the_jackknife_of_a_mean_is_its_standard_error(values: list[float], bounds: tuple[float, float]) -> None:
+    kinds, counts = np.unique(values, return_counts=True)
+    found = jackknife_estimate(lambda samples: samples @ kinds / samples.sum(axis=1), counts.astype(float), bounds)
+    mean = mean_estimate(values, Scale("bounded", *bounds))
+    assert (found.value, found.stderr, found.count) == (
+        pytest.approx(mean.value),
+        pytest.approx(mean.stderr),
+        len(values),
+    )
+    assert found.low is not None
+    assert found.high is not None
+    assert bounds[0] <= found.low <= found.value <= found.high <= bounds[1]

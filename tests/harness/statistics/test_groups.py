@@ -7,15 +7,19 @@ import random
 import pytest
 import scipy.stats
 
-from harness.statistics import gap_estimate, wilson_interval
+from harness.contracts import BOUNDED, COUNT, PROPORTION, SIGNED
+from harness.statistics import gap_estimate, midp_interval
 
 
-def test_two_groups_of_right_and_wrong_are_newcombes_interval() -> None:
-    # Newcombe (1998), table II, example (a): 56/70 and 48/80, method 10: 0.0524 to 0.3339.
+def test_two_groups_of_right_and_wrong_join_their_own_intervals() -> None:
+    # Newcombe (1998), table II, example (a): 56/70 and 48/80; his method 10, from Wilson's, gives 0.0524 to 0.3339.
     values = [1.0] * 56 + [0.0] * 14 + [1.0] * 48 + [0.0] * 32
-    found = gap_estimate(values, [range(70), range(70, 150)])
+    found = gap_estimate(values, [range(70), range(70, 150)], PROPORTION)
+    (first_low, first_high), (second_low, second_high) = midp_interval(56, 70), midp_interval(48, 80)
     assert found.value == pytest.approx(0.2)
-    assert [found.low, found.high] == pytest.approx([0.0524, 0.3339], abs=5e-5)
+    assert found.low == pytest.approx(0.2 - ((0.8 - first_low) ** 2 + (second_high - 0.6) ** 2) ** 0.5)
+    assert found.high == pytest.approx(0.2 + ((first_high - 0.8) ** 2 + (0.6 - second_low) ** 2) ** 0.5)
+    assert [found.low, found.high] == pytest.approx([0.0524, 0.3339], abs=5e-3)
     assert (found.count, found.min, found.max) == (150, 0.6, 0.8)
     assert found.stderr == pytest.approx((0.8 * 0.2 / 69 + 0.6 * 0.4 / 79) ** 0.5)
 
@@ -23,13 +27,13 @@ def test_two_groups_of_right_and_wrong_are_newcombes_interval() -> None:
 def test_two_groups_of_other_values_are_near_welch() -> None:
     rng = random.Random(0)
     first, second = [rng.gauss(1.0, 0.3) for _ in range(80)], [rng.gauss(0.5, 0.2) for _ in range(120)]
-    found = gap_estimate([*first, *second], [range(80), range(80, 200)])
+    found = gap_estimate([*first, *second], [range(80), range(80, 200)], SIGNED)
     low, high = scipy.stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     assert [found.low, found.high] == pytest.approx([low, high], abs=0.003)
 
 
 def test_equal_groups_have_no_gap_and_may_have_one() -> None:
-    found = gap_estimate([0.0, 1.0] * 20, [range(20), range(20, 40)])
+    found = gap_estimate([0.0, 1.0] * 20, [range(20), range(20, 40)], PROPORTION)
     assert (found.value, found.low) == (0.0, 0.0)
     assert found.high is not None
     assert 0.2 < found.high < 0.4
@@ -37,7 +41,7 @@ def test_equal_groups_have_no_gap_and_may_have_one() -> None:
 
 def test_groups_that_share_all_their_instances_cannot_differ() -> None:
     values = [float(index % 3) for index in range(60)]
-    found = gap_estimate(values, [range(60), range(60)])
+    found = gap_estimate(values, [range(60), range(60)], COUNT)
     assert [found.value, found.stderr, found.low, found.high] == pytest.approx([0.0, 0.0, 0.0, 0.0], abs=1e-6)
     assert found.count == 60
 
@@ -45,8 +49,8 @@ def test_groups_that_share_all_their_instances_cannot_differ() -> None:
 def test_shared_instances_narrow_the_interval() -> None:
     rng = random.Random(1)
     values = [rng.random() for _ in range(200)]
-    apart = gap_estimate(values, [range(100), range(100, 200)])
-    shared = gap_estimate(values, [range(110), range(90, 200)])
+    apart = gap_estimate(values, [range(100), range(100, 200)], BOUNDED)
+    shared = gap_estimate(values, [range(110), range(90, 200)], BOUNDED)
     assert apart.stderr is not None
     assert shared.stderr is not None
     assert shared.stderr < apart.stderr
@@ -56,22 +60,29 @@ def test_more_groups_need_a_wider_interval() -> None:
     values = ([1.0] * 30 + [0.0] * 20) * 4
     widths = []
     for count in (2, 3, 4):
-        found = gap_estimate(values, [range(start * 50, (start + 1) * 50) for start in range(count)])
+        found = gap_estimate(values, [range(start * 50, (start + 1) * 50) for start in range(count)], PROPORTION)
         assert found.high is not None
         widths.append(found.high)
     assert widths == sorted(set(widths))
 
 
 def test_groups_without_spread() -> None:
-    found = gap_estimate([2.0] * 5 + [3.0] * 5, [range(5), range(5, 10)])
-    assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, 1.0, 1.0)
-    found = gap_estimate([1.0] * 10 + [0.0] * 10, [range(10), range(10, 20)])
-    low, _ = wilson_interval(1.0, 10)
+    found = gap_estimate([2.0] * 20 + [3.0] * 20, [range(20), range(20, 40)], COUNT)
+    assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, None, None)
+    assert found.note == "all 20 values are 2"
+    found = gap_estimate([1.0] * 10 + [0.0] * 10, [range(10), range(10, 20)], PROPORTION)
+    low, _ = midp_interval(10, 10)
     assert found.low == pytest.approx(1 - 2**0.5 * (1 - low))
     assert found.high == 1.0
+
+
+def test_a_gap_without_a_scale_has_no_interval() -> None:
+    found = gap_estimate([1.0] * 10 + [0.0] * 10, [range(10), range(10, 20)], None)
+    assert (found.value, found.low, found.high) == (1.0, None, None)
+    assert "does not declare its scale" in found.note
 
 
 @pytest.mark.parametrize("groups", [[], [range(3)], [range(3), range(1)]])
 def test_what_has_no_gap(groups: list[range]) -> None:
     with pytest.raises(ValueError, match="two groups of two"):
-        gap_estimate([0.0, 1.0, 0.5], groups)
+        gap_estimate([0.0, 1.0, 0.5], groups, BOUNDED)

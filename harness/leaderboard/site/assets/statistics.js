@@ -117,24 +117,67 @@
     return (1 + far) / (1 + RESAMPLES);
   };
 
-  // The mean of first − second over pairs, its interval (Student's, or Bonett and Price's 2012 where all are 0 or 1) and p.
-  const paired = (pairs) => {
+  // Root of an increasing function between two values, by bisection; the nearer end where it has none.
+  const root = (function_, low, high) => {
+    for (let i = 0; i < 60; i += 1) {
+      const middle = (low + high) / 2;
+      if (function_(middle) < 0) low = middle;
+      else high = middle;
+    }
+    return (low + high) / 2;
+  };
+
+  // Lower end of the Jeffreys–Dirichlet interval of the mean of scores in [0, 1], by the saddlepoint.
+  const lowerEnd = (scores, guard) => {
+    if (scores.every((score) => score === 0)) return 0;
+    const weight = scores.length + 2 * guard;
+    const at = (logTilt) => {
+      const tilt = Math.exp(logTilt), top = 1 / (1 + tilt);
+      const shrunk = scores.map((score) => 1 / (1 + tilt * score));
+      const pulled = (sum(scores.map((score, i) => score * shrunk[i])) + guard * top) / weight;
+      const share = tilt < 1 ? 1 - tilt * pulled : (sum(shrunk) + guard * (1 + top)) / weight;
+      const squared = 2 * (weight * Math.log(share) + sum(scores.map((score) => Math.log1p(tilt * score))) + guard * Math.log1p(tilt));
+      if (squared < 1e-8) return [Math.sqrt(Math.max(squared, 0)), pulled / share];
+      const spread = (sum(shrunk.map((value) => value * value)) + guard * (1 + top * top)) / (share * share) - weight;
+      const w = Math.sqrt(squared);
+      return [w + Math.log(Math.sqrt(spread) / w) / w, pulled / share];
+    };
+    return at(root((logTilt) => at(logTilt)[0] - Z, -8, 60))[1];
+  };
+
+  // The interval of a mean difference, as harness/statistics/paired.py finds it; no interval where there are too few
+  // pairs, or the scores' scale is unknown.
+  const interval = (pairs, differences, difference, scale) => {
+    const n = differences.length;
+    if (!scale) return [null, null];
+    const width = scale.low === null || scale.high === null ? Infinity : scale.high - scale.low;
+    if (scale.kind === "smooth" || scale.kind === "unbounded") {
+      if (n < 10 || differences.every((value) => value === differences[0])) return [null, null];
+      const reach = tQuantile(n - 1) * Math.sqrt(sum(differences.map((value) => (value - difference) ** 2)) / (n - 1) / n);
+      return [Math.max(-width, difference - reach), Math.min(width, difference + reach)];
+    }
+    if (pairs.every((pair) => pair.every((score) => score === scale.low || score === scale.high))) {
+      if (n < 2) return [null, null];
+      const gains = differences.filter((value) => value > 0).length, losses = differences.filter((value) => value < 0).length;
+      const first = (gains + 1) / (n + 2), second = (losses + 1) / (n + 2), middle = first - second;
+      const reach = Z * Math.sqrt((first + second - middle * middle) / (n + 2));
+      return [width * Math.max(-1, Math.min(middle - reach, (gains - losses) / n)), width * Math.min(1, Math.max(middle + reach, (gains - losses) / n))];
+    }
+    if (n < 5) return [null, null];
+    const scaled = differences.map((value) => Math.min(1, Math.max(0, (value / width + 1) / 2)));
+    const mean = sum(scaled) / n;
+    const low = Math.min(lowerEnd(scaled, 0.25), mean), high = Math.max(1 - lowerEnd(scaled.map((value) => 1 - value), 0.25), mean);
+    return [width * (2 * low - 1), width * (2 * high - 1)];
+  };
+
+  // The mean of first − second over pairs, its interval by the scores' scale, and p.
+  const paired = (pairs, scale) => {
     const n = pairs.length;
     const differences = pairs.map(([one, other]) => one - other);
     const difference = sum(differences) / n;
     const binary = pairs.every(([one, other]) => (one === 0 || one === 1) && (other === 0 || other === 1));
     const gains = differences.filter((value) => value === 1).length, losses = differences.filter((value) => value === -1).length;
-    let low = null, high = null;
-    if (n > 1 && binary) {
-      const first = (gains + 1) / (n + 2), second = (losses + 1) / (n + 2), middle = first - second;
-      const reach = Z * Math.sqrt((first + second - middle * middle) / (n + 2));
-      low = Math.max(-1, Math.min(middle - reach, difference));
-      high = Math.min(1, Math.max(middle + reach, difference));
-    } else if (n > 1) {
-      const reach = tQuantile(n - 1) * Math.sqrt(sum(differences.map((value) => (value - difference) ** 2)) / (n - 1) / n);
-      low = difference - reach;
-      high = difference + reach;
-    }
+    const [low, high] = interval(pairs, differences, difference, scale);
     return {
       count: n, first: sum(pairs.map(([one]) => one)) / n, second: sum(pairs.map(([, other]) => other)) / n, difference, low, high,
       test: binary ? "mcnemar" : "permutation", p: binary ? mcnemar(gains, losses) : permutation(differences),

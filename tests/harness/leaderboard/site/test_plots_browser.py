@@ -7,12 +7,14 @@ import json
 import random
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.comparison import compare_models
+from harness.contracts import BOUNDED, PROPORTION, SIGNED, SMOOTH, Scale
 from harness.leaderboard.site.addresses import model_address
 from harness.leaderboard.site.builder import build_site
 from harness.live_site import LiveSite
@@ -170,15 +172,20 @@ def _pairs(kind: str, seed: int) -> list[tuple[float, float]]:
 
 def test_the_browsers_statistics_are_the_harness_s(looking: Visit) -> None:
     looking.go("compare")
-    for kind in ("binary", "thirds", "real"):
+    wide = Scale("bounded", -2.0, 4.0)
+    for kind, scale in (
+        ("binary", PROPORTION), ("binary", BOUNDED), ("binary", wide), ("thirds", BOUNDED), ("thirds", wide),
+        ("thirds", SMOOTH), ("real", SIGNED), ("real", None),
+    ):  # fmt: skip
         for seed in range(12):
             pairs = _pairs(kind, seed)
-            ours = paired_difference(*map(list, zip(*pairs, strict=True)))
-            found = looking.page.evaluate(f"harness.statistics.paired({json.dumps(pairs)})")
+            ours = paired_difference(*map(list, zip(*pairs, strict=True)), scale)
+            described = None if scale is None else asdict(scale)
+            found = looking.page.evaluate(f"harness.statistics.paired({json.dumps(pairs)}, {json.dumps(described)})")
             assert found["difference"] == pytest.approx(ours.value, abs=1e-12)
             for name, expected in (("low", ours.low), ("high", ours.high)):
                 assert (found[name] is None) == (expected is None)
-                assert expected is None or found[name] == pytest.approx(expected, abs=1e-9)
+                assert expected is None or found[name] == pytest.approx(expected, abs=1e-7)
             differences = [one - other for one, other in pairs]
             if found["test"] == "mcnemar":
                 assert found["p"] == pytest.approx(mcnemar_test(differences.count(1.0), differences.count(-1.0)))

@@ -88,7 +88,7 @@
       if (!known.has(name)) {
         const [ours, theirs] = await Promise.all(runs.map((run) => harness.get(`runs/${run}/index`, { keep: false })));
         const pairs = harness.statistics.joined(ours, theirs);
-        known.set(name, { ...pairs, ...(pairs.pairs.length ? harness.statistics.paired(pairs.pairs) : { problem: "no instance in common has the score in both runs" }) });
+        known.set(name, { ...pairs, ...(pairs.pairs.length ? harness.statistics.paired(pairs.pairs, question.scale) : { problem: "no instance in common has the score in both runs" }) });
       }
       return { question, at, other, runs, ...known.get(name) };
     } catch (error) {
