@@ -14,6 +14,7 @@ import os
 import sqlite3
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cache_salvage import Row, copy_rows, is_damage, salvage, set_aside
+from harness.cache_salvage import Row, copy_rows, is_damage, salvage, set_aside, unpack
 from harness.contracts import Request, Response, SequenceRequest
 from harness.encoding import decode_response, encode_order, encode_request, encode_response
 from harness.errors import StorageError
@@ -48,6 +49,9 @@ _VARIABLES = 500  # SQLite's default limit on bound variables in one statement i
 _LOG = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What decoding a damaged value can raise."""
 
 Identity = tuple[int, int]
 """Device and inode."""
@@ -128,6 +132,7 @@ class ResponseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._warned = False
+        self._unusable = Counter[str]()
         self._files: dict[str, Identity | None] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,11 +146,15 @@ class ResponseCache:
         found: dict[bytes, Response] = {}
         for key, (value, origin) in values.items():
             try:
-                response = decode_response(json.loads(zlib.decompress(value)), cached=True)
+                response = decode_response(json.loads(unpack(value)), cached=True)
                 found[key] = response if origin is None else replace(response, imported=origin.hex())
-            except (zlib.error, ValueError, TypeError, KeyError) as error:
-                _LOG.warning("An answer in the response cache %s is damaged (%s); it is asked again.", self.path, error)
+            except _UNREADABLE as error:
+                self.note_unusable(str(error))
         return found
+
+    def note_unusable(self, problem: str) -> None:
+        """Count an answer that is damaged or does not fit its request; closing the cache warns of all of them."""
+        self._unusable[problem] += 1
 
     def put(self, model: bytes, answers: Iterable[tuple[bytes, Response]]) -> None:
         """Store answers of a model in one transaction: after a kill either all of them are there or none."""
@@ -187,8 +196,8 @@ class ResponseCache:
         try:
             for key, owner, created, value, origin in self._database.execute(query, values):
                 try:
-                    response = decode_response(json.loads(zlib.decompress(value)))
-                except (zlib.error, ValueError, TypeError, KeyError) as error:
+                    response = decode_response(json.loads(unpack(value)))
+                except _UNREADABLE as error:
                     _LOG.warning("An answer in the response cache %s is damaged (%s).", self.path, error)
                     continue
                 yield CachedAnswer(key, owner, created, response, origin)
@@ -220,11 +229,18 @@ class ResponseCache:
         return int(self.ask("SELECT COUNT(*) FROM responses")[0][0])
 
     def close(self) -> None:
-        """Close the file.
+        """Close the file, and warn of the answers that could not be used.
 
         Raises:
             CacheError: It was deleted, and cannot be written again.
         """
+        if count := sum(self._unusable.values()):
+            ((problem, _),) = self._unusable.most_common(1)
+            _LOG.warning(
+                "%s in the response cache %s could not be used and were asked again, mostly for this reason: %s.",
+                *("1 answer" if count == 1 else f"{count:,} answers", self.path, problem),
+            )
+            self._unusable.clear()
         try:
             self._keep()
         finally:

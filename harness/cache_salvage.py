@@ -10,6 +10,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+LARGEST = 256 << 20
+"""Bytes of an answer in the cache, decompressed."""
+
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 Row = tuple[bytes, bytes, int, bytes, bytes | None]
@@ -41,6 +44,22 @@ def set_aside(path: Path) -> Path | None:
     return target
 
 
+def unpack(value: bytes) -> bytes:
+    """Return what a compressed value holds.
+
+    Raises:
+        ValueError: It is damaged, or holds more than any answer.
+    """
+    inflate = zlib.decompressobj()
+    try:
+        content = inflate.decompress(value, LARGEST)
+    except (zlib.error, TypeError) as error:
+        raise ValueError(str(error)) from None
+    if not inflate.eof:
+        raise ValueError(f"longer than {LARGEST >> 20} MiB" if inflate.unconsumed_tail else "it ends early")
+    return content
+
+
 def salvage(damaged: Path, into: sqlite3.Connection) -> int:
     """Copy what can be read of a damaged cache into another, and return how many answers that is."""
     before: int = into.execute("SELECT COUNT(*) FROM responses").fetchone()[0]
@@ -67,8 +86,8 @@ def _answers(database: sqlite3.Connection) -> Iterator[Row]:
                 return
             last = max(last, key) if order == "ASC" else last
             try:
-                zlib.decompress(value)
-            except zlib.error:
+                unpack(value)
+            except ValueError:
                 continue
             yield key, model, created, value, origin if isinstance(origin, bytes) else None
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from harness.answer_check import misfit
 from harness.cache import ResponseCache, request_key
 from harness.contracts import GenerateRequest, Model, Request, Response
 from harness.errors import ModelError
@@ -104,6 +105,10 @@ class Client:
         keys = [request_key(digest, request) for request in requests]
         known = cache.get(list(dict.fromkeys(keys)))
         places: dict[bytes, list[int]] = {}
+        for key, request in dict(zip(keys, requests, strict=True)).items():
+            if key in known and (problem := misfit(request, known[key])) is not None:
+                cache.note_unusable(problem)
+                del known[key]
         for place, key in enumerate(keys):
             if key in known:
                 yield place, known[key]
@@ -128,6 +133,10 @@ class Client:
             if index in answered or not 0 <= index < len(requests):
                 raise ModelError(f"the model's backend answered request {index} of {len(requests)} twice or not asked.")
             answered.add(index)
+            problem = misfit(requests[index], response)
+            if problem is not None:
+                error = f"{self.name}: the answer does not fit its request: {problem}"
+                response = Response(error=error, seconds=response.seconds)
             yield index, response
         if len(answered) != len(requests):
             raise ModelError(f"the model's backend answered {len(answered)} of {len(requests)} requests.")

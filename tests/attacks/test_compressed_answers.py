@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -106,6 +107,10 @@ def asked(backend: str, port: int) -> Response:
         model.close()
 
 
+def _same(answer: tuple[int, dict[str, str], bytes]) -> tuple[int, dict[str, str], bytes]:
+    return answer
+
+
 def said(text: str) -> bytes:
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "input_tokens": 3, "output_tokens": 2}
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
@@ -152,6 +157,6 @@ def test_what_was_not_asked_for_is_unusable(backend: str, encoding: str, body: b
 def test_the_limit_is_on_what_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "LARGEST", 10_000)
     for size, fits in ((4_000, True), (6_000, False)):
-        packed = gzip.compress(said("x" * size))
-        with answering(lambda packed=packed: (200, {"Content-Encoding": "gzip"}, packed)) as port:
+        answer = (200, {"Content-Encoding": "gzip"}, gzip.compress(said("x" * size)))
+        with answering(partial(_same, answer)) as port:
             assert (asked("openai", port).error is None) is fits

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -107,7 +107,7 @@ def said(text: str) -> bytes:
     return json.dumps({"choices": [choice], **content, "usage": usage}).encode()
 
 
-SPELLINGS = {
+SPELLINGS: dict[str, Callable[[str], str]] = {
     "plain": str,
     "percent": lambda text: quote(text, safe=""),
     "path": quote,

@@ -1,0 +1,160 @@
+"""Whether an answer fits its request: its kind, its numbers of completions and log-probabilities, plausible counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.contracts import Completion, GenerateRequest, Prompt, Request, Response, ScoreRequest, SequenceRequest
+
+HIDDEN_TOKENS = 65_536
+"""Tokens of a prompt that the request does not show: templates and instructions that a server adds."""
+
+REASONING_TOKENS = 262_144
+"""Tokens of a completion beyond what was asked for: servers differ in whether reasoning counts as part of it."""
+
+_TOKENS_PER_BYTE = 4
+"""A tokenizer's normalisation can make a text longer, and each byte is at most one token then."""
+
+_TIMES_ASKED = 10
+_CERTAIN = 1e-3
+"""Rounding can put a log-probability this far above 0."""
+
+
+def most_tokens(text_bytes: int, asked: int) -> tuple[int, int]:
+    """Return the most tokens of prompt and of completion that are plausible.
+
+    Args:
+        text_bytes: UTF-8 bytes of the prompt.
+        asked: Tokens of all completions that may be generated.
+    """
+    return _TOKENS_PER_BYTE * text_bytes + HIDDEN_TOKENS, _TIMES_ASKED * asked + REASONING_TOKENS
+
+
+def misfit(request: Request, response: Response) -> str | None:
+    """Return why an answer does not fit its request; None if it does, or says that there is no answer."""
+    if response.error is not None:
+        return None if isinstance(response.error, str) else "its error is not a text"
+    try:
+        _check(request, response)
+    except (_MisfitError, ValueError, TypeError, AttributeError, OverflowError) as problem:
+        return str(problem)
+    return None
+
+
+class _MisfitError(Exception):
+    """What does not fit."""
+
+
+def _check(request: Request, response: Response) -> None:
+    if isinstance(request, GenerateRequest):
+        _absent(response, "logprobs", "moments", "segment_tokens")
+        _number_of("completions", response.completions, request.completions)
+        for completion in response.completions:
+            _check_completion(completion, request)
+        size, asked = _size(request.prompt), request.max_tokens * request.completions
+    elif isinstance(request, ScoreRequest):
+        _absent(response, "completions", "segment_tokens")
+        size = _size(request.context) + _size(request.continuation)
+        asked = _TOKENS_PER_BYTE * size + 1
+        _check_logprobs(response.logprobs)
+        logprobs = response.logprobs or ()
+        if not 1 <= len(logprobs) <= asked:
+            raise _MisfitError(f"{len(logprobs):,} log-probabilities for {size:,} bytes")
+        _number_of("moments", response.moments, len(logprobs) if request.moments else 0)
+        for mean, deviation in response.moments:
+            if not (_is_number(mean) and _is_number(deviation) and deviation >= 0):
+                raise _MisfitError(f"moments of {_shown((mean, deviation))}")
+    else:
+        _absent(response, "completions", "moments")
+        scored = _check_segments(request, response)
+        size = asked = scored
+    most_prompt, most_completion = most_tokens(size, asked)
+    _count("prompt_tokens", response.prompt_tokens, most_prompt)
+    _count("completion_tokens", response.completion_tokens, most_completion)
+    if not _is_number(response.seconds) or response.seconds < 0:
+        raise _MisfitError(f"seconds of {_shown(response.seconds)}")
+    for name in ("truncated", "cached"):
+        if not isinstance(getattr(response, name), bool):
+            raise _MisfitError(f"{name} of {_shown(getattr(response, name))}")
+    if response.greedy is not None and not isinstance(response.greedy, bool):
+        raise _MisfitError(f"greedy of {_shown(response.greedy)}")
+
+
+def _check_completion(completion: Completion, request: GenerateRequest) -> None:
+    if not isinstance(completion.text, str):
+        raise _MisfitError(f"a completion's text is {_shown(completion.text)}")
+    if not isinstance(completion.finish_reason, str):
+        raise _MisfitError(f"a finish_reason of {_shown(completion.finish_reason)}")
+    most = most_tokens(0, request.max_tokens * request.completions)[1]
+    _count("a completion's tokens", completion.tokens, most)
+    if completion.logprob is not None:
+        _check_logprobs([completion.logprob])
+    if not request.top_logprobs:
+        _number_of("top_logprobs", completion.top_logprobs, 0)
+    if len(completion.top_logprobs) > most:
+        raise _MisfitError(f"{len(completion.top_logprobs):,} top_logprobs")
+    for position in completion.top_logprobs:
+        if not isinstance(position, Mapping) or len(position) > request.top_logprobs:
+            raise _MisfitError(f"top_logprobs of {_shown(position)}, where {request.top_logprobs} were asked for")
+        _check_logprobs(position.values())
+
+
+def _check_segments(request: SequenceRequest, response: Response) -> int:
+    """Check what is told of segments, and return the bytes of all of them."""
+    scored = len(request.order) if request.scored is None else request.scored
+    _check_logprobs(response.logprobs)
+    _number_of("log-probabilities of segments", response.logprobs or (), scored)
+    _number_of("segment_tokens", response.segment_tokens, scored)
+    size = sum(_size(request.segments[index]) for index in request.order)
+    for tokens in response.segment_tokens:
+        _count("segment_tokens", tokens, _TOKENS_PER_BYTE * size + 1)
+    return size
+
+
+def _absent(response: Response, *names: str) -> None:
+    for name in names:
+        if getattr(response, name) not in ((), None):
+            raise _MisfitError(f"{name}, which were not asked for")
+
+
+def _number_of(what: str, given: Sequence[Any], wanted: int) -> None:
+    if not isinstance(given, tuple | list):
+        raise _MisfitError(f"{what} are {_shown(given)}")
+    if len(given) != wanted:
+        raise _MisfitError(f"{len(given):,} {what}, where {wanted:,} were asked for")
+
+
+def _check_logprobs(given: Iterable[Any] | None) -> None:
+    if given is None or isinstance(given, str):
+        raise _MisfitError("no log-probabilities")
+    for logprob in given:
+        # Minus infinity is the log-probability of what a model rules out.
+        if isinstance(logprob, bool) or not isinstance(logprob, int | float) or not logprob <= _CERTAIN:
+            raise _MisfitError(f"a log-probability of {_shown(logprob)}")
+
+
+def _count(what: str, given: object, most: int) -> None:
+    if given is None:
+        return
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise _MisfitError(f"{what} of {_shown(given)}")
+    if given > most:
+        raise _MisfitError(f"{what} of {_shown(given)}; at most {most:,} are plausible for this request")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _size(prompt: Prompt) -> int:
+    texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**15:
+        return f"about 2 to the power of {value.bit_length()}"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
