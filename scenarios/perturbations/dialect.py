@@ -35,6 +35,9 @@ def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping
     kept. A word beside a hyphen is part of another one. ``mapping_file`` names another list: lines
     ``word: alternative, alternative``, or a JSON object of lists as HELM has them.
 
+    Answers in either dialect are right: where every reference is correct, as for an open question, the originals stay
+    beside the changed ones. Options are changed in place. "Yes" and "no" are not on the list.
+
     Where the input has no such word, the references stay too; HELM changes them. HELM wants a character on both
     sides, so it misses the first and the last word of a text and every second one of adjacent words; it draws anew
     for each occurrence, so that a reference may no longer stand in its passage.
@@ -57,4 +60,8 @@ def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping
 
         return lexicon.substitute(text, choose)
 
-    return rewritten(instance, translate, references=True)
+    copy = rewritten(instance, translate, references=True)
+    if not all(reference.correct for reference in instance.references):
+        return copy
+    changed = {reference.text for reference in copy.references}
+    return copy.replace(references=copy.references + tuple(r for r in instance.references if r.text not in changed))

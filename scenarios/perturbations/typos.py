@@ -12,27 +12,15 @@ from harness import Instance, perturbation
 from scenarios.perturbations.changes import Note, rewritten
 
 _WORD = re.compile(r"\S+")
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-
-
-def _neighbours() -> dict[str, str]:
-    """Return, for each letter, the letters that touch its key on a QWERTY keyboard.
-
-    Each row lies half a key to the right of the one above it, so a key touches two of the row above and two below.
-    """
-    place = {letter: (row, column) for row, letters in enumerate(_ROWS) for column, letter in enumerate(letters)}
-    touching = {(0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0)}
-    return {
-        letter: "".join(
-            other
-            for other, (other_row, other_column) in place.items()
-            if (other_row - row, other_column - column) in touching
-        )
-        for letter, (row, column) in place.items()
-    }
-
-
-_NEIGHBOURS = _neighbours()
+# Neighbours on a QWERTY keyboard: stanford-crfm/helm, augmentations/typos_perturbation.py (Apache-2.0), which takes the
+# distances from NL-Augmenter's butter_fingers_perturbation.
+_NEIGHBOURS = {
+    "q": "was", "w": "qesad", "e": "wsdfr", "r": "edfgt", "t": "rfghy",
+    "y": "tghju", "u": "yhjki", "i": "ujklo", "o": "iklp", "p": "ol",
+    "a": "qwsz", "s": "weadzx", "d": "erfcxs", "f": "rtgvcd", "g": "tyhbvf",
+    "h": "yujnbg", "j": "uikmnh", "k": "iolmj", "l": "opk",
+    "z": "asx", "x": "sdcz", "c": "dfvx", "v": "fgbc", "b": "ghnv", "n": "hjmb", "m": "jkn",
+}  # fmt: skip
 
 
 Probability = Annotated[float, Field(ge=0, le=1)]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from harness import Instance, PluginError, Reference
 from scenarios.perturbations.dialect import dialect
 from scenarios.perturbations.gender import gender
+from scenarios.perturbations.lexicon import FOLDER, read_alternatives
 from scenarios.perturbations.person_name import Name, names, person_name
 from tests.scenarios.perturbations.conftest import instance, perturbed
 
@@ -96,8 +97,11 @@ def test_gender_of_one_class() -> None:
         ("with", "wit"),
         ("With WITH with, with", "Wit WIT wit, wit"),
         ("classy", "fly"),
-        ("without with-it", "without with-it"),
+        ("within with-it", "within with-it"),
         ("Remember me", "Rememba me"),
+        ("I'm going to school", "I'ma skoo"),
+        ("She was walking", "She was walkin"),
+        ("BOTH isn’t", "BOF ain't"),
     ],
 )
 def test_dialect(text: str, expected: str) -> None:
@@ -106,10 +110,36 @@ def test_dialect(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_dialect_has_one_word_for_a_word_throughout_the_instance(seed: int) -> None:
-    changed = dialect(instance("probably this, probably that", "Probably", "no"), Random(seed))
+    changed = dialect(instance("probably x, probably y", "Probably", "no"), Random(seed))
     (first,) = {pair[1].lower() for pair in changed.meta["perturbed"]}
-    assert changed.input == f"{first} this, {first} that"
+    assert changed.input == f"{first} x, {first} y"
     assert changed.references[0].text == first.capitalize()
+
+
+def test_an_open_question_is_right_in_either_dialect_and_options_are_changed() -> None:
+    question = "Who lives with them?"
+    right, wrong = Reference("the brother", correct=True), Reference("that sister")
+    answers = dialect(Instance("q", question, (right,)), Random(0)).references
+    assert {answer.text for answer in answers[1:]} == {"the brother"}
+    assert answers[0].text.split()[0] in {"da", "tha"}
+    assert all(answer.correct for answer in answers)
+    options = dialect(Instance("q", question, (right, wrong)), Random(0)).references
+    assert [option.correct for option in options] == [True, False]
+    assert options[1].text in {"dat sista", "dat sis"}
+
+
+def test_the_word_list_is_long_named_and_without_answers_that_are_labels() -> None:
+    path = FOLDER / "dialect_sae_to_aae.txt"
+    words = read_alternatives(path)
+    assert len(words) >= 600
+    assert all(word not in others for word, others in words.items())
+    assert not words.keys() & {"yes", "no", "true", "false", "positive", "negative", "neutral", "none"}
+    header = path.read_text(encoding="utf-8").partition("\n\n")[0]
+    assert all(
+        source in header for source in ("Ziems", "Green 2002", "Smitherman 2000", "Eisenstein 2015", "Apache-2.0")
+    )
+    entries = [line.partition(":")[0] for line in path.read_text(encoding="utf-8").splitlines() if line[:1] not in "#"]
+    assert len([entry for entry in entries if entry]) == len(words)  # none is listed twice
 
 
 @pytest.mark.parametrize(
@@ -209,7 +239,7 @@ def test_groups_without_names(parameters: dict[str, Any], message: str) -> None:
 def test_a_question_that_is_asked_as_before_keeps_its_answers(perturb: Callable[..., Instance]) -> None:
     question = Instance(
         "q",
-        "What did Gorbachev think of reforms?",
+        "How did Gorbachev view reforms?",
         (Reference("He believed that this was needed.", correct=True), Reference("His advisers said no.")),
     )
     copy = perturb(question, Random(0))

@@ -32,7 +32,9 @@ def test_space_keeps_everything_but_the_number_of_spaces(text: str, most: int, s
     assert " " * (most + 1) not in changed
 
 
-@pytest.mark.parametrize(("letter", "near"), [("q", "wa"), ("g", "fhtyvb"), ("m", "njk"), ("p", "ol")])
+@pytest.mark.parametrize(
+    ("letter", "near"), [("q", "was"), ("w", "qesad"), ("i", "ujklo"), ("g", "fhtyvb"), ("m", "njk"), ("p", "ol")]
+)
 def test_typos_hit_neighbouring_keys(letter: str, near: str) -> None:
     hits = {typos(instance(letter), Random(seed), prob=1.0).input for seed in range(200)}
     assert hits == set(near)
