@@ -101,9 +101,11 @@ from harness.redaction import Redaction, shown_address
 from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
 from harness.statistics import (
+    CorrectedMean,
     InstanceTable,
     absolute_mean_estimates,
     bootstrap_estimate,
+    corrected_mean,
     effective_size_interval,
     influence_estimate,
     jackknife_estimate,
@@ -130,6 +132,7 @@ __all__ = [
     "BoundaryBets",
     "Centring",
     "Completion",
+    "CorrectedMean",
     "Data",
     "DataError",
     "Decline",
@@ -187,6 +190,7 @@ __all__ = [
     "blocks",
     "bootstrap_estimate",
     "collapse_near_duplicates",
+    "corrected_mean",
     "derive_rng",
     "derive_seed",
     "diagnose",

@@ -14,11 +14,13 @@ from harness.statistics.influence import influence_estimate, jackknife_estimate
 from harness.statistics.instance_table import InstanceTable
 from harness.statistics.order_statistics import median_estimate, percentile_estimate
 from harness.statistics.paired import mcnemar_test, paired_difference, permutation_test
+from harness.statistics.prediction_powered import CorrectedMean, corrected_mean
 from harness.statistics.quantiles import t_quantile
 from harness.statistics.ratio import ratio_interval
 from harness.statistics.skewed_mean import skewed_mean_interval
 
 __all__ = [
+    "CorrectedMean",
     "InstanceTable",
     "absolute_mean_estimates",
     "benjamini_hochberg",
@@ -26,6 +28,7 @@ __all__ = [
     "bounded_mean_interval",
     "certain_count",
     "clustered_mean_interval",
+    "corrected_mean",
     "effective_size_interval",
     "gap_estimate",
     "holm",
