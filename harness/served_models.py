@@ -35,6 +35,16 @@ class ServedCount:
         ]
 
 
+def served_models(provenance: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what :meth:`ServedCount.total` left in a run's provenance; what does not look like it is left out."""
+    found = provenance.get("served")
+    return [
+        one
+        for one in (found if isinstance(found, list) else ())
+        if isinstance(one, Mapping) and type(one.get("answers")) is int
+    ]
+
+
 def served_notes(asked: str, served: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield what a reader must know of a model that a server answered with, a clause each; nothing where all is well.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +14,7 @@ from harness.cli import options
 from harness.cli.interrupts import terminable
 from harness.cli.sources import read_sweep
 from harness.console import make_console
+from harness.declined import Declined
 from harness.errors import HarnessError, StorageError
 from harness.prices import load_prices
 from harness.progress import watch
@@ -22,6 +23,7 @@ from harness.registry import Registry
 from harness.results import RunRecord
 from harness.runner import Settings, run_sweep
 from harness.runtimes import load_runtimes
+from harness.served_models import served_models, served_notes
 from harness.specs import RunSpec
 
 
@@ -102,12 +104,28 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     if failed:
         where = "\n  ".join(str(record.directory) for record in failed)
         console.print(f"Failed, with the reason in run.json:\n  {where}", soft_wrap=True)
+    for note in _answer_notes(records):
+        console.print(f"Note: {note}", soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
         tests = all(record.spec.adapter.name == "exchangeability" for record in ok)
         what = "Report: harness contamination report" if tests else "Compare: harness leaderboard"
         console.print(f"{what} {suites}{_where(settings)}", soft_wrap=True)
     return records
+
+
+def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:
+    """Yield, for each model, how many answers were declined, and what is odd about what the server answered with."""
+    by_model: dict[str, list[RunRecord]] = {}
+    for record in records:
+        by_model.setdefault(record.spec.model.name, []).append(record)
+    for model, runs in by_model.items():
+        declining = [run for run in runs if run.declined.examples]
+        if declining:
+            runs_told = f"in {len(declining)} runs" if len(declining) > 1 else f"in {declining[0].name}"
+            yield f"{model}: {sum((run.declined for run in declining), Declined())}, {runs_told}."
+        for note in served_notes(model, [one for run in runs for one in served_models(run.provenance)]):
+            yield f"{model}: {note}."
 
 
 def _where(settings: Settings) -> str:

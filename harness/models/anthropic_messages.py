@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import Completion, GenerateRequest, ModelError, Prompt, Request, Response, backend
+from harness import Completion, FinishReason, GenerateRequest, ModelError, Prompt, Request, Response, Served, backend
+from harness.contracts import DECLINES
 from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget, estimated_tokens
 from harness.models.api_calls import Calls, Pace
@@ -21,12 +22,17 @@ from harness.models.stop_sequences import cut_at_stop
 INSTALL = "pip install 'holistic-harness[anthropic]'"
 OFFICIAL = "https://api.anthropic.com"
 
-_REASONS: dict[str, Literal["stop", "length", "unknown"]] = {
+_REASONS: Mapping[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "tool_use": "tool_call",
 }
+_UNFINISHED = frozenset({"pause_turn", "compaction"})
+"""The server waits to be asked to go on, which only questions with the server's own tools call for."""
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
 class _Checked(BaseModel):
@@ -46,7 +52,17 @@ class _Usage(_Checked):
 class _Answer(_Checked):
     content: list[_Block]
     stop_reason: str | None = None
+    stop_details: Any = None
     usage: _Usage
+    model: str | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.content if block.type == "text")
+
+
+class _Error(_Checked):
+    error: Any = None
 
 
 @backend(
@@ -126,7 +142,7 @@ class AnthropicModel(ApiModel):
     def fingerprint(self) -> Mapping[str, Any]:
         return {
             "backend": "anthropic",
-            "version": 1,
+            "version": 2,
             "server": self._endpoint.url,
             "model": self._model,
             "extra_body": self._extra_body,
@@ -178,6 +194,7 @@ class AnthropicModel(ApiModel):
             completions=completions * (request.completions // wanted),
             prompt_tokens=answers[0].usage.input_tokens,
             completion_tokens=sum(answer.usage.output_tokens for answer in answers),
+            served=tuple(dict.fromkeys(Served(answer.model[:200]) for answer in answers if answer.model)),
         )
 
     async def _said(self, request: GenerateRequest) -> _Answer:
@@ -217,15 +234,54 @@ def _parted(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
 
 
 def _read(raw: Any) -> tuple[_Answer, Cost]:
+    body = bytes(raw.content)
+    _refuse_error(body)
     try:
-        answer = _Answer.model_validate_json(bytes(raw.content))
+        answer = _Answer.model_validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    _finish_of(answer)
     return answer, Cost(answer.usage.input_tokens, answer.usage.output_tokens)
 
 
+def _refuse_error(body: bytes) -> None:
+    try:
+        error = _Error.model_validate_json(body).error
+    except ValidationError:
+        return
+    if error:
+        told = error.get("message") or error.get("type") if isinstance(error, Mapping) else error
+        raise UnusableAnswerError(f"an error with status 200: {told or 'no reason given'}")
+
+
+def _finish_of(answer: _Answer) -> FinishReason:
+    """Return why an answer ended.
+
+    An answer without content is an honest one if the model ended its turn with its first tokens, as the API's guide to
+    stop reasons describes.
+
+    Raises:
+        UnusableAnswerError: It has no content, and no reason for having none.
+        CannotAnswerError: It is not finished.
+    """
+    stated = answer.stop_reason or ""
+    if stated in _UNFINISHED:
+        raise CannotAnswerError(f"the server stopped before the answer was complete (stop_reason {stated!r})")
+    reason = _REASONS.get(stated, "unknown")
+    if reason in DECLINES or answer.text:
+        return reason
+    if reason == "length" and any(block.type in _THOUGHTS for block in answer.content):
+        return "reasoning_cut_off"
+    if not (stated == "stop_sequence" or (stated == "end_turn" and answer.usage.output_tokens)):
+        raise UnusableAnswerError(f"the answer has no content, and stop_reason {answer.stop_reason!r} is no reason")
+    return reason
+
+
 def _completion(answer: _Answer, request: GenerateRequest) -> Completion:
-    text, cut = cut_at_stop("".join(block.text for block in answer.content if block.type == "text"), request.stop)
-    reason: Literal["stop", "length", "unknown"] = "stop" if cut else _REASONS.get(answer.stop_reason or "", "unknown")
-    return Completion(text, tokens=answer.usage.output_tokens, finish_reason=reason)
+    text, cut = cut_at_stop(answer.text, request.stop)
+    reason = _finish_of(answer)
+    reason = "stop" if cut and reason in {"length", "unknown"} else reason
+    details = answer.stop_details if isinstance(answer.stop_details, Mapping) else {}
+    explanation = str(details.get("explanation") or "")
+    return Completion(text, tokens=answer.usage.output_tokens, finish_reason=reason, explanation=explanation)

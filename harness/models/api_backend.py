@@ -10,9 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
-from harness import Completion, Model, ModelError, Redaction, Request, Response, load_prices
+from harness import (
+    Completion,
+    GenerateRequest,
+    Model,
+    ModelError,
+    Redaction,
+    Request,
+    Response,
+    Served,
+    load_prices,
+)
 from harness.models.account import account_of
-from harness.models.api_calls import Calls, Pace
+from harness.models.api_calls import Calls, FilteredError, Pace
 from harness.models.api_credentials import Endpoint
 from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
 from harness.models.request_stream import LoopThread, stream
@@ -92,6 +102,11 @@ class ApiModel(Model):
             response = await self._ask(request)
         except (CannotAnswerError, UnusableAnswerError) as error:
             return Response(error=f"{self._name}: {self._redact(str(error))}")
+        except FilteredError as error:
+            if not isinstance(request, GenerateRequest):
+                raise
+            declined = Completion("", tokens=0, finish_reason="content_filter", explanation=str(error))
+            return Response((declined,) * request.completions, completion_tokens=0)
         redacted = without_secrets(response, self._redact_answer)
         if redacted != response and not self._warned:
             self._warned = True
@@ -141,19 +156,26 @@ class ApiModel(Model):
 def without_secrets(response: Response, redact: Redaction) -> Response:
     """Return a response whose texts hold no secret; where a completion did, its tokens' texts are removed as well."""
     completions = tuple(_redacted(completion, redact) for completion in response.completions)
-    return response if completions == response.completions else replace(response, completions=completions)
+    served = tuple(Served(_without(one.model, redact), _without(one.fingerprint, redact)) for one in response.served)
+    if (completions, served) == (response.completions, response.served):
+        return response
+    return replace(response, completions=completions, served=served)
+
+
+def _without(text: str | None, redact: Redaction) -> str | None:
+    return None if text is None else redact(text)
 
 
 def _redacted(completion: Completion, redact: Redaction) -> Completion:
-    text = redact(completion.text)
+    text, explanation = redact(completion.text), redact(completion.explanation)
     spelled = "".join(max(position, key=position.__getitem__, default="") for position in completion.top_logprobs)
     if text == completion.text and redact(spelled) == spelled:
-        return completion
+        return completion if explanation == completion.explanation else replace(completion, explanation=explanation)
     top = tuple(
         {f"{Redaction.placeholder} {rank}": logprob for rank, logprob in enumerate(position.values(), 1)}
         for position in completion.top_logprobs
     )
-    return replace(completion, text=text, top_logprobs=top)
+    return replace(completion, text=text, top_logprobs=top, explanation=explanation)
 
 
 def _without_price(name: str, table: str | None) -> str:

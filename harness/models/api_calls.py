@@ -38,6 +38,10 @@ class RequestFailedError(Exception):
     """A request has no answer, for a reason that may be its own."""
 
 
+class FilteredError(RequestFailedError):
+    """A content filter withheld the answer, or did not let the question through."""
+
+
 class RefusedError(RequestFailedError):
     """The server declined what its caller was not sure that it could do."""
 
@@ -126,6 +130,7 @@ class Calls:
 
         Raises:
             RefusedError: So it did.
+            FilteredError: A content filter stands between the question and its answer.
             RequestFailedError: There is no answer.
             ModelError: No call can have one.
         """
@@ -191,7 +196,7 @@ class Calls:
                 self._down = f"{self._name}: {self._streak} calls failed in a row, so the rest are not made; "
                 self._down += f"the last: {failure.message}"
                 self._wake()
-        return RequestFailedError(message)
+        return FilteredError(message) if failure.filtered else RequestFailedError(message)
 
     def _hopeless(self, failure: Failure) -> bool:
         return failure.of_all and not self._answered

@@ -19,6 +19,9 @@ THROTTLED = frozenset({429, 503, 529})
 OF_ALL = frozenset({401, 402, 403, 404})
 """No key, no money, no permission, no such model or address: no request would fare better."""
 
+_FILTERS = frozenset({"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"})
+_FILTERING = ("blocked by content filtering policy", "flagged as potentially violating our usage policy")
+
 _SHOWN = 300
 _READ = 20_000
 """Characters of a message that are read; more are cut off before secrets are looked for."""
@@ -42,6 +45,7 @@ class Failure:
         retry: Whether the same call can succeed later.
         throttled: Whether the server says that it is too much.
         of_all: Whether every other call would fail as well.
+        filtered: Whether a content filter withheld the answer, or did not let the question through.
         retry_after: Seconds that the server wants to be left alone; None where it does not say.
     """
 
@@ -51,6 +55,7 @@ class Failure:
     throttled: bool = False
     of_all: bool = False
     retry_after: float | None = None
+    filtered: bool = False
 
 
 def failure_of(error: Exception, library: ModuleType, redact: Redaction, seconds: float) -> Failure | None:
@@ -113,14 +118,31 @@ def _of_status(error: Any, redact: Redaction) -> Failure:
         return _of_redirect(status, error.response, redact)
     told = _told(error)
     spent = status == 429 and "insufficient_quota" in told
+    filtered = status in {400, 403} and _filtered(error)
     return Failure(
         _shown(f"status {status}: {told}", redact),
         status=status,
         retry=status in TRANSIENT and not spent,
         throttled=status in THROTTLED and not spent,
-        of_all=status in OF_ALL or spent,
+        of_all=(status in OF_ALL or spent) and not filtered,
+        filtered=filtered,
         retry_after=seconds_to_wait(error.response.headers),
     )
+
+
+def _filtered(error: Any) -> bool:
+    """Return whether a refusal is a content filter's.
+
+    The codes are Azure's and OpenAI's, the sentences Anthropic's and OpenAI's for reasoning models.
+    """
+    body = error.body
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict):
+        return False
+    nested = inner.get("innererror")
+    codes = {inner.get("code"), nested.get("code") if isinstance(nested, dict) else None} - {None}
+    said = str(inner.get("message") or "").lower()
+    return bool(codes & _FILTERS) or any(sentence in said for sentence in _FILTERING)
 
 
 def _told(error: Any) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness import Completion, derive_rng
 from harness.models.batching import Budget, run_batches
 from harness.models.logit_rows import LogitRows
+from harness.models.reasoning import reason_with_thoughts
 from harness.models.stop_sequences import find_stop
 from harness.models.tokenized import TextTokenizer, Tokens
 
@@ -179,7 +180,7 @@ def drawn_row(row: Row, tokenizer: TextTokenizer) -> Drawn:
         text=text,
         logprob=math.nan if any(map(math.isnan, row.logprobs)) else sum(row.logprobs[:kept], 0.0),
         tokens=len(row.tokens),
-        finish_reason="stop" if row.end_tokens or cut is not None else "length",
+        finish_reason=reason_with_thoughts(text, "stop" if row.end_tokens or cut is not None else "length"),
         top_logprobs=tuple(row.top),
     )
     return Drawn(completion, row.seconds)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import Completion
-from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
+from harness import Served
+from harness.models.api_failures import UnusableAnswerError
 from harness.models.spending import Cost
-from harness.models.stop_sequences import cut_at_stop
 
 LogProb = Annotated[float, Field(le=1e-3, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
@@ -21,9 +19,20 @@ M = TypeVar("M", bound="Answer")
 _QUOTED = 2000
 """Bytes of an unusable answer that its message begins with; it is cut when secrets have been taken out."""
 
+WITHOUT_LOGPROBS = "to go on without log-probabilities, give the model `extra_body: {logprobs: null}`"
+
+_NAME = 200
+"""Most characters of a served model's name that are kept."""
+
 
 class _Checked(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
+
+
+class CompletionDetails(_Checked):
+    """What the generated tokens are for."""
+
+    reasoning_tokens: Count | None = None
 
 
 class Usage(_Checked):
@@ -31,6 +40,13 @@ class Usage(_Checked):
 
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
+    completion_tokens_details: CompletionDetails | None = None
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Generated tokens that are reasoning, which the text does not show."""
+        details = self.completion_tokens_details
+        return details.reasoning_tokens or 0 if details is not None else 0
 
 
 class TopLogprob(_Checked):
@@ -60,6 +76,16 @@ class Message(_Checked):
     """A chat's answer."""
 
     content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[Any] | None = None
+    function_call: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+    @property
+    def reasoned(self) -> bool:
+        """Whether the server shows reasoning beside the answer."""
+        return bool(self.reasoning_content or self.reasoning)
 
 
 class Choice(_Checked):
@@ -69,12 +95,22 @@ class Choice(_Checked):
     message: Message | None = None
     finish_reason: str | None = None
     logprobs: Logprobs | None = None
+    error: Any = None
 
 
 class Answer(_Checked):
     """What every answer may have."""
 
     usage: Usage | None = None
+    error: Any = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+
+    @property
+    def served(self) -> tuple[Served, ...]:
+        """What the server says that it answered with; empty where it says nothing."""
+        served = Served(_short(self.model), _short(self.system_fingerprint))
+        return (served,) if served != Served() else ()
 
 
 class ChoicesAnswer(Answer):
@@ -113,17 +149,42 @@ def read_answer(kind: type[M], raw: Any) -> M:
     """Return the answer in an HTTP response.
 
     Raises:
-        UnusableAnswerError: It is no JSON, or not of that form.
+        UnusableAnswerError: It is not JSON, not of that form, or an error.
     """
     body = bytes(raw.content)
     try:
-        return kind.model_validate_json(body)
+        answer = kind.model_validate_json(body)
     except ValidationError as error:
+        _refuse_error(body)
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         shown = body[:_QUOTED].decode("utf-8", "replace")
         problem = f"{place}: {first['msg']}" if place else first["msg"]
         raise UnusableAnswerError(f"{problem}; it begins {shown!r}" if body else "empty body") from None
+    if answer.error:
+        raise UnusableAnswerError(f"an error with status 200: {error_text(answer.error)}")
+    return answer
+
+
+def error_text(error: Any) -> str:
+    """Return what an error in an answer says."""
+    if isinstance(error, Mapping):
+        said = [str(error[key]) for key in ("code", "type", "message") if error.get(key)]
+        return ": ".join(said) or "no reason given"
+    return str(error)
+
+
+def _refuse_error(body: bytes) -> None:
+    try:
+        error = Answer.model_validate_json(body).error
+    except ValidationError:
+        return
+    if error:
+        raise UnusableAnswerError(f"an error with status 200: {error_text(error)}") from None
+
+
+def _short(name: str | None) -> str | None:
+    return name[:_NAME] if name else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,54 +237,3 @@ def cost_of(answer: Answer, expected: Cost) -> Cost:
     if answer.usage is None or answer.usage.prompt_tokens is None:
         return expected
     return Cost(answer.usage.prompt_tokens, answer.usage.completion_tokens or 0)
-
-
-def completion_of(choice: Choice, stop: Sequence[str], top_logprobs: int, tokens: int | None) -> Completion:
-    """Return the harness's completion of a choice.
-
-    Servers differ in what they count: the log-probability is that of the tokens that cover the text, as for other
-    backends, where they spell it; else that of all tokens.
-
-    Args:
-        choice: The server's.
-        stop: Where it ends, if the server did not see to it.
-        top_logprobs: How many were asked for.
-        tokens: How many tokens were generated, as the server counts; None for as many as have log-probabilities.
-
-    Raises:
-        UnusableAnswerError: It has no text.
-        CannotAnswerError: It lacks the log-probabilities that were asked for.
-    """
-    if choice.text is None and choice.message is None:
-        raise UnusableAnswerError("a choice with neither text nor message")
-    whole = choice.text if choice.message is None else choice.message.content or ""
-    text, cut = cut_at_stop(whole or "", stop)
-    known = token_logprobs(choice)
-    if top_logprobs and (known is None or len(known.top) != len(known.tokens)):
-        raise CannotAnswerError("the server gives no top_logprobs, which were asked for")
-    logprob: float | None = None
-    top: tuple[Mapping[str, float], ...] = ()
-    if known is not None:
-        logprob = _covering_sum(known, text)
-        top = tuple(dict(_likeliest(position, top_logprobs)) for position in known.top) if top_logprobs else ()
-        tokens = len(known.tokens) if tokens is None else tokens
-    reason: Literal["stop", "length", "unknown"] = "unknown"
-    if cut or choice.finish_reason == "stop":
-        reason = "stop"
-    elif choice.finish_reason == "length":
-        reason = "length"
-    return Completion(text, logprob, tokens, reason, top)
-
-
-def _covering_sum(known: TokenLogprobs, text: str) -> float | None:
-    if any(logprob is None for logprob in known.logprobs):
-        return None
-    logprobs = [logprob for logprob in known.logprobs if logprob is not None]
-    if not "".join(known.tokens).startswith(text):
-        return sum(logprobs, 0.0)
-    ends = accumulate(map(len, known.tokens), initial=0)
-    return sum(logprobs[: next(count for count, end in enumerate(ends) if end >= len(text))], 0.0)
-
-
-def _likeliest(top: Mapping[str, float], most: int) -> list[tuple[str, float]]:
-    return sorted(top.items(), key=lambda pair: -pair[1])[:most]

@@ -141,7 +141,7 @@ class OpenAIModel(ApiModel):
     def fingerprint(self) -> Mapping[str, Any]:
         return {
             "backend": "openai",
-            "version": 1,
+            "version": 2,
             "server": self._endpoint.url,
             "model": self._model,
             "api": self._api,

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness import Completion, GenerateRequest, Prompt, Response
+from harness import Completion, GenerateRequest, Prompt, Response, Served
 from harness.models.api_backend import estimated_tokens
 from harness.models.api_failures import CannotAnswerError
-from harness.models.openai_answers import ChoicesAnswer, completion_of
+from harness.models.openai_answers import ChoicesAnswer
+from harness.models.openai_completions import completion_of
 from harness.models.openai_server import Server
 from harness.models.openai_tokens import LocalTokens, TokenSource
 from harness.models.spending import Cost
@@ -86,6 +87,7 @@ class Generator:
         """
         wanted = 1 if request.temperature == 0 else request.completions
         completions: list[Completion] = []
+        served: dict[Served, None] = {}
         spent = Cost()
         prompt_tokens: int | None = None
         while len(completions) < wanted:
@@ -96,14 +98,17 @@ class Generator:
             generated = usage.completion_tokens if usage is not None else None
             single = generated if len(answer.choices) == 1 else None
             completions += [
-                completion_of(choice, request.stop, request.top_logprobs, single) for choice in answer.choices[:missing]
+                completion_of(choice, usage, request.stop, request.top_logprobs, single)
+                for choice in answer.choices[:missing]
             ]
+            served.update(dict.fromkeys(answer.served))
             prompt_tokens = usage.prompt_tokens if usage is not None else None
             spent += Cost(0, generated if generated is not None else sum(c.tokens or 0 for c in completions))
         return Response(
             completions=tuple(completions) * (request.completions // wanted),
             prompt_tokens=prompt_tokens,
             completion_tokens=spent.completion,
+            served=tuple(served),
         )
 
     def _settings(self, request: GenerateRequest, missing: int, drawn: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, chain
 
-from harness import Response, ScoreRequest, SequenceRequest
+from harness import Response, ScoreRequest, SequenceRequest, Served
 from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
 from harness.models.openai_answers import TokenLogprobs, token_logprobs
 from harness.models.openai_server import Server
@@ -54,13 +54,14 @@ class EchoScorer:
         if not after:
             raise CannotAnswerError(_NOTHING.format("continuation is"))
         found, truncated = spans(before, after, self._reach)
-        logprobs, greedy = await self._read(found)
+        logprobs, greedy, served = await self._read(found)
         return Response(
             logprobs=logprobs,
             greedy=greedy,
             prompt_tokens=len(before),
             completion_tokens=len(after),
             truncated=truncated,
+            served=served,
         )
 
     async def sequence(self, request: SequenceRequest) -> Response:
@@ -84,7 +85,7 @@ class EchoScorer:
             found, truncated = strided_spans([*context, *after], self._reach), False
         else:
             found, truncated = spans(context, after, self._reach)
-        logprobs, _ = await self._read(found)
+        logprobs, _, served = await self._read(found)
         lengths = tuple(map(len, scored))
         return Response(
             logprobs=segment_sums(logprobs, lengths),
@@ -92,32 +93,37 @@ class EchoScorer:
             prompt_tokens=len(context),
             completion_tokens=len(logprobs),
             truncated=truncated,
+            served=served,
         )
 
-    async def _read(self, found: Sequence[Span[int]]) -> tuple[tuple[float, ...], bool | None]:
+    async def _read(self, found: Sequence[Span[int]]) -> tuple[tuple[float, ...], bool | None, tuple[Served, ...]]:
         logprobs: list[float] = []
+        served: dict[Served, None] = {}
         greedy: bool | None = True
         for span in found:
-            given = await self._echo(span.tokens, Cost(len(span.tokens), self._max_tokens))
+            given, by = await self._echo(span.tokens, Cost(len(span.tokens), self._max_tokens))
+            served.update(dict.fromkeys(by))
             if len(given.tokens) not in {len(span.tokens), len(span.tokens) + self._max_tokens}:
                 raise CannotAnswerError(f"the server echoed {len(given.tokens)} tokens of {len(span.tokens)} sent")
+            _refuse_certainty(given.logprobs[: len(span.tokens)])
             first = len(span.tokens) - span.scored
             values, likeliest = _scored(given, range(first, len(span.tokens)))
             logprobs += values
             greedy = None if likeliest is None else greedy and likeliest
-        return tuple(logprobs), greedy
+        return tuple(logprobs), greedy, tuple(served)
 
     async def _score_text(self, request: ScoreRequest) -> Response:
         """Score without knowing token ids: a token is the continuation's if it ends after the context does."""
         if not isinstance(request.context, str):
             raise CannotAnswerError(f"a conversation needs the model's chat template; {_NAME_TOKENIZER}")
         text = request.context + request.continuation
-        given = await self._echo(text, Cost(len(text) // 4 + 1, self._max_tokens))
+        given, served = await self._echo(text, Cost(len(text) // 4 + 1, self._max_tokens))
         starts = token_starts(given, text)
         ends = [*starts[1:], len(text)]
         split = len(request.context.rstrip())
         echoed = [place for place, start in enumerate(starts) if 0 <= start < len(text)]
         scored = [place for place in echoed if ends[place] > split]
+        _refuse_certainty([given.logprobs[place] for place in echoed])
         logprobs, greedy = _scored(given, scored)
         if not logprobs:
             raise CannotAnswerError(_NOTHING.format("continuation is"))
@@ -126,14 +132,15 @@ class EchoScorer:
             greedy=greedy,
             prompt_tokens=len(echoed) - len(scored),
             completion_tokens=len(scored),
+            served=served,
         )
 
-    async def _echo(self, prompt: str | Tokens, cost: Cost) -> TokenLogprobs:
+    async def _echo(self, prompt: str | Tokens, cost: Cost) -> tuple[TokenLogprobs, tuple[Served, ...]]:
         answer = await self._server.scored(prompt, self._max_tokens, cost)
         given = token_logprobs(answer.choices[0])
         if given is None:
             raise CannotAnswerError("the server echoed the prompt without log-probabilities")
-        return given
+        return given, answer.served
 
 
 def token_starts(given: TokenLogprobs, text: str) -> list[int]:
@@ -151,6 +158,21 @@ def token_starts(given: TokenLogprobs, text: str) -> list[int]:
     if given.offsets and list(given.offsets) == sorted(given.offsets) and given.offsets[0] == 0:
         return list(given.offsets)
     raise CannotAnswerError(f"the server's tokens do not spell the text that was sent; {_NAME_TOKENIZER}")
+
+
+def _refuse_certainty(echoed: Sequence[float | None]) -> None:
+    """Refuse log-probabilities of a text of which every token is certain; of a single token that may be true.
+
+    Raises:
+        CannotAnswerError: All of them are 0.
+    """
+    known = [logprob for logprob in echoed if logprob is not None]
+    if len(known) > 1 and not any(known):
+        raise CannotAnswerError(
+            f"the server gives all {len(known)} tokens of the text a log-probability of 0, hence a probability of 1, "
+            "which no model does; it does not compute what it is asked for, so it cannot score. Ask a server that can, "
+            "such as vLLM's, or use an adapter that generates, such as multiple_choice_joint"
+        )
 
 
 def _scored(given: TokenLogprobs, places: Sequence[int]) -> tuple[tuple[float, ...], bool | None]:

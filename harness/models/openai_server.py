@@ -9,9 +9,11 @@ from typing import Any, Literal, TypeVar
 
 from harness import Prompt
 from harness.models.api_calls import Calls, RefusedError
-from harness.models.api_failures import Failure
+from harness.models.api_failures import CannotAnswerError, Failure
 from harness.models.openai_answers import (
+    WITHOUT_LOGPROBS,
     Answer,
+    Choice,
     ChoicesAnswer,
     ModelsAnswer,
     TextAnswer,
@@ -20,6 +22,7 @@ from harness.models.openai_answers import (
     read_answer,
     token_logprobs,
 )
+from harness.models.openai_finish import finish_of
 from harness.models.openai_tokens import ServerTokens
 from harness.models.spending import Cost
 from harness.models.tokenized import Tokens
@@ -31,6 +34,9 @@ OFFICIAL = "https://api.openai.com/v1"
 
 _UNSUPPORTED = frozenset({400, 404, 405, 415, 422, 501})
 """What servers answer to a call, or to a field of it, that they do not know."""
+
+MOST_CERTAIN = 32
+"""So many tokens of a new server, all of them certain, are more than a model's answers begin with."""
 
 _PROBE = "One two"
 _SHORT = {"prompt": _PROBE, "max_tokens": 1}
@@ -59,6 +65,7 @@ class Server:
         self._client, self._model, self._base_url, self._extra = client, model, base_url, extra_body
         self._found: dict[str, asyncio.Task[Any]] = {}
         self._logprobs = True
+        self._believed, self._certain = False, 0
         self.tokens = ServerTokens(self.tokenize, self.detokenize)
 
     async def text_api(self) -> Literal["completions", "chat"]:
@@ -125,11 +132,34 @@ class Server:
         if self._logprobs or top:
             try:
                 return await self._post(
-                    ChoicesAnswer, path, {**body, **asking, **self._extra}, cost, refused=partial(_no_logprobs, top)
+                    ChoicesAnswer,
+                    path,
+                    {**body, **asking, **self._extra},
+                    cost,
+                    refused=partial(_no_logprobs, top),
+                    check=self._check_choices,
                 )
             except RefusedError:
                 self._logprobs = False
-        return await self._post(ChoicesAnswer, path, {**body, **self._extra}, cost)
+        return await self._post(ChoicesAnswer, path, {**body, **self._extra}, cost, check=self._check_choices)
+
+    def _check_choices(self, answer: ChoicesAnswer) -> None:
+        """Refuse an answer with a choice that is not a completion, while it can still be asked for again."""
+        for choice in answer.choices:
+            finish_of(choice, answer.usage)
+            if not self._believed:
+                self._doubt(choice)
+
+    def _doubt(self, choice: Choice) -> None:
+        """Refuse the server's log-probabilities if it has never given any but 0; a short answer may be that certain."""
+        given = token_logprobs(choice)
+        known = [] if given is None else [logprob for logprob in given.logprobs if logprob is not None]
+        self._believed, self._certain = any(known), self._certain + len(known)
+        if not self._believed and self._certain >= MOST_CERTAIN:
+            raise CannotAnswerError(
+                f"the server has given all {self._certain} tokens so far a log-probability of 0, which means a "
+                f"probability of 1, so they are not log-probabilities; {WITHOUT_LOGPROBS}"
+            )
 
     async def _find_echo(self) -> int | None:
         for max_tokens in (0, 1):
@@ -178,6 +208,7 @@ class Server:
         cost: Cost,
         refused: Callable[[Failure], bool] = lambda failure: False,
         *,
+        check: Callable[[M], None] = lambda answer: None,
         asks: bool = True,
     ) -> M:
         import httpx2
@@ -186,6 +217,7 @@ class Server:
 
         def read(raw: Any) -> tuple[M, Cost]:
             answer = read_answer(kind, raw)
+            check(answer)
             return answer, cost_of(answer, cost)
 
         return await self.calls.call(

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness import Completion, GenerateRequest, Response, derive_rng
+from harness.models.reasoning import reason_with_thoughts
 from harness.models.stop_sequences import find_stop
 from harness.models.tokenized import TextTokenizer, Tokens
 from harness.models.vllm_engine import Job, refusal
 
 COLDEST = 0.01
 """The lowest temperature above 0 that vLLM samples at; it would raise a lower one without asking."""
+
+_ENDS = frozenset({"stop", "length"})
+"""Why vLLM ends a completion that is whole; others are ``abort`` and ``error``."""
 
 NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 
@@ -52,6 +56,9 @@ def _job(
         if isinstance(output, str):
             return [(index, Response(error=output))]
         written = sorted(output.outputs, key=lambda one: one.index)
+        broken = next((one.finish_reason for one in written if one.finish_reason not in _ENDS), None)
+        if broken is not None or not written:
+            return [(index, Response(error=f"vLLM gave up on the completion (finish_reason {broken!r})."))]
         completions = tuple(_completion(one, request, tokenizer) for one in written)
         if any(math.isnan(completion.logprob or 0.0) for completion in completions):
             return [(index, Response(error=NO_NUMBERS))]
@@ -103,7 +110,7 @@ def _completion(written: Any, request: GenerateRequest, tokenizer: TextTokenizer
         text=text,
         logprob=math.fsum(flat.logprobs[start] for start in flat.start_indices[:kept]),
         tokens=len(tokens),
-        finish_reason="stop" if written.finish_reason == "stop" else "length",
+        finish_reason=reason_with_thoughts(text, "stop" if written.finish_reason == "stop" else "length"),
         top_logprobs=tuple(
             _likeliest(flat, start, end, request.top_logprobs, tokenizer)
             for start, end in zip(flat.start_indices, flat.end_indices, strict=True)

@@ -39,6 +39,7 @@ class Ways:
         most_choices: Most choices of an answer.
         delay: Seconds that an answer takes.
         behave: How it behaves at its n-th request from 0: ``ok`` or a name in :data:`MISBEHAVIOUR`.
+        says: The status and the body with which it answers a path and body in its own words; None for as usual.
     """
 
     seed: str = "0"
@@ -53,6 +54,7 @@ class Ways:
     most_choices: int = 100
     delay: float = 0.0
     behave: Callable[[int], str] = lambda number: "ok"
+    says: Callable[[str, dict[str, Any]], tuple[int, Any] | None] = lambda path, body: None
 
 
 @dataclass
@@ -287,7 +289,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fake.ways.key and sent != fake.ways.key:
             self.reply(401, json.dumps({"error": {"message": f"Incorrect API key provided: {sent}"}}).encode())
             return
-        status, answer = fake.answer(self.path, body)
+        status, answer = fake.ways.says(self.path, body) or fake.answer(self.path, body)
         self.reply(status, json.dumps(answer).encode())
 
     def reply(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
