@@ -194,7 +194,7 @@ class AnthropicModel(ApiModel):
             completions=completions * (request.completions // wanted),
             prompt_tokens=answers[0].usage.input_tokens,
             completion_tokens=sum(answer.usage.output_tokens for answer in answers),
-            served=tuple(dict.fromkeys(Served(answer.model[:200]) for answer in answers if answer.model)),
+            served=tuple(dict.fromkeys(Served(answer.model) for answer in answers if answer.model)),
         )
 
     async def _said(self, request: GenerateRequest) -> _Answer:

@@ -28,6 +28,9 @@ from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
 from harness.models.request_stream import LoopThread, stream
 from harness.models.spending import Spending
 
+_NAME = 200
+"""Most characters of a served model's name that are kept."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -163,7 +166,8 @@ def without_secrets(response: Response, redact: Redaction) -> Response:
 
 
 def _without(text: str | None, redact: Redaction) -> str | None:
-    return None if text is None else redact(text)
+    # Cut when the secrets are out, so that no part of one is left.
+    return None if text is None else redact(text)[:_NAME]
 
 
 def _redacted(completion: Completion, redact: Redaction) -> Completion:

@@ -21,9 +21,6 @@ _QUOTED = 2000
 
 WITHOUT_LOGPROBS = "to go on without log-probabilities, give the model `extra_body: {logprobs: null}`"
 
-_NAME = 200
-"""Most characters of a served model's name that are kept."""
-
 
 class _Checked(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
@@ -109,7 +106,7 @@ class Answer(_Checked):
     @property
     def served(self) -> tuple[Served, ...]:
         """What the server says that it answered with; empty where it says nothing."""
-        served = Served(_short(self.model), _short(self.system_fingerprint))
+        served = Served(self.model or None, self.system_fingerprint or None)
         return (served,) if served != Served() else ()
 
 
@@ -181,10 +178,6 @@ def _refuse_error(body: bytes) -> None:
         return
     if error:
         raise UnusableAnswerError(f"an error with status 200: {error_text(error)}") from None
-
-
-def _short(name: str | None) -> str | None:
-    return name[:_NAME] if name else None
 
 
 @dataclass(frozen=True, slots=True)

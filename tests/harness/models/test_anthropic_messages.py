@@ -120,7 +120,7 @@ def test_the_fingerprint_has_what_changes_answers_and_no_more() -> None:
     url = "http://here"
     assert AnthropicModel("a", base_url=url, timeout=2, window=99).fingerprint() == {
         "backend": "anthropic",
-        "version": 1,
+        "version": 2,
         "server": url,
         "model": "a",
         "extra_body": {},
