@@ -69,6 +69,11 @@ class CausalLM:
     def _tokenize(self, requests: Numbered) -> _Tokenized:
         found = _Tokenized()
         asked: Numbered = []
+        self.tokenizer.ready(
+            request.prompt if isinstance(request, GenerateRequest) else request.context
+            for _, request in requests
+            if not isinstance(request, SequenceRequest)
+        )
         for index, request in requests:
             reason = self._objection(request)
             if reason is None:

@@ -21,6 +21,7 @@ from harness.models.checkpoint import (
     load_weights,
     resolve_commit,
 )
+from harness.models.cuda_errors import AFTERWARDS, cuda_lost, is_sticky, lose_cuda, reason
 from harness.models.logit_rows import LogitRows
 from harness.models.shared_scoring import PrefixSharing
 from harness.models.tokenized import TextTokenizer
@@ -28,6 +29,9 @@ from harness.models.worker_pool import WorkerPool
 
 BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens of a batch, by kind of device, unless the user says otherwise."""
+
+MOST_CRASHES = 3
+"""Errors that cost a process its GPU, after which a model is given up."""
 
 LOGITS = 2**28
 """Most logits that one batch computes: half a gigabyte in 16 bits."""
@@ -97,6 +101,7 @@ class HuggingFaceModel(Model):
         self._device_map = device_map
         self._model: CausalLM | None = None
         self._pool: WorkerPool | None = None
+        self._crashes = 0
 
     @property
     def window(self) -> int | None:
@@ -159,6 +164,8 @@ class HuggingFaceModel(Model):
 
     def close(self) -> None:
         self._model = None
+        if "_tokenizer" in self.__dict__:
+            self._tokenizer.close()
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -170,14 +177,43 @@ class HuggingFaceModel(Model):
                 asked.append((index, request))
             else:
                 yield index, Response(error=f"hf:{self._found.name} has no chat template for a conversation.")
-        if asked and self._devices > 1:
-            if self._pool is None or not self._pool.open:
-                self._pool = self._start()
-            yield from self._pool.answer(asked)
-        elif asked:
-            if self._model is None:
+        if not asked:
+            return
+        if self._crashes >= MOST_CRASHES:
+            raise ModelError(f"hf:{self._found.name}: it is not asked again, since CUDA failed {self._crashes} times.")
+        try:
+            if self._devices > 1 or not self._loaded_here():
+                yield from self._processes().answer(asked)
+            elif self._model is not None:
+                yield from self._model.answer(asked)
+        except Exception as error:
+            if not is_sticky(error):
+                raise
+            self._crashes += 1
+            self._leave_gpu()
+            advice = "CUDA_LAUNCH_BLOCKING=1 shows which operation fails."
+            raise ModelError(f"hf:{self._found.name}: {reason(error)}{AFTERWARDS} {advice}") from error
+
+    def _loaded_here(self) -> bool:
+        """Load the model in this process; return False where this process cannot use its GPU any more."""
+        if self._model is None and not cuda_lost():
+            try:
                 self._model = self._load()
-            yield from self._model.answer(asked)
+            except ModelError as error:
+                if not is_sticky(error):
+                    raise
+                self._leave_gpu()  # an earlier user of the GPU left it like this
+        return self._model is not None
+
+    def _leave_gpu(self) -> None:
+        if self._model is not None or self._pool is None:
+            lose_cuda()
+        self._model = None
+
+    def _processes(self) -> WorkerPool:
+        if self._pool is None or not self._pool.open:
+            self._pool = self._start()
+        return self._pool
 
     @cached_property
     def _checkpoint(self) -> Checkpoint:
@@ -216,11 +252,6 @@ class HuggingFaceModel(Model):
         import torch
 
         name = f"hf:{self._found.name}"
-        kind = _best_device() if self._device == "auto" else self._device
-        there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
-        if self._devices > there:
-            raise ModelError(f"{name}: devices is {self._devices}, and there are {there} of {kind}.")
-        devices = [f"{kind}:{number}" if kind == "cuda" else kind for number in range(self._devices)]
         settings = {
             "revision": self._checkpoint.revision,
             "dtype": self._dtype,
@@ -228,6 +259,14 @@ class HuggingFaceModel(Model):
             "max_batch_tokens": self._max_batch_tokens,
             "chat": self._wants_chat,
         }
+        if self._devices == 1:  # CUDA cannot be asked here which device is best
+            settings["device_map"] = self._device_map
+            return WorkerPool(name, self._checkpoint.location, settings, [self._device], torch.get_num_threads())
+        kind = _best_device() if self._device == "auto" else self._device
+        there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
+        if self._devices > there:
+            raise ModelError(f"{name}: devices is {self._devices}, and there are {there} of {kind}.")
+        devices = [f"{kind}:{number}" if kind == "cuda" else kind for number in range(self._devices)]
         return WorkerPool(
             name, self._checkpoint.location, settings, devices, max(1, torch.get_num_threads() // self._devices)
         )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from harness import ModelError, Prompt
+from harness import Message, ModelError, Prompt
 from harness.errors import reraise_interrupt
+from harness.models.chat_templates import ChatTemplate
 
 Tokens = tuple[int, ...]
+Conversation = tuple[Message, ...]
 
-_REMEMBERED = 4096
+_REMEMBERED = 8192
 
 
 class TextTokenizer:
@@ -33,6 +35,8 @@ class TextTokenizer:
         self._texts: dict[int, str] = {}
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
+        self._rendered: OrderedDict[Conversation, str | ValueError] = OrderedDict()
+        self._template: ChatTemplate | None = None
 
     def encode(self, texts: Iterable[str], *, special: bool) -> dict[str, Tokens]:
         """Return the tokens of each different text.
@@ -87,7 +91,7 @@ class TextTokenizer:
         Raises:
             ValueError: The chat template refuses a conversation.
         """
-        texts = [prompt if isinstance(prompt, str) else self.render(prompt) for prompt in prompts]
+        texts = self.render_all(prompts)
         chats = [not isinstance(prompt, str) for prompt in prompts]
         known = {
             chat: self.encode((text for text, flag in zip(texts, chats, strict=True) if flag == chat), special=not chat)
@@ -108,14 +112,60 @@ class TextTokenizer:
         Raises:
             ValueError: The template refuses it, for example because it knows no system message.
         """
-        if isinstance(prompt, str):
-            return prompt
-        messages = [{"role": message.role, "content": message.content} for message in prompt]
+        return self.render_all([prompt])[0]
+
+    def render_all(self, prompts: Sequence[Prompt]) -> list[str]:
+        """Return prompts as :meth:`render` does, in one go.
+
+        Raises:
+            ValueError: The template refuses one of them.
+        """
+        known = {one: self._rendered.get(one) for one in prompts if not isinstance(one, str)}
+        asked = [one for one, text in known.items() if text is None]
+        for one, text in zip(asked, self._fill_in(asked), strict=True):
+            known[one] = text
+            _remember(self._rendered, one, text, _REMEMBERED)
+        found = []
+        for prompt in prompts:
+            text = prompt if isinstance(prompt, str) else known[prompt]
+            if isinstance(text, ValueError):
+                raise ValueError(f"the model's chat template refuses the conversation: {text}")
+            found.append(str(text))
+        return found
+
+    def ready(self, prompts: Iterable[Prompt]) -> None:
+        """Fill in the template for conversations that will be needed one by one."""
+        with suppress(ValueError):
+            self.render_all(list(prompts))
+
+    def close(self) -> None:
+        """End the process that fills in the chat template, if there is one."""
+        if self._template is not None:
+            self._template.close()
+
+    def _fill_in(self, prompts: Sequence[Conversation]) -> Sequence[str | ValueError]:
+        from transformers import PreTrainedTokenizerBase
+
+        if not prompts:
+            return []
+        messages = [[{"role": one.role, "content": one.content} for one in prompt] for prompt in prompts]
+        own = type(self._tokenizer).apply_chat_template
+        if own is not PreTrainedTokenizerBase.apply_chat_template:  # code, not a template
+            return [self._apply(one) for one in messages]
+        if self._template is None:
+            try:
+                source = self._tokenizer.get_chat_template()
+            except ValueError as error:
+                return [error] * len(prompts)
+            self._template = ChatTemplate(source, self._tokenizer.special_tokens_map)
+        return self._template.render(messages)
+
+    def _apply(self, messages: list[dict[str, str]]) -> str | ValueError:
         try:
-            text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except Exception as error:
-            raise ValueError(f"the model's chat template refuses the conversation: {error}") from error
-        return str(text)
+            return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+        except BaseException as error:
+            reraise_interrupt(error)
+            return ValueError(str(error))
 
     def count(self, prompt: Prompt) -> int:
         """Return the number of tokens of a prompt; 1 for an empty one, which becomes the prefix token."""

@@ -150,6 +150,9 @@ class VllmModel(Model):
             return self._reader.truncate(text, tokens)
 
     def close(self) -> None:
+        self._reader.close()
+        if "_tokenizer" in self.__dict__:
+            self._tokenizer.close()
         engine, self._engine, self._scoring = self._engine, None, None
         if engine is not None:
             engine.close()

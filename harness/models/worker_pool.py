@@ -17,6 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 from harness import HarnessError, ModelError, Request, Response
+from harness.models.cuda_errors import is_sticky
 
 if TYPE_CHECKING:
     from harness.models.huggingface import HuggingFaceModel
@@ -160,7 +161,10 @@ def _serve(identifier: str, settings: Mapping[str, Any], threads: int, connectio
             connection.send(("refused", str(error)))
         except (EOFError, OSError):
             raise
-        except BaseException:
+        except BaseException as error:
+            if is_sticky(error):
+                connection.send(("refused", str(error)))
+                return
             connection.send(("failed", traceback.format_exc()))
 
 
