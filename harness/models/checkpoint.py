@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 from harness import ModelError
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'holistic-harness[hf]'"
 ADAPTER_CONFIG = "adapter_config.json"
 MERGE_ADAPTER = "Merge the adapter into the model's weights (merge_and_unload) and save both as one checkpoint."
+PICKLE_ADVICE = (
+    "is a Python pickle that holds more than tensors: reading it could run any code, so it is refused. Use a version "
+    "of the model in safetensors. To make one from a pickle that you trust, load the model in the program that wrote "
+    "it and save it with save_pretrained, which writes model.safetensors."
+)
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -125,6 +131,15 @@ def checkpoint_digest(checkpoint: Checkpoint) -> str:
     return folder_digest(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
 
 
+def local_files(checkpoint: Checkpoint) -> Mapping[str, Path]:
+    """Return the files that loading a checkpoint from a folder reads, by their paths within it.
+
+    Raises:
+        ModelError: An index of weights is damaged, or names files outside of the folder.
+    """
+    return files_read(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
+
+
 def load_config(checkpoint: Checkpoint) -> Any:
     """Return the checkpoint's transformers configuration.
 
@@ -163,7 +178,7 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
         ModelError: The weights are missing, incomplete or not those of a causal language model.
     """
     if checkpoint.local:
-        files_read(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
+        local_files(checkpoint)  # an index that names files elsewhere is refused
     options: dict[str, Any] = {}
     if device_map is not None:
         if importlib.util.find_spec("accelerate") is None:
@@ -216,12 +231,22 @@ def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options
                 "you say so. If you trust it, write {name: " + f'"hf:{checkpoint.name}"' + ", trust_remote_code: true}."
             ) from None
         raise ModelError(f"hf:{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
+    except UnpicklingError:
+        raise ModelError(f"hf:{checkpoint.name}: {_pickles(checkpoint)} {PICKLE_ADVICE}") from None
     except BaseException as error:
         reraise_interrupt(error)
         foreign = type(error).__module__.startswith(("safetensors", "tokenizers", "pyo3_runtime"))
         if foreign or type(error) is Exception:
             raise ModelError(f"hf:{checkpoint.name}: its {what} is damaged: {_first_line(error)}") from error
         raise
+
+
+def _pickles(checkpoint: Checkpoint) -> str:
+    """Return the checkpoint's pickled weights by name."""
+    files = [f"{checkpoint.location}'s weights"]
+    if checkpoint.local:
+        files = [path for path in local_files(checkpoint) if path.endswith(".bin")] or files
+    return ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
 
 
 def _silence_progress() -> None:

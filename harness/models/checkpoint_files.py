@@ -23,15 +23,12 @@ READ_FILES = (
     "added_tokens.json",
     "special_tokens_map.json",
     "chat_template*",
-    "adapter_model*",
-    "*.safetensors",
-    "pytorch_model*.bin",
-    "*.index.json",
     "*.model",
     "*.spm",
     "*.tiktoken",
 )
-"""Files directly in the folder that can change an answer."""
+"""Files directly in the folder that can change an answer, but for the weights."""
+WEIGHTS = ("adapter_model*", "*.safetensors", "pytorch_model*.bin", "*.index.json")
 
 TEMPLATES = "additional_chat_templates"
 CONFIGS = ("config.json", "tokenizer_config.json", "processor_config.json", "adapter_config.json")
@@ -59,18 +56,19 @@ SETTLED_SECONDS = 2.0
 _digests: dict[tuple[object, ...], str] = {}
 
 
-def folder_digest(folder: Path, name: str, *, remote_code: bool) -> str:
+def folder_digest(folder: Path, name: str, *, remote_code: bool, weights: bool = True) -> str:
     """Return the SHA-256 over names and contents of the files that loading a checkpoint reads.
 
     Args:
         folder: The checkpoint.
         name: What messages call it.
         remote_code: Whether the checkpoint's own code may run; it may read any file of the folder.
+        weights: Whether the weights are read, and not just the tokenizer.
 
     Raises:
         ModelError: A file cannot be read, or an index names files outside of the folder.
     """
-    files = files_read(folder, name, remote_code=remote_code)
+    files = files_read(folder, name, remote_code=remote_code, weights=weights)
     total = hashlib.sha256()
     try:
         with ThreadPoolExecutor(HASHING_THREADS) as threads:
@@ -81,7 +79,7 @@ def folder_digest(folder: Path, name: str, *, remote_code: bool) -> str:
     return total.hexdigest()
 
 
-def files_read(folder: Path, name: str, *, remote_code: bool) -> Mapping[str, Path]:
+def files_read(folder: Path, name: str, *, remote_code: bool, weights: bool = True) -> Mapping[str, Path]:
     """Return the files that loading a checkpoint reads, by their paths within its folder, in a fixed order.
 
     These are the configurations, tokenizer, templates and weights directly in the folder; Python code at any depth;
@@ -90,7 +88,8 @@ def files_read(folder: Path, name: str, *, remote_code: bool) -> Mapping[str, Pa
     Raises:
         ModelError: An index is damaged, or names a file outside of the folder.
     """
-    found = {path for path in _listed(folder) if any(fnmatch.fnmatch(path, pattern) for pattern in READ_FILES)}
+    patterns = READ_FILES + WEIGHTS if weights else READ_FILES
+    found = {path for path in _listed(folder) if any(fnmatch.fnmatch(path, pattern) for pattern in patterns)}
     found.update(f"{TEMPLATES}/{path}" for path in _listed(folder / TEMPLATES))
     for path in _tree(folder):
         inert = any(fnmatch.fnmatch(PurePosixPath(path).name, pattern) for pattern in INERT_FILES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -131,18 +130,6 @@ class ServerTokens(TokenSource):
         return self._known[key]
 
 
-_TOKENIZER_FILES = (
-    "tokenizer*",
-    "vocab*",
-    "merges.txt",
-    "added_tokens.json",
-    "special_tokens_map.json",
-    "chat_template*",
-    "*.model",
-    "*.tiktoken",
-)
-
-
 def tokenizer_digest(name: str) -> str:
     """Return what tells a tokenizer from another: its folder's files, or its name on the Hub with the commit.
 
@@ -150,15 +137,12 @@ def tokenizer_digest(name: str) -> str:
         ModelError: There is none.
     """
     from harness.models.checkpoint import find_checkpoint, resolve_commit
+    from harness.models.checkpoint_files import folder_digest
 
     found = resolve_commit(find_checkpoint(name, None, False))
     if not found.local:
         return f"{found.location}@{found.revision}"
-    total = hashlib.sha256()
-    folder = Path(found.location)
-    for file in sorted({file for pattern in _TOKENIZER_FILES for file in folder.glob(pattern) if file.is_file()}):
-        total.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
-    return total.hexdigest()
+    return folder_digest(Path(found.location), f"tokenizer {name}", remote_code=False, weights=False)
 
 
 def load_tokens(name: str) -> TextTokenizer:

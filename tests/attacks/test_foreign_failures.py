@@ -272,7 +272,7 @@ def panicking_checkpoint(folder: Path) -> Path:
     split = pre_tokenizers.Split(Regex(r"(a|a|aa)+$|(\w+\s?)+$"), "isolated")
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
-    special = {"eos_token": "<|end|>"}
+    special: dict[str, Any] = {"eos_token": "<|end|>"}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     torch.manual_seed(1)
     config = GPT2Config(

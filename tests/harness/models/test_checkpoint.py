@@ -188,3 +188,48 @@ def test_one_kernel_computes_what_the_activation_of_gpt2_computes() -> None:
     checkpoint.fuse_activations(model)
     assert isinstance(model[0], torch.nn.GELU)
     torch.testing.assert_close(model(values), spelt_out, rtol=1e-6, atol=1e-6)
+
+
+class _RunsCode:
+    """An object whose pickle makes a file when it is read."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, tuple[str, str]]:
+        return open, (str(self.file), "w")
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_pickle_that_could_run_code_is_refused_as_what_it_is(
+    tiny_checkpoint: Make, tmp_path: Path, sharded: bool
+) -> None:
+    import torch
+
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    (folder / "model.safetensors").unlink()
+    name = "parts/one.bin" if sharded else "pytorch_model.bin"
+    (folder / "parts").mkdir()
+    torch.save({"transformer.wte.weight": _RunsCode(tmp_path / "ran")}, folder / name)
+    if sharded:
+        index = {"metadata": {}, "weight_map": {"transformer.wte.weight": name}}
+        (folder / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+    message = load(folder)
+    assert not (tmp_path / "ran").exists()
+    assert f"{name} is a Python pickle that holds more than tensors" in message
+    assert "safetensors" in message
+    assert "weights_only" not in message
+    assert "bug" not in message
+
+
+def test_a_pickle_of_tensors_alone_is_read(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    expected = dict(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    assert dict(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))[0].logprobs == (
+        pytest.approx(expected[0].logprobs)
+    )

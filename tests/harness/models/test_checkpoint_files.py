@@ -14,6 +14,7 @@ import pytest
 from harness import ModelError, ScoreRequest
 from harness.models.checkpoint import Checkpoint, checkpoint_digest
 from harness.models.huggingface import HuggingFaceModel
+from harness.models.openai_tokens import tokenizer_digest
 from harness.models.vllm_model import VllmModel
 from harness.registry import default_registry
 from harness.results import RunRecord
@@ -224,3 +225,17 @@ def test_vllm_refuses_an_adapter_that_it_would_leave_out(
     monkeypatch.setattr("harness.models.checkpoint.importlib.util.find_spec", lambda name: object())
     with pytest.raises(ModelError, match=rf"vllm:{folder}.*adapter"):
         VllmModel(str(folder))
+
+
+def test_a_tokenizer_alone_is_known_without_its_weights(tmp_path: Path) -> None:
+    write(tmp_path, "config.json", "{}")
+    write(tmp_path, "tokenizer_config.json", json.dumps({"vocab_file": "words.dat"}))
+    write(tmp_path, "words.dat", "x")
+    before = tokenizer_digest(str(tmp_path))
+    write(tmp_path, "model.safetensors", "x")
+    assert tokenizer_digest(str(tmp_path)) == before
+    for name in ("words.dat", "additional_chat_templates/a.jinja", "tekken.json"):
+        write(tmp_path, name, "other")
+        changed = tokenizer_digest(str(tmp_path))
+        assert changed != before
+        before = changed
