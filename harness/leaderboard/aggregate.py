@@ -221,8 +221,8 @@ def contest_of(
         if direction is not None and cell.complete and cell.mean is not None
     }
     name = f"{group.identity}/{metric}" if metric else group.identity
-    bounded = all(cells[model].bounded for model in entries)
-    return Contest(name, bool(direction), entries, (0.0, 1.0) if bounded else None)
+    bounds = {cells[model].bounds for model in entries}
+    return Contest(name, bool(direction), entries, bounds.pop() if len(bounds) == 1 else None)
 
 
 def _contested(groups: Sequence[Group], contests: Sequence[Contest]) -> list[bool]:

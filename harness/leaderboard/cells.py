@@ -35,7 +35,7 @@ class Cell:
         count: How many instances it is over.
         effective: k²/Σ(1/n) over its k sub-runs of n instances each: as many equally weighted instances would make the
             mean of the sub-runs' means as precise.
-        bounded: Whether every instance's score is known to lie between 0 and 1.
+        bounds: The smallest and the largest score that an instance can have, of a metric whose scores reach them.
         missing: How many examples more gave no value of the metric.
         have: How many sub-runs gave a number.
         of: How many sub-runs the column has.
@@ -63,7 +63,7 @@ class Cell:
     runs: tuple[str, ...] = ()
     imported: bool = False
     effective: float = 0.0
-    bounded: bool = False
+    bounds: tuple[float, float] | None = None
 
     @property
     def complete(self) -> bool:
@@ -144,12 +144,22 @@ def pooled(stats: Sequence[Stat], of: int) -> Cell:
         have=len(stats),
         of=of,
         effective=len(stats) ** 2 / math.fsum(1.0 / stat.count for stat in stats) if _counted(stats) else 0.0,
-        bounded=all(_within_one(stat) for stat in stats),
+        bounds=_bounds(stats),
     )
 
 
-def _within_one(stat: Stat) -> bool:
-    return stat.min is not None and stat.max is not None and 0.0 <= stat.min <= stat.max <= 1.0
+def _bounds(stats: Sequence[Stat]) -> tuple[float, float] | None:
+    found = {_stat_bounds(stat) for stat in stats}
+    return found.pop() if len(found) == 1 else None
+
+
+def _stat_bounds(stat: Stat) -> tuple[float, float] | None:
+    """Return a proportion's or a bounded score's range; where no scale is declared, 0 to 1 if all scores lie there."""
+    if stat.scale is not None:
+        return stat.scale.bounds if stat.scale.kind in ("proportion", "bounded") else None
+    if stat.min is not None and stat.max is not None and 0.0 <= stat.min <= stat.max <= 1.0:
+        return 0.0, 1.0
+    return None
 
 
 def _counted(stats: Sequence[Stat]) -> bool:

@@ -38,7 +38,7 @@ def absolute_mean_estimates(
     The debiased figure is the true value, in proportion to the observed means, under which the observed sum is what is
     expected; 0 if even 0 predicts a larger sum. (Kumar, Liang and Ma 2019, section 5, debias squared errors alike.)
 
-    Coverage and bias by simulation: docs/coverage.md.
+    Coverage and bias by simulation: docs/coverage_comparisons.md.
 
     Args:
         differences: One for each example, between −1 and 1.

@@ -46,7 +46,7 @@ def corrected_mean(labels: Sequence[float], rated: Sequence[float], others: Sequ
     without which few labels that all agree with the judge would make it seem perfect. The interval of d is
     Jeffreys and Dirichlet's on the range that d may have, [−λ(1 − mean F), 1 + λ·mean F], with Student's t of n − 1
     degrees of freedom in place of z; the error of mean F, z·λ·sd F/√N, is added to its reaches in quadrature. Coverage
-    by simulation: docs/coverage.md.
+    by simulation: docs/coverage_comparisons.md.
 
     The labelled items must be a random sample of all items. A judge helps only where its ratings' correlation with the
     labels is above about 1/√(n − 2) (Mani et al. 2025, arXiv:2505.20178).

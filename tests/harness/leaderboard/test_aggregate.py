@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from harness.leaderboard.aggregate import Board, Row, build_board
+from harness import Scale
+from harness.leaderboard.aggregate import Board, Row, build_board, contest_of, counting_runs, model_names
+from harness.leaderboard.cells import cell_of
+from harness.leaderboard.columns import group_runs
 
 
 def row(board: Board, model: str) -> Row:
@@ -168,3 +172,24 @@ def test_the_order_of_the_records_changes_nothing(make_run: Any) -> None:
     for trial in range(5):
         random.Random(trial).shuffle(runs)
         assert build_board(runs) == expected
+
+
+@pytest.mark.parametrize(
+    ("scale", "bounds"),
+    [
+        (Scale("proportion", 0.0, 1.0), (0.0, 1.0)),
+        (Scale("bounded", -1.0, 1.0), (-1.0, 1.0)),
+        (Scale("smooth", 0.0, 1.0), None),
+        (Scale("unbounded", 0.0), None),
+        (None, (0.0, 1.0)),
+    ],
+)
+def test_models_are_compared_on_the_scale_that_the_metric_declares(
+    make_run: Any, scale: Scale | None, bounds: tuple[float, float] | None
+) -> None:
+    runs = [make_run(f"hf:{name}", "quiz", mean) for name, mean in (("a", 0.5), ("b", 0.25))]
+    runs = [replace(run, stats=[replace(stat, scale=scale) for stat in run.stats]) for run in runs]
+    (group,) = group_runs(runs)
+    counting = counting_runs(group, model_names(run.spec.model for run in runs))
+    cells = {model: cell_of(subruns, 1) for model, subruns in counting.items()}
+    assert contest_of(group, cells, True, counting).bounds == bounds
