@@ -25,6 +25,7 @@ from harness.data import Data, open_data
 from harness.declined import DeclinedCount
 from harness.errors import DataError, PluginError, did_you_mean
 from harness.example_files import ExampleWriter, read_examples
+from harness.instance_counts import InstanceCount
 from harness.instance_scores import InstanceScores
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
@@ -121,6 +122,7 @@ class Outcome:
     declined: DeclinedCount = field(default_factory=DeclinedCount)
     served: ServedCount = field(default_factory=ServedCount)
     unread: int = 0
+    instances: InstanceCount = field(default_factory=InstanceCount)
     failed: int = 0
     first_error: str = ""
     written: ExamplesDigest | None = None
@@ -284,6 +286,7 @@ def conclude(
     )
     outcome.truncated += example.truncated or bool(example.dropped_examples)
     outcome.declined.add(example)
+    outcome.instances.add(example, scorer.labels)
     error = next((response.error for response in responses if response.error is not None), None)
     if error is not None:
         outcome.failed += 1
@@ -353,6 +356,7 @@ def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
         for example, _, error in read_examples(record):
             outcome.examples += 1
             outcome.declined.add(example)
+            outcome.instances.add(example, scorer.labels)
             outcome.unread += example.unread
             if error is not None:
                 outcome.failed += 1

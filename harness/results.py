@@ -12,6 +12,7 @@ from harness.contracts import Scale, Stat
 from harness.declined import Declined, decode_declined, encode_declined
 from harness.durable import make_folder, write_whole, writing
 from harness.errors import DataError
+from harness.instance_counts import InstanceCounts
 from harness.instance_scores import InstanceScores
 from harness.specs import RunSpec
 
@@ -47,6 +48,7 @@ class RunRecord:
         efficiency: Queries, tokens and seconds of the whole run.
         details: What metrics give for diagrams, by metric, split and perturbation.
         declined: How many examples the model or its provider declined to answer, by kind.
+        instances: How many instances each perturbation changed, and how many have no label to be grouped by.
         instance_scores: The main metric's scores of the unperturbed instances, where it is a mean of them.
         provenance: Versions, model, data, seeds and host.
         examples: Count and digest of the examples; None where there are none.
@@ -65,6 +67,7 @@ class RunRecord:
     efficiency: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     declined: Declined = field(default_factory=Declined)
+    instances: InstanceCounts = field(default_factory=InstanceCounts)
     instance_scores: InstanceScores | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     examples: ExamplesDigest | None = None
@@ -95,6 +98,7 @@ def write_run(record: RunRecord) -> None:
         "efficiency": dict(record.efficiency),
         "details": dict(record.details),
         "declined": encode_declined(record.declined),
+        "instances": record.instances.to_json(),
         "provenance": dict(record.provenance),
         "examples": None if record.examples is None else asdict(record.examples),
         "started": record.started,
@@ -125,11 +129,13 @@ def read_run(directory: Path) -> RunRecord:
             raise DataError(f"status {value['status']!r} is neither ok nor failed.", file=file)
         value.setdefault("details", {})
         value.setdefault("declined", encode_declined(Declined()))
-        for key in ("efficiency", "details", "declined", "provenance"):
+        value.setdefault("instances", InstanceCounts().to_json())
+        for key in ("efficiency", "details", "declined", "instances", "provenance"):
             if not isinstance(value[key], dict):
                 raise DataError(f"not a run's record ({key!r} is no object).", file=file)
         value["spec"] = RunSpec.model_validate(value["spec"])
         value["declined"] = decode_declined(value["declined"])
+        value["instances"] = InstanceCounts.from_json(value["instances"])
         value["stats"] = [_stat(stat) for stat in value["stats"]]
         value["examples"] = None if value["examples"] is None else ExamplesDigest(**value["examples"])
         if (scores := value.get("instance_scores")) is not None:

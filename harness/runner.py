@@ -267,6 +267,7 @@ def rescored(record: RunRecord, registry: Registry) -> RunRecord:
         stats=outcome.stats,
         details=outcome.details,
         declined=outcome.declined.total(),
+        instances=outcome.instances.total(),
         examples=outcome.written,
         instance_scores=outcome.instance_scores,
         provenance={**record.provenance, "definitions": {**known, **metrics}},
@@ -343,6 +344,7 @@ def _record(run: Run, registry: Registry, settings: Settings, client: Client | N
         stats=outcome.stats,
         details=outcome.details,
         declined=outcome.declined.total(),
+        instances=outcome.instances.total(),
         instance_scores=outcome.instance_scores,
         efficiency={
             "examples": outcome.examples,

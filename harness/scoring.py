@@ -63,6 +63,11 @@ class Scorer:
         self._categories = dict(perturbations or {})
         self._labels = tuple(labels)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The keys of the instances' meta data whose values are compared."""
+        return self._labels
+
     def add(self, example: Example) -> dict[str, float]:
         """Take one example into account and return its scores by stat name; undefined ones are left out.
 

@@ -85,6 +85,8 @@ def stats_command(runs: tuple[Path, ...]) -> None:
             console.print(Text(record.error))
         if record.stats:
             console.print(table)
+        for sentence in record.instances.sentences():
+            console.print(Text(sentence))
 
 
 def _subject(stat: Stat) -> str:

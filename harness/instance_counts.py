@@ -1,0 +1,103 @@
+"""How many of a run's instances each perturbation changed, and how many have no label to be grouped by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from harness.contracts import Example
+from harness.derived_stats import group_values
+
+
+@dataclass(frozen=True, slots=True)
+class Perturbed:
+    """The copies that one perturbation made.
+
+    Attributes:
+        copies: Number of instances that have a copy.
+        changed: Number of those whose input or references differ from the original's.
+    """
+
+    copies: int
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceCounts:
+    """What is counted of a run's instances; each instance counts once, whatever the number of trials.
+
+    Attributes:
+        evaluated: Number of instances without perturbation.
+        perturbed: The copies of each perturbation.
+        unlabelled: For each key that instances are grouped by, the number of instances that have no value there.
+    """
+
+    evaluated: int = 0
+    perturbed: Mapping[str, Perturbed] = field(default_factory=dict)
+    unlabelled: Mapping[str, int] = field(default_factory=dict)
+
+    def sentences(self) -> list[str]:
+        """Return the counts in words, one sentence each."""
+        changed = [
+            f"{name} changed {one.changed:,} of {one.copies:,} instances." for name, one in self.perturbed.items()
+        ]
+        missing = [
+            f"{count:,} of {self.evaluated:,} instances have no {label} and are in none of its groups."
+            for label, count in self.unlabelled.items()
+            if count
+        ]
+        return changed + missing
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> InstanceCounts:
+        """Return the counts that :meth:`to_json` made JSON of.
+
+        Raises:
+            ValueError: They are not such counts.
+        """
+        perturbed = {str(name): Perturbed(**counts) for name, counts in value["perturbed"].items()}
+        counts = cls(value["evaluated"], perturbed, dict(value["unlabelled"]))
+        pairs = [(one.changed, one.copies) for one in perturbed.values()]
+        pairs += [(count, counts.evaluated) for count in counts.unlabelled.values()]
+        if not all(type(part) is int and type(whole) is int and 0 <= part <= whole for part, whole in pairs):
+            raise ValueError(f"instances: {value!r} are not numbers of instances")
+        return counts
+
+
+class InstanceCount:
+    """Counts a run's instances as their examples come, in any order."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str | None, dict[str, int]] = {}
+        self._unlabelled: Counter[str] = Counter()
+
+    def add(self, example: Example, labels: Sequence[str]) -> None:
+        """Count the instance of an example, once for all its trials.
+
+        Args:
+            example: The example.
+            labels: The keys of the instances' meta data that they are grouped by.
+        """
+        instance = example.instance
+        seen = self._seen.setdefault(instance.perturbation, {})
+        if instance.id in seen:
+            return
+        seen[instance.id] = hash((instance.input, instance.references))
+        if instance.perturbation is None:
+            self._unlabelled.update({label: not group_values(instance.meta, label) for label in labels})
+
+    def total(self) -> InstanceCounts:
+        """Return what was counted so far."""
+        originals = self._seen.get(None, {})
+        perturbed = {
+            name: Perturbed(len(copies), sum(content != originals.get(id) for id, content in copies.items()))
+            for name, copies in self._seen.items()
+            if name is not None
+        }
+        return InstanceCounts(len(originals), perturbed, dict(self._unlabelled))
