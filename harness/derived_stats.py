@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from harness.contracts import Estimate, Scale
 from harness.statistics import gap_estimate, mean_estimate, paired_difference
@@ -66,13 +65,6 @@ def drop(
     before, after = [original[instance] for instance in both], [copy[instance] for instance in both]
     first, second = (before, after) if higher_is_better else (after, before)
     return Compared(paired_difference(first, second, scale), len(asked) - len(both))
-
-
-def group_values(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Return the groups under a key to which an instance belongs: none, one, or each of a list."""
-    value = meta.get(key)
-    values = value if isinstance(value, list | tuple) else [value]
-    return tuple(dict.fromkeys(str(item) for item in values if item is not None and item != ""))
 
 
 def group_means(

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.contracts import Example
-from harness.derived_stats import group_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +100,10 @@ class InstanceCount:
             if name is not None
         }
         return InstanceCounts(len(originals), perturbed, dict(self._unlabelled))
+
+
+def group_values(meta: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the groups under a key to which an instance belongs: none, one, or each of a list."""
+    value = meta.get(key)
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(dict.fromkeys(str(item) for item in values if item is not None and item != ""))

@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from harness.contracts import Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
-from harness.derived_stats import Compared, drop, group_gap, group_means, group_values, worst
+from harness.derived_stats import Compared, drop, group_gap, group_means, worst
 from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
+from harness.instance_counts import group_values
 from harness.instance_scores import InstanceScores, instance_key
 from harness.plugins import MetricDetails, Plugin
 from harness.registry import build

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from harness import Estimate, Example, Instance, PluginError, RunMetric, Split, metric
 from harness.contracts import BOUNDED, PROPORTION, Stat
-from harness.derived_stats import drop, group_gap, group_values, worst
+from harness.derived_stats import drop, group_gap, worst
+from harness.instance_counts import group_values
 from harness.plugins import ATTRIBUTE
 from harness.results import RunRecord, read_run, write_run
 from harness.scoring import Scorer
