@@ -4,6 +4,7 @@ from harness.answer_reading import final_number, first_number, read_option, whol
 from harness.contracts import (
     BOUNDED,
     COUNT,
+    DECLINES,
     PROPORTION,
     SCALES,
     SIGNED,
@@ -40,7 +41,7 @@ from harness.contracts import (
     Unjudged,
 )
 from harness.data import Data
-from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError
+from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError, reraise_interrupt
 from harness.exchangeability import (
     BesagClifford,
     Boundary,
@@ -120,6 +121,7 @@ from harness.statistics import (
 __all__ = [
     "BOUNDED",
     "COUNT",
+    "DECLINES",
     "PROPORTION",
     "SCALES",
     "SIGNED",
@@ -224,6 +226,7 @@ __all__ = [
     "ratio_estimate",
     "read_option",
     "relabelling_test",
+    "reraise_interrupt",
     "scenario",
     "shard_bounds",
     "shard_count",

@@ -8,8 +8,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import Completion, FinishReason, GenerateRequest, ModelError, Prompt, Request, Response, Served, backend
-from harness.contracts import DECLINES
+from harness import (
+    DECLINES,
+    Completion,
+    FinishReason,
+    GenerateRequest,
+    ModelError,
+    Prompt,
+    Request,
+    Response,
+    Served,
+    backend,
+)
 from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget, estimated_tokens
 from harness.models.api_calls import Calls, Pace

@@ -13,8 +13,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
-from harness import ModelError
-from harness.errors import reraise_interrupt
+from harness import ModelError, reraise_interrupt
 from harness.models.checkpoint_files import files_read, folder_digest
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import (
+    DECLINES,
     Completion,
     Decline,
     GenerateRequest,
@@ -25,7 +26,6 @@ from harness import (
     backend,
     derive_rng,
 )
-from harness.contracts import DECLINES
 from harness.models.hash_language import CLASSES, END, KNOWN, TextState, tokenize
 from harness.models.segments import segment_sums
 from harness.models.stop_sequences import cut_at_stop

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from harness import Completion
-from harness.contracts import DECLINES
+from harness import DECLINES, Completion
 from harness.models.api_failures import CannotAnswerError
 from harness.models.openai_answers import WITHOUT_LOGPROBS, Choice, TokenLogprobs, Usage, token_logprobs
 from harness.models.openai_finish import finish_of

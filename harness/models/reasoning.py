@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness import FinishReason
-from harness.contracts import DECLINES
+from harness import DECLINES, FinishReason
 
 TAGS = (("<think>", "</think>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"))
 """How reasoning begins and ends in the text of Qwen, DeepSeek and many others, of Seed-OSS, and of Magistral."""

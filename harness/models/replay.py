@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from harness import (
+    DECLINES,
     Completion,
     FinishReason,
     GenerateRequest,
@@ -24,7 +25,6 @@ from harness import (
     ScoreRequest,
     backend,
 )
-from harness.contracts import DECLINES
 
 KEYS = (
     "id",
