@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Estimate, Example, Instance, MetricError, Reference, RunMetric
+from harness.statistics import bounded_mean_interval
 from metrics.calibration import BrierScore, CalibrationError, ConfidenceGap, PlattCalibrationError, SelectiveAccuracy
 from metrics.platt import fit_platt
 
@@ -84,6 +85,17 @@ def test_brier_scores_of_instances() -> None:
     for example in (_said(0.5), _said(1.0, trial=1), _said(0.5, right=False, id="b")):
         brier.add(example)
     assert brier.instance_scores() == {"brier_score": {"a": 0.125, "b": 0.25}}
+
+
+def test_brier_s_interval_is_that_of_a_bounded_mean_of_squared_errors(estimated: Estimated) -> None:
+    """Trials of an instance are averaged first; a nearly perfect model's interval reaches further up than down."""
+    stated = [(0.95 if index % 10 else 0.6, index % 20 != 0) for index in range(60)]
+    trials = [_said(p, right, f"i{index}", trial) for trial in range(2) for index, (p, right) in enumerate(stated)]
+    found = estimated(BrierScore(), *trials)["brier_score"]
+    assert (found.low, found.high) == bounded_mean_interval([(p - right) ** 2 for p, right in stated])
+    assert found.low is not None
+    assert found.high is not None
+    assert 0.0 < found.value - found.low < found.high - found.value
 
 
 @pytest.mark.parametrize("metric", ALL)
