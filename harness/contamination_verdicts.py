@@ -5,14 +5,40 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import AllowInfNan, BaseModel, Field, Strict, ValidationError
+
+from harness.errors import DataError
 from harness.exchangeability import Verdict, verdict
 from harness.exchangeability.families import holm
-from harness.results import RunRecord
+from harness.results import RUN_FILE, RunRecord, warn_set_aside
+from harness.run_schema import reasons
 
 METRIC = "contamination"
 """The metric whose details hold what a test found."""
+
+
+_Number = Annotated[float, Strict(), AllowInfNan(False)]
+
+
+class _Shard(BaseModel):
+    canonical: _Number
+    shuffled: list[_Number]
+
+
+class _Diagnostic(BaseModel):
+    p_holm: _Number
+
+
+class _Found(BaseModel):
+    """What every report reads of a test; the rest is shown as it is."""
+
+    headline_log10_p: Annotated[_Number, Field(le=1e-6)]
+    alpha: Annotated[_Number, Field(gt=0, lt=1)] = 0.01
+    shard_scores: list[_Shard] | None = None
+    diagnostics: dict[str, _Diagnostic] | None = None
+    repaired_diagnostics: dict[str, _Diagnostic] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +92,25 @@ def verdicts(records: Sequence[RunRecord]) -> dict[tuple[str, str], Contaminatio
 
 
 def order_tests(records: Sequence[RunRecord]) -> Iterator[tuple[RunRecord, str, Mapping[str, Any]]]:
-    """Yield each run that holds a test of the published order, with the split and what was found."""
+    """Yield each run that holds a test of the published order, with the split and what was found.
+
+    What another program wrote in another shape is left out, with a warning.
+    """
     for record in records:
         by_split = record.details.get(METRIC)
         if record.status != "ok" or not isinstance(by_split, Mapping):
             continue
         for split, parts in by_split.items():
             found = parts.get("original") if isinstance(parts, Mapping) else None
-            if isinstance(found, Mapping) and isinstance(found.get("headline_log10_p"), int | float):
-                yield record, split, found
+            if not isinstance(found, Mapping) or "headline_log10_p" not in found:
+                continue
+            try:
+                _Found.model_validate(found)
+            except ValidationError as error:
+                message = f"not a test of the published order: {reasons(error)}."
+                warn_set_aside(DataError(message, file=record.directory / RUN_FILE))
+                continue
+            yield record, split, found
 
 
 def corrected_verdict(found: Mapping[str, Any], log10_p: float) -> Verdict:

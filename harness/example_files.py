@@ -17,7 +17,8 @@ from harness.contracts import Example
 from harness.durable import clear_abandoned, make_folder, partial_path, put_in_place, sync_folder, writing
 from harness.encoding import decode_example, encode_example
 from harness.errors import DataError, StorageError
-from harness.results import RUN_FILE, ExamplesDigest, RunRecord
+from harness.results import RUN_FILE, RunRecord
+from harness.run_schema import ExamplesDigest
 
 EXAMPLES_FILE = "examples.jsonl.gz"
 

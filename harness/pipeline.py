@@ -30,7 +30,8 @@ from harness.instance_scores import InstanceScores
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
 from harness.registry import Registry, build
-from harness.results import ExamplesDigest, RunRecord
+from harness.results import RunRecord
+from harness.run_schema import ExamplesDigest
 from harness.scoring import Scorer
 from harness.seeds import derive_rng, derive_seed
 from harness.served_models import ServedCount

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.contracts import Scale, Stat
+from harness.contracts import Stat
 from harness.declined import Declined, decode_declined, encode_declined
 from harness.durable import make_folder, write_whole, writing
 from harness.errors import DataError
 from harness.instance_counts import InstanceCounts
 from harness.instance_scores import InstanceScores
+from harness.run_schema import SCHEMA_VERSION, ExamplesDigest, parse_run
 from harness.specs import RunSpec
 
-SCHEMA_VERSION = 2
 RUN_FILE = "run.json"
 
-
-@dataclass(frozen=True, slots=True)
-class ExamplesDigest:
-    """Which file of examples belongs to a record.
-
-    Attributes:
-        count: Number of examples.
-        sha256: SHA-256 of ``examples.jsonl.gz``, in hexadecimal.
-    """
-
-    count: int
-    sha256: str
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,51 +105,66 @@ def read_run(directory: Path) -> RunRecord:
     """Read a run's run.json.
 
     Raises:
-        DataError: There is none, or it is not what this version writes.
+        DataError: There is none, or it does not fit the schema.
     """
     file = directory / RUN_FILE
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-        version = value.pop("schema_version")
-        if version != SCHEMA_VERSION:
-            raise DataError(
-                f"schema version {version} is not the one this version reads ({SCHEMA_VERSION}).", file=file
-            )
-        if value["status"] not in {"ok", "failed"}:
-            raise DataError(f"status {value['status']!r} is neither ok nor failed.", file=file)
-        value.setdefault("details", {})
-        value.setdefault("declined", encode_declined(Declined()))
-        value.setdefault("instances", InstanceCounts().to_json())
-        for key in ("efficiency", "details", "declined", "instances", "provenance"):
-            if not isinstance(value[key], dict):
-                raise DataError(f"not a run's record ({key!r} is no object).", file=file)
-        value["spec"] = RunSpec.model_validate(value["spec"])
-        value["declined"] = decode_declined(value["declined"])
-        value["instances"] = InstanceCounts.from_json(value["instances"])
-        value["stats"] = [_stat(stat) for stat in value["stats"]]
-        value["examples"] = None if value["examples"] is None else ExamplesDigest(**value["examples"])
-        if (scores := value.get("instance_scores")) is not None:
-            value["instance_scores"] = InstanceScores.from_json(scores)
-        return RunRecord(directory=directory, **value)
+        content = file.read_bytes()
     except FileNotFoundError:
         raise DataError("there is no finished run here.", file=file) from None
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
+    found = parse_run(content, file)
+    try:
+        return RunRecord(
+            directory=directory,
+            name=found.name,
+            suite=found.suite,
+            status=found.status,
+            error=found.error,
+            spec=found.spec,
+            stats=found.stats,
+            efficiency=found.efficiency,
+            details=found.details,
+            declined=Declined() if found.declined is None else decode_declined(found.declined),
+            instances=InstanceCounts() if found.instances is None else InstanceCounts.from_json(found.instances),
+            instance_scores=None if found.instance_scores is None else InstanceScores.from_json(found.instance_scores),
+            provenance=found.provenance,
+            examples=found.examples,
+            started=found.started,
+            finished=found.finished,
+        )
     except KeyError as error:
-        raise DataError(f"not a run's record (it has no {error}).", file=file) from error
-    except (ValueError, TypeError, AttributeError, OSError, RecursionError) as error:
-        raise DataError(f"not a run's record ({error}).", file=file) from error
+        raise DataError(f"not a run's record: declined or instances has no {error}.", file=file) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"not a run's record: {error}.", file=file) from error
 
 
-def find_runs(results_dir: Path, suites: Sequence[str] | None = None) -> list[RunRecord]:
+def find_runs(
+    results_dir: Path, suites: Sequence[str] | None = None, *, set_aside: Callable[[DataError], None] | None = None
+) -> list[RunRecord]:
     """Return the runs under a results folder, by suite and name.
 
     Args:
         results_dir: The results folder.
         suites: Only these suites; None for all.
+        set_aside: Called with what is wrong with each record that cannot be read; None to log it.
 
     Raises:
-        DataError: The folder or a suite does not exist, or a record cannot be read.
+        DataError: The folder or a suite does not exist.
     """
-    return [read_run(directory) for directory in run_directories(results_dir, suites)]
+    found = []
+    for directory in run_directories(results_dir, suites):
+        try:
+            found.append(read_run(directory))
+        except DataError as error:
+            (set_aside or warn_set_aside)(error)
+    return found
+
+
+def warn_set_aside(error: DataError) -> None:
+    """Log that a record is left out of what is shown."""
+    _LOG.warning("Left out: %s", error)
 
 
 def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> list[Path]:
@@ -185,13 +190,3 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
         if suites is None or suite in suites
         for file in sorted((results_dir / suite).glob(f"*/{RUN_FILE}"))
     ]
-
-
-def _stat(value: Mapping[str, Any]) -> Stat:
-    interval, scale = value["ci95"], value.get("scale")
-    rest = {key: item for key, item in value.items() if key in _STAT_FIELDS}
-    ends = None if interval is None else (interval[0], interval[1])
-    return Stat(**{**rest, "ci95": ends, "scale": None if scale is None else Scale(**scale)})
-
-
-_STAT_FIELDS = frozenset(item.name for item in fields(Stat))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -63,7 +64,7 @@ def prune_(
     from harness.results import find_runs
 
     with _opened(results_dir, cache_dir) as cache:
-        used = models_in_use(find_runs(results_dir)) if orphaned else None
+        used = models_in_use(find_runs(results_dir, set_aside=_refuse)) if orphaned else None
         found = removable(cache, models=models, days=older_than, used=used)
         if yes and found:
             prune(cache, found)
@@ -150,6 +151,10 @@ def _show(found: list[Holding]) -> None:
             held.digest.hex()[:8],
         )
     make_console().print(table)
+
+
+def _refuse(error: DataError) -> NoReturn:
+    raise error  # the models that the run asked are not known, and their answers would be taken for orphans
 
 
 def _day(seconds: int | None) -> str:

@@ -60,14 +60,18 @@ def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], 
     Raises:
         HarnessError: Something could not be read; the others are there.
     """
-    from harness.errors import StorageError
+    from harness.errors import DataError, StorageError
     from harness.imports.imported_run import write_imported
 
     problems = []
     for source in sources:
         try:
             for imported in read(source):
-                record = write_imported(results_dir, imported)
+                try:
+                    record = write_imported(results_dir, imported)
+                except DataError as error:  # of one task; the file's others are imported
+                    problems.append(f"{source}: {error}")
+                    continue
                 say(f"{record.directory}: {len(record.stats)} statistics, {len(imported.examples)} examples.")
         except StorageError:
             raise

@@ -11,7 +11,7 @@ import click
 
 from harness.cli import options
 from harness.contracts import Stat
-from harness.errors import HarnessError, StorageError
+from harness.errors import DataError, HarnessError, StorageError
 from harness.terminal import say
 
 if TYPE_CHECKING:
@@ -63,8 +63,14 @@ def stats_command(runs: tuple[Path, ...]) -> None:
     from harness.results import read_run
 
     console = make_console()
+    refused = False
     for directory in runs:
-        record = read_run(directory)
+        try:
+            record = read_run(directory)
+        except DataError as error:
+            refused = True
+            say(str(error), err=True)
+            continue
         table = Table("metric", "category", "of", "mean", "95 % interval", "instances", "undefined", box=None)
         for column in table.columns[3:]:
             column.justify = "right"
@@ -87,6 +93,8 @@ def stats_command(runs: tuple[Path, ...]) -> None:
             console.print(table)
         for sentence in record.instances.sentences():
             console.print(Text(sentence))
+    if refused:
+        sys.exit(2)
 
 
 def _subject(stat: Stat) -> str:

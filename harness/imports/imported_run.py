@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import BOUNDED, PROPORTION, Example, Scale, Stat
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError
 from harness.example_files import ExampleWriter, discard_examples
 from harness.instance_scores import InstanceScores, instance_key
 from harness.plugins import Kind, MetricDetails
 from harness.registry import Registry
 from harness.results import RunRecord, run_directory, write_run
+from harness.run_schema import check_range, check_stat
 from harness.specs import RunSpec
 from harness.statistics import mean_estimate
 
@@ -22,6 +23,18 @@ OTHER = "other"
 """The category of a metric that is not one of ours."""
 
 _TOLERANCE = 1e-9
+
+_UNIT = frozenset(
+    {
+        "acc", "acc_norm", "acc_bytes", "exact_match", "exact_match_indicator", "quasi_exact_match",
+        "prefix_exact_match", "quasi_prefix_exact_match", "math_equiv", "math_equiv_chain_of_thought",
+        "f1_score", "f1_set_match", "rouge_1", "rouge_2", "rouge_l", "bleu_1", "bleu_4",
+        "multiple_choice_accuracy", "ece_10_bin", "ece_1_bin", "platt_ece_10_bin", "platt_ece_1_bin",
+        "selective_acc@10", "prob_correct", "pass_at_1", "RR@10", "RR@20", "NDCG@10", "NDCG@20",
+        "inst_level_strict_acc", "inst_level_loose_acc", "prompt_level_strict_acc", "prompt_level_loose_acc",
+    }
+)  # fmt: skip
+"""Names of scores that HELM and lm-evaluation-harness give from 0 to 1; others, such as BLEU, they give in percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +74,10 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
     """Write run.json, and the examples where there are any, into a folder of their own.
 
     Raises:
+        DataError: A statistic or a score cannot be what it says it is; nothing is written.
         StorageError: They cannot be written.
     """
+    _check(imported)
     directory = run_directory(results_dir, imported.spec)
     written = None
     if imported.examples:
@@ -102,6 +117,28 @@ def _instance_scores(imported: Imported) -> InstanceScores | None:
     if not found:
         return None
     return InstanceScores.of((key, math.fsum(scores) / len(scores)) for key, scores in found.items())
+
+
+def _check(imported: Imported) -> None:
+    try:
+        for stat in imported.stats:
+            check_stat(stat)
+            if unit_interval(stat.metric) and stat.computed_on != "drop":
+                check_range(stat.metric, stat.mean, 0, 1)
+        for scored in imported.examples:
+            for name, score in scored.scores.items():
+                if not math.isfinite(score):
+                    instance = scored.example.instance.id
+                    raise ValueError(f"{name}: the score of instance {instance!r} must be a finite number, not {score}")
+    except ValueError as error:
+        what = imported.origin.get("task") or imported.origin.get("run") or imported.spec.name
+        raise DataError(f"{what} is not imported: {error}.") from None
+
+
+def unit_interval(metric: str) -> bool:
+    """Return whether a metric, by the other program's name or ours, is known to be from 0 to 1."""
+    name = metric.removeprefix("helm.").removeprefix("lm-eval.").partition(",")[0]
+    return name in _UNIT
 
 
 def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -> Stat:

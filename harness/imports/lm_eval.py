@@ -139,7 +139,7 @@ def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], re
     count = ((written.get("n-samples") or {}).get(task) or {}).get("effective", 0)
     for key, value in written["results"][task].items():
         name, comma, filtered = key.partition(",")
-        if not comma or name.endswith("_stderr") or not isinstance(value, int | float) or not math.isfinite(value):
+        if not comma or name.endswith("_stderr") or not isinstance(value, int | float):
             continue
         error = written["results"][task].get(f"{name}_stderr,{filtered}")
         theirs = their_name(name, filtered)

@@ -15,13 +15,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError
 from harness.example_files import EXAMPLES_FILE
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
-from harness.results import RUN_FILE, RunRecord, read_run, run_directories
+from harness.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
 FORMAT = 3
 """Changes whenever the files of a run's page do."""
@@ -34,7 +34,7 @@ def read_runs(results_dir: Path, folder: SiteFolder, suites: Sequence[str] | Non
     """Return the records under a results folder by suite and name, and write the pages of the runs.
 
     Raises:
-        DataError: The folder or a suite does not exist, or a record or its examples cannot be read.
+        DataError: The folder or a suite does not exist.
         StorageError: The site's folder cannot be written.
     """
     directories = run_directories(results_dir, suites)
@@ -45,14 +45,23 @@ def read_runs(results_dir: Path, folder: SiteFolder, suites: Sequence[str] | Non
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             roots = [folder.root] * len(directories)
             found = list(pool.map(_read, directories, roots, chunksize=32))
-    for _, files in found:
-        folder.keep(folder.root / name for name in files)
-    return [record for record, _ in found]
+    read = []
+    for result in found:
+        if isinstance(result, DataError):
+            warn_set_aside(result)
+        else:
+            record, files = result
+            folder.keep(folder.root / name for name in files)
+            read.append(record)
+    return read
 
 
-def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]]:
-    """Return the record as far as other pages need it, and the files of the run's page."""
-    record = read_run(directory)
+def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]] | DataError:
+    """Return the record as far as other pages need it, and the files of the run's page; or why it cannot be read."""
+    try:
+        record = read_run(directory)
+    except DataError as error:
+        return error
     place = address_of(record)
     mark = root / "data" / "runs" / place / "made-of.json"
     made_of = [FORMAT, _state(directory / RUN_FILE), _state(directory / EXAMPLES_FILE)]
