@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, t, ttest_rel
 
+from harness.contracts import PROPORTION
 from harness.instance_scores import InstanceScores
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks, z_scores
 from harness.statistics import paired_difference
@@ -19,7 +20,7 @@ KEYS = [f"{index:06d}".encode() for index in range(2000)]
 
 def entry(*runs: dict[int, float], paired: bool = True) -> Entry:
     """The mean of runs, given as scores by instance."""
-    means = [float(np.mean(np.float32(list(run.values())))) for run in runs]
+    means = [float(np.mean(np.array(list(run.values()), dtype=np.float32))) for run in runs]
     variances = [float(np.var(list(run.values()), ddof=1)) / len(run) for run in runs]
     scores = tuple(InstanceScores.of((KEYS[place], score) for place, score in run.items()) for run in runs)
     return Entry(
@@ -40,7 +41,7 @@ def test_zeros_and_ones_are_tested_as_bonett_and_price_s_interval_says(pairs: li
     first, second = ([float(pair[side]) for pair in pairs] for side in (0, 1))
     found = z_scores(Contest("c", True, {"a": entry(listed(*first)), "b": entry(listed(*second))}))
     assert found[0, 1] == pytest.approx(-found[1, 0])
-    interval = paired_difference(first, second)
+    interval = paired_difference(first, second, PROPORTION)
     assert interval.low is not None
     assert interval.high is not None
     middle, reach = (interval.low + interval.high) / 2, (interval.high - interval.low) / 2

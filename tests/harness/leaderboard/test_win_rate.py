@@ -80,7 +80,7 @@ def of_scores(rows: dict[str, list[list[float]]], higher: bool = True) -> list[C
         for model, columns in rows.items():
             scores = columns[column]
             entries[model] = Entry(
-                float(np.mean(np.float32(scores))),
+                float(np.mean(np.array(scores, dtype=np.float32))),
                 float(np.std(scores, ddof=1)) / math.sqrt(len(scores)),
                 len(scores),
                 (InstanceScores.of(zip(names, scores, strict=False)),),

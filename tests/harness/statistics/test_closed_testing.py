@@ -22,7 +22,7 @@ def _fisher_rejects(p: tuple[float, ...], dependent: int, level: float) -> bool:
     size, rho = len(p), 0.5
     covariance = 3.263 * rho + 0.71 * rho**2 + 0.027 * rho**3
     variance = size * (4 + (min(dependent, size) - 1) * covariance)
-    return -2 * sum(map(math.log, p)) > variance / (4 * size) * chi2.isf(level, 8 * size**2 / variance)
+    return bool(-2 * sum(map(math.log, p)) > variance / (4 * size) * chi2.isf(level, 8 * size**2 / variance))
 
 
 def _by_definition(p: list[float], dependent: int, level: float) -> int:
