@@ -5,14 +5,15 @@ Templates come from scenario files. What they are filled with is data and is nev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta, nodes
-from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
-from jinja2.sandbox import SandboxedEnvironment, safe_range
+from jinja2.sandbox import safe_range
+
+from harness.template_limits import LimitedEnvironment, RecursiveLoopError, rendering
 
 __all__ = ["FAILURES", "GLOBALS", "Template", "TemplateSyntaxError", "compile_expression", "compile_template"]
 
@@ -31,28 +32,7 @@ FAILURES = (
 )
 """What filling in a template can raise: its own expressions fail, or lack a name."""
 
-_MAX_LENGTH = 10_000_000  # characters or items
-_MAX_BITS = 10_000
 _RESULT = "harness_result"
-
-
-class _Environment(SandboxedEnvironment):
-    """Jinja's sandbox, which also refuses products too large to be meant."""
-
-    intercepted_binops = frozenset({"*", "**"})
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if (
-            operator == "**"
-            and isinstance(left, int)
-            and isinstance(right, int)
-            and left.bit_length() * right > _MAX_BITS
-        ):
-            raise SecurityError("a power that large is refused")
-        for text, times in ((left, right), (right, left)):
-            if isinstance(text, str | list | tuple) and isinstance(times, int) and len(text) * times > _MAX_LENGTH:
-                raise SecurityError("a product that long is refused")
-        return super().call_binop(context, operator, left, right)
 
 
 class Template:
@@ -70,7 +50,11 @@ class Template:
         self.source = source
         self.native = native
         self.names = frozenset(meta.find_undeclared_variables(tree))
-        self._compiled = _environment().from_string(tree)
+        try:
+            with rendering(len(source)):
+                self._compiled = _environment().from_string(tree)
+        except (RecursionError, MemoryError, SyntaxError):
+            raise TemplateSyntaxError("is nested too deeply", 1) from None
         self._root = self._compiled.root_render_func
 
     def __call__(self, names: Mapping[str, Any]) -> Any:
@@ -80,13 +64,17 @@ class Template:
             Exception: One of ``FAILURES``, or what the values themselves raise.
         """
         context = Context(_environment(), names, None, self._compiled.blocks)  # type: ignore[arg-type]
-        text = "".join(self._root(context))
-        if not self.native:
-            return text
-        value = context.vars[_RESULT]
-        if isinstance(value, StrictUndefined):
-            str(value)
-        return value
+        with rendering(len(self.source)) as budget:
+            pieces = []
+            for piece in self._root(context):
+                budget.charge(len(piece))
+                pieces.append(piece)
+            if not self.native:
+                return "".join(pieces)
+            value = context.vars[_RESULT]
+            if isinstance(value, StrictUndefined):
+                str(value)
+            return list(budget.keep(value)) if isinstance(value, Iterator) else value
 
 
 @lru_cache(maxsize=1000)
@@ -119,8 +107,10 @@ def compile_expression(source: str) -> Template:
 
 def _parse(source: str) -> nodes.Template:
     try:
-        return _environment().parse(source)
-    except RecursionError:
+        return _environment().limited(_environment().parse(source))
+    except RecursiveLoopError as error:
+        raise TemplateSyntaxError(str(error), error.line) from None
+    except (RecursionError, MemoryError):
         raise TemplateSyntaxError("is nested too deeply", 1) from None
 
 
@@ -131,8 +121,8 @@ def _assigned(expression: nodes.Expr) -> nodes.Template:
 
 
 @cache
-def _environment() -> _Environment:
-    environment = _Environment(undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, cache_size=0)
+def _environment() -> LimitedEnvironment:
+    environment = LimitedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, cache_size=0)
     for name in ("lipsum", "namespace"):
         del environment.globals[name]
     return environment
