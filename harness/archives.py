@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import importlib
+import io
 import lzma
 import re
 import tarfile
@@ -41,13 +42,23 @@ _BOM = b"\xef\xbb\xbf"
 _IN_MEMORY = 50_000_000  # bytes
 
 
+MAX_EXPANSION = 100
+"""How many times its size a compressed file may expand to, once that is more than ``FREE_EXPANSION`` bytes."""
+
+FREE_EXPANSION = 64 << 20
+
+
 def find_file(folder: Path, name: str) -> Path | None:
     """Return the file or folder of that name in a folder, compressed or not; None where there is none.
 
     A name may lead into a zip archive: ``nfcorpus.zip/nfcorpus/corpus.jsonl``.
+
+    Raises:
+        DataError: It is a pipe, a socket or a device.
     """
     for candidate in (name, *(name + suffix for suffix in COMPRESSIONS)):
         if (path := folder / candidate).exists():
+            _check_regular(path)
             return path
     inside = _in_zip(folder / name)
     return None if inside is None else folder / name
@@ -79,8 +90,10 @@ def inner_name(path: Path) -> str:
 @contextmanager
 def open_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading, decompressed by its suffix."""
+    _check_regular(path)
     with _opener(path) as stream:
-        yield stream
+        # A file that is not compressed is as large as it seems.
+        yield stream if isinstance(stream, io.BufferedReader) else _bounded(stream, path.name, _stored_size(path))
 
 
 def read_archive(path: Path) -> Generator[tuple[str, bytes], None, None]:
@@ -110,6 +123,56 @@ def read_archive(path: Path) -> Generator[tuple[str, bytes], None, None]:
 def without_byte_order_mark(content: bytes) -> bytes:
     """Return the content without the mark that some editors put before UTF-8 text."""
     return content.removeprefix(_BOM)
+
+
+def _check_regular(path: Path) -> None:
+    """Refuse what would never end or make the harness wait.
+
+    Raises:
+        DataError: A path leads to a pipe, a socket or a device.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DataError("is a pipe, a socket or a device; data are read from files.", file=path)
+
+
+def _stored_size(path: Path) -> int:
+    """Return the bytes that a path's content takes on disk."""
+    inside = None if path.exists() else _in_zip(path)
+    if inside is None and path.suffix != ".zip":
+        return path.stat().st_size
+    file, name = inside or (path, None)
+    with zipfile.ZipFile(file) as archive:
+        return (archive.getinfo(name) if name else _members(archive)[0]).compress_size
+
+
+def _bounded(stream: IO[bytes], name: str, stored: int) -> IO[bytes]:
+    return cast("IO[bytes]", io.BufferedReader(_Bounded(stream, name, stored), 1 << 16))
+
+
+class _Bounded(io.RawIOBase):
+    """What a compressed stream holds, as long as it expands no further than honest data do.
+
+    Args:
+        stream: The stream.
+        name: Its name in messages.
+        stored: The bytes that it is compressed to.
+    """
+
+    def __init__(self, stream: IO[bytes], name: str, stored: int) -> None:
+        self._stream, self._name, self._size = stream, name, 0
+        self._most = max(FREE_EXPANSION, stored * MAX_EXPANSION)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._stream.read(len(buffer))
+        self._size += len(content)
+        if self._size > self._most:
+            message = f"expands to more than {MAX_EXPANSION} times its size. If that is meant, decompress it yourself."
+            raise DataError(message, file=self._name)
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def _opener(path: Path) -> AbstractContextManager[Any]:
@@ -164,7 +227,8 @@ def _hidden(name: str) -> bool:
 def _zip_files(path: Path) -> Generator[tuple[str, bytes], None, None]:
     with zipfile.ZipFile(path) as archive:
         for info in _members(archive):
-            yield info.filename, archive.read(info)
+            with archive.open(info) as stream:
+                yield info.filename, _bounded(stream, f"{path.name}/{info.filename}", info.compress_size).read()
 
 
 def _tar_files(path: Path) -> Generator[tuple[str, bytes], None, None]:

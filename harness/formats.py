@@ -12,11 +12,16 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from harness import strict_json
 from harness.archives import DAMAGE, inner_name, is_archive, open_file, read_archive, without_byte_order_mark
 from harness.errors import DataError
 from harness.row import Row
 
-_MAX_FIELD = 100_000_000
+MAX_LINE = 64 << 20
+"""Bytes of the longest line of a file that is read line by line; a field of a CSV file may be as long in characters."""
+
+MAX_DOCUMENT = 512 << 20
+"""Bytes of the largest JSON file that is one value."""
 
 
 def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: str = "utf-8") -> Iterator[Row]:
@@ -78,16 +83,19 @@ def _read_lines(path: Path, file: str, read: Reader, columns: tuple[str, ...], e
     place = 0
     try:
         with open_file(path) as stream:
-            for row in read(_decoded(stream, file, encoding), file, columns):
+            longest = MAX_DOCUMENT if read is _read_json else MAX_LINE
+            for row in read(_decoded(stream, file, encoding, longest), file, columns):
                 place = row.place
                 yield row
     except DAMAGE as error:
         raise _damaged(file, error, place + 1) from None
 
 
-def _decoded(stream: IO[bytes], file: str, encoding: str) -> Lines:
+def _decoded(stream: IO[bytes], file: str, encoding: str, longest: int) -> Lines:
     codec = "utf-8" if encoding.lower().replace("_", "-") == "utf-8-sig" else encoding
-    for number, line in enumerate(stream, start=1):
+    for number, line in enumerate(iter(lambda: stream.readline(longest + 1), b""), start=1):
+        if len(line) > longest:
+            raise DataError(f"has a line of more than {longest >> 20} MiB.", file=file, row=number)
         if number == 1:
             line = without_byte_order_mark(line)
         try:
@@ -121,7 +129,7 @@ def _read_json(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
     if len(head) > 1 and _is_object(head[0]):
         yield from _read_json_lines(_chain(head, lines), file, ())
         return
-    text = "".join(_chain(head, lines))
+    text = "".join(_within_limit(_chain(head, lines), file))
     value = _parse(text, file, None)
     if isinstance(value, dict):
         value = [{"key": key, "value": item} for key, item in value.items()]
@@ -135,6 +143,16 @@ def _read_json(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
         yield Row(item, file=file, number=number, text=json.dumps(item) if escapes else None)
 
 
+def _within_limit(lines: Lines, file: str) -> Lines:
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size > MAX_DOCUMENT:
+            message = f"is one JSON value of more than {MAX_DOCUMENT >> 20} MiB, which has to be read as a whole. "
+            raise DataError(f"{message}Write it as JSON lines (.jsonl), one object a line.", file=file)
+        yield line
+
+
 def _chain(head: list[str], rest: Lines) -> Lines:
     yield from head
     yield from rest
@@ -143,18 +161,17 @@ def _chain(head: list[str], rest: Lines) -> Lines:
 def _is_object(line: str) -> bool:
     try:
         return line.lstrip().startswith("{") and isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 
 def _parse(text: str, file: str, place: int | None) -> Any:
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        line = error.lineno if place is None else place
-        raise DataError(f"is not valid JSON: {error.msg} (column {error.colno}).", file=file, row=line) from None
-    except (RecursionError, ValueError) as error:
-        raise DataError(f"is not usable JSON: {error}.", file=file, row=place) from None
+        value = strict_json.loads(text)
+    except strict_json.StrictJsonError as error:
+        column = f" (column {error.column})" if error.column else ""
+        line = error.line if place is None else place
+        raise DataError(f"{error}{column}.", file=file, row=line) from None
     return _without_surrogates(value) if "\\ud" in text or "\\uD" in text else value
 
 
@@ -176,7 +193,7 @@ def _kind(value: object) -> str:
 
 def _read_separated(delimiter: str) -> Reader:
     def read(lines: Lines, file: str, columns: tuple[str, ...]) -> Iterator[Row]:
-        csv.field_size_limit(_MAX_FIELD)  # the default, 131,072 characters, is less than a long document
+        csv.field_size_limit(MAX_LINE)  # the default, 131,072 characters, is less than a long document
         header, number, place = columns, 0, 0
         read_lines: list[str] = []  # those of one record, which may hold line breaks
         records = csv.reader(_noting(lines, read_lines), delimiter=delimiter, strict=True)

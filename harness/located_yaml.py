@@ -323,9 +323,12 @@ def _plain(text: str) -> Any:
     return text
 
 
+_LINE_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # YAML 1.1's, by which the parser counts lines
+
+
 def _begins_with_tab(text: str, line: int) -> bool:
-    """Whether a tab stands in the indentation of a line, counted from 0."""
-    written = text.split("\n")[line]
+    """Return whether a line, counted from 0, is indented with a tab."""
+    written = _LINE_BREAK.split(text)[line]
     return "\t" in written[: len(written) - len(written.lstrip())]
 
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from types import BuiltinMethodType
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import nodes
 from jinja2.exceptions import SecurityError
@@ -158,8 +158,8 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         super().__init__(finalize=_finalize, **options)
         for name in _REMOVED:
             del self.filters[name]
-        self.filters.update({name: _limited(name, function) for name, function in self.filters.items()})
-        self.tests.update({name: _limited(name, function) for name, function in self.tests.items()})
+        self.filters.update({name: _limited(name, cast("Any", function)) for name, function in self.filters.items()})
+        self.tests.update({name: _limited(name, cast("Any", function)) for name, function in self.tests.items()})
         self.filters[_LOOP] = lambda items, text: current().loop(items, text)
         self.filters[_CONCATENATE] = _concatenate
         self.filters[_KEEP] = lambda value: current().keep(value)
@@ -321,7 +321,7 @@ class _Counting(NodeTransformer):
             raise RecursiveLoopError(node.lineno)
         self.generic_visit(node)
         text = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-        node.iter = _filter(node.iter, _LOOP, nodes.Const(text, lineno=node.lineno))
+        node.iter = _filter(cast("nodes.Expr", node.iter), _LOOP, nodes.Const(text, lineno=node.lineno))
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Expr:  # noqa: N802

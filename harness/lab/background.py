@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from harness import strict_json
 from harness.archives import DAMAGE, open_file
 from harness.errors import DataError
 from harness.lab.generated_text import documents
@@ -58,18 +57,20 @@ def _documents(file: Path) -> Iterator[str]:
         with open_file(file) as stream:
             lines = (line.decode("utf-8") for line in stream)
             if ".jsonl" in file.suffixes[-2:]:
-                yield from (_text(json.loads(line), file, number) for number, line in enumerate(lines, start=1))
+                yield from (_text(line, file, number) for number, line in enumerate(lines, start=1))
             else:
                 yield from _cut(lines)
     except UnicodeDecodeError as error:
         raise DataError(f"is not UTF-8 (byte {error.start + 1} of a line).", file=str(file)) from None
-    except json.JSONDecodeError as error:
-        raise DataError(f"is not valid JSON: {error.msg}.", file=str(file)) from None
     except DAMAGE as error:
         raise DataError(f"cannot be read: {error}.", file=str(file)) from None
 
 
-def _text(record: Any, file: Path, row: int) -> str:
+def _text(line: str, file: Path, row: int) -> str:
+    try:
+        record = strict_json.loads(line)
+    except strict_json.StrictJsonError as error:
+        raise DataError(f"{error}.", file=str(file), row=row) from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise DataError("has no text in a field 'text'.", file=str(file), row=row)
     return str(record["text"])

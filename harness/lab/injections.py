@@ -109,7 +109,7 @@ def _example(line: str) -> str:
     if line.startswith("{"):
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return line
         if isinstance(record, dict) and list(record) == ["text"] and isinstance(record["text"], str) and record["text"]:
             return str(record["text"])

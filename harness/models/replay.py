@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import repeat
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from harness import (
     DECLINES,
@@ -25,6 +25,9 @@ from harness import (
     ScoreRequest,
     backend,
 )
+from harness.archives import DAMAGE, open_file
+from harness.errors import DataError
+from harness.strict_json import StrictJsonError, loads
 
 KEYS = (
     "id",
@@ -38,6 +41,8 @@ KEYS = (
     "choice_logprobs",
     "calibration_logprobs",
 )
+
+_MAX_LINE = 64 << 20  # characters
 
 _REASONS: tuple[FinishReason, ...] = ("stop", "length", "unknown", *DECLINES)
 
@@ -74,6 +79,8 @@ class ReplayModel(Model):
 
     def __init__(self, identifier: str) -> None:
         self._path = Path(identifier).expanduser()
+        if self._path.exists() and not self._path.is_file():
+            raise ModelError(f"replay:{identifier}: is not a file; predictions are read from one.")
         if not self._path.is_file():
             raise ModelError(
                 f"replay:{identifier}: there is no such file. It holds one prediction a line, "
@@ -190,8 +197,10 @@ _Predictions = dict[_Group, dict[str, _Prediction | str]]
 def _read(path: Path) -> _Predictions:
     found: _Predictions = {}
     try:
-        with _open(path) as file:
-            for number, line in enumerate(file, start=1):
+        with open_file(path) as content, TextIOWrapper(content, encoding="utf-8-sig") as file:
+            for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE + 1), ""), start=1):
+                if len(line) > _MAX_LINE:
+                    raise ModelError(f"{path}:{number}: has a line of more than {_MAX_LINE >> 20} MiB.")
                 if line.isspace():
                     continue
                 try:
@@ -206,22 +215,17 @@ def _read(path: Path) -> _Predictions:
                         "scenarios a 'scenario'."
                     )
                 predictions[identifier] = prediction
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (*DAMAGE, DataError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} cannot be read as UTF-8 text: {error}") from None
     return found
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig")
-    return path.open(encoding="utf-8-sig")
-
-
 def _parse(line: str) -> tuple[str, _Group, _Prediction | str]:
     try:
-        value = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at column {error.colno}. Each line is one object.") from None
+        value = loads(line)
+    except StrictJsonError as error:
+        column = f" (column {error.column})" if error.column else ""
+        raise ValueError(f"{error}{column}. Each line is one object.") from None
     if not isinstance(value, dict):
         raise ValueError(f'must be an object like {{"id": …, "text": …}}, not {_shown(value)}.')
     for key in value:

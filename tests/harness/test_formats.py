@@ -222,7 +222,7 @@ def test_parquet(tmp_path: Path) -> None:
     [
         ("f.jsonl", '{"a": 1}\n{"a": \n', "f.jsonl, row 2: is not valid JSON: Expecting value"),
         ("f.jsonl", '{"a": 1}\n[1]\n', "f.jsonl, row 2: holds a list, not an object."),
-        ("f.jsonl", "[" * 100_000, "f.jsonl, row 1: is not usable JSON"),
+        ("f.jsonl", "[" * 100_000, "f.jsonl, row 1: is nested more than 100 levels deep"),
         ("f.json", '[{"a": 1},\n {"a" 2}]', "f.json, row 2: is not valid JSON: Expecting ':' delimiter"),
         ("f.json", '[{"a": 1}, "x"]', "f.json, row 2: holds text, not an object."),
         ("f.json", "3", "f.json: holds a number, not a list of objects."),

@@ -56,8 +56,8 @@ def isolation() -> Isolation:
 
 
 @pytest.fixture
-def metric(isolation: Isolation) -> Callable[..., dict[str, float]]:
-    def score(example: Example, **parameters: Any) -> dict[str, float]:
+def metric(isolation: Isolation) -> Callable[..., dict[str, float | None]]:
+    def score(example: Example, **parameters: Any) -> dict[str, float | None]:
         return PassAtK(allow_code_execution=True, isolation=isolation.kind, **parameters)(example)
 
     return score
@@ -69,7 +69,7 @@ def _problem(*completions: str) -> Example:
 
 
 @needs_limits
-def test_completions_are_executed_with_their_tests(metric: Callable[..., dict[str, float]]) -> None:
+def test_completions_are_executed_with_their_tests(metric: Callable[..., dict[str, float | None]]) -> None:
     right, wrong = "    return 2 * x", "    return x"
     example = _problem(right, wrong, right, wrong)
     assert metric(example) == {"pass@1": 0.5, "pass@4": 1.0}
@@ -86,7 +86,7 @@ def test_nothing_is_executed_without_the_users_word(isolation: Isolation) -> Non
     assert build(plugin, arguments=allowed)(_problem("    return x")) == {"pass@1": 0.0}
 
 
-def test_what_cannot_be_estimated_is_refused(metric: Callable[..., dict[str, float]]) -> None:
+def test_what_cannot_be_estimated_is_refused(metric: Callable[..., dict[str, float | None]]) -> None:
     with pytest.raises(MetricError, match="needs as many completions, and there are 1"):
         metric(_problem("    return 2 * x"), k=(2,))
     with pytest.raises(MetricError, match="no 'tests'"):
@@ -180,7 +180,7 @@ def test_a_run_says_which_isolation_was_in_force(isolation: Isolation, caplog: p
 
 @needs_limits
 def test_the_official_solutions_pass_and_an_empty_one_does_not(
-    metric: Callable[..., dict[str, float]], data_dir: Path
+    metric: Callable[..., dict[str, float | None]], data_dir: Path
 ) -> None:
     with gzip.open(data_dir / "code_humaneval" / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
         problems = [json.loads(line) for line in itertools.islice(lines, 0, 164, 20)]

@@ -121,7 +121,7 @@ def test_what_is_missing_is_that_response_s_error(tmp_path: Path, request_: Requ
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"id": "b", "text": "cut', "not JSON"),
+        ('{"id": "b", "text": "cut', "not valid JSON"),
         ("[1]", "must be an object"),
         ({"id": "b", "text": "x", "finish_reason": "sulking"}, "'finish_reason' must be one of stop, length"),
         ({"id": "b", "finish_reason": "stop"}, "has no 'text'"),
@@ -137,7 +137,7 @@ def test_what_is_missing_is_that_response_s_error(tmp_path: Path, request_: Requ
         ({"id": "b", "completions": ["x"], "logprob": -1}, "into each completion"),
         ({"id": "b", "text": "x", "logprob": 0.5}, "at most 0"),
         ({"id": "b", "text": "x", "logprob": True}, "at most 0"),
-        ('{"id": "b", "text": "x", "logprob": NaN}', "at most 0"),
+        ('{"id": "b", "text": "x", "logprob": NaN}', "not a finite number"),
         ({"id": "b", "choice_logprobs": -1}, "one number for each reference"),
         ({"id": "b", "text": "x", "trial": "0"}, "whole number"),
         ({"id": "b", "text": "x", "perturbation": 1}, "perturbation's name"),
