@@ -26,8 +26,8 @@ WIN_RATE = (
     "certain (closed testing; models are paired where they answered the same instances)."
 )
 RANKS = (
-    "Ranks in brackets are those that the data allow, all of them right at once with 95 % probability; so are ranks in "
-    "a column, which stand where the data separate any two models."
+    "Ranks in brackets are those that the data allow, all of them right at once with 95 % probability. So are the "
+    "ranks in a column, shown where the data separate any two of its models."
 )
 UNDECIDED = "n too small to separate the models"
 MEANS = "Numbers are means with 95 % intervals (±, or from and to where lopsided) over n instances."
