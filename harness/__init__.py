@@ -1,6 +1,7 @@
 """The public API: everything that a plugin's author needs, and nothing else."""
 
 from harness.answer_reading import final_number, first_number, read_option, whole_number
+from harness.archives import DAMAGE, open_file
 from harness.contracts import (
     BOUNDED,
     COUNT,
@@ -117,10 +118,12 @@ from harness.statistics import (
     ratio_estimate,
     transformed,
 )
+from harness.strict_json import StrictJsonError, parse_json
 
 __all__ = [
     "BOUNDED",
     "COUNT",
+    "DAMAGE",
     "DECLINES",
     "PROPORTION",
     "SCALES",
@@ -181,6 +184,7 @@ __all__ = [
     "ShardedT",
     "Source",
     "Split",
+    "StrictJsonError",
     "Tokenization",
     "Unjudged",
     "Verdict",
@@ -213,9 +217,11 @@ __all__ = [
     "midp_interval",
     "min_k",
     "min_k_plus_plus",
+    "open_file",
     "option_order_test",
     "option_orders",
     "overlap",
+    "parse_json",
     "percentile_estimate",
     "permutation_p",
     "permute_under_ids",

@@ -12,10 +12,10 @@ from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from harness import strict_json
 from harness.archives import DAMAGE, inner_name, is_archive, open_file, read_archive, without_byte_order_mark
 from harness.errors import DataError
 from harness.row import Row
+from harness.strict_json import StrictJsonError, parse_json
 
 MAX_LINE = 64 << 20
 """Bytes of the longest line of a file that is read line by line; a field of a CSV file may be as long in characters."""
@@ -167,8 +167,8 @@ def _is_object(line: str) -> bool:
 
 def _parse(text: str, file: str, place: int | None) -> Any:
     try:
-        value = strict_json.loads(text)
-    except strict_json.StrictJsonError as error:
+        value = parse_json(text)
+    except StrictJsonError as error:
         column = f" (column {error.column})" if error.column else ""
         line = error.line if place is None else place
         raise DataError(f"{error}{column}.", file=file, row=line) from None

@@ -31,7 +31,7 @@ class StrictJsonError(ValueError):
         self.line, self.column = line, column
 
 
-def loads(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the value that JSON text describes.
 
     Raises:

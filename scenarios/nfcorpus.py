@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 import math
 import re
 from collections import Counter, defaultdict
@@ -14,7 +13,18 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness import Data, DataError, Instance, Reference, Source, Split, derive_rng, scenario
+from harness import (
+    Data,
+    DataError,
+    Instance,
+    Reference,
+    Source,
+    Split,
+    StrictJsonError,
+    derive_rng,
+    parse_json,
+    scenario,
+)
 
 PARTS = {Split.TRAIN: "train", Split.VALID: "dev", Split.TEST: "test"}
 # Examples need a few; two passages of each are shown.
@@ -122,9 +132,9 @@ def _read(data: Data) -> _Collection:
 def _records(name: str, files: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
     for number, line in enumerate(files[name].splitlines(), start=1):
         try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"is not valid JSON: {error.msg}.", file=name, row=number) from None
+            record = parse_json(line)
+        except StrictJsonError as error:
+            raise DataError(f"{error}.", file=name, row=number) from None
         missing = {"_id", "text"} - set(record)
         if missing:
             raise DataError(f"there is no {min(missing)!r}.", file=name, row=number)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness import strict_json
 from harness.archives import DAMAGE, open_file
 from harness.errors import DataError
 from harness.lab.generated_text import documents
+from harness.strict_json import StrictJsonError, parse_json
 
 SUFFIXES = (".txt", ".md", ".rst", ".jsonl")
 DOCUMENT_CHARACTERS = 2000
@@ -68,8 +68,8 @@ def _documents(file: Path) -> Iterator[str]:
 
 def _text(line: str, file: Path, row: int) -> str:
     try:
-        record = strict_json.loads(line)
-    except strict_json.StrictJsonError as error:
+        record = parse_json(line)
+    except StrictJsonError as error:
         raise DataError(f"{error}.", file=str(file), row=row) from None
     if not isinstance(record, dict) or not isinstance(record.get("text"), str):
         raise DataError("has no text in a field 'text'.", file=str(file), row=row)

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from harness import (
+    DAMAGE,
     DECLINES,
     Completion,
+    DataError,
     FinishReason,
     GenerateRequest,
     Model,
@@ -23,11 +25,11 @@ from harness import (
     Request,
     Response,
     ScoreRequest,
+    StrictJsonError,
     backend,
+    open_file,
+    parse_json,
 )
-from harness.archives import DAMAGE, open_file
-from harness.errors import DataError
-from harness.strict_json import StrictJsonError, loads
 
 KEYS = (
     "id",
@@ -222,7 +224,7 @@ def _read(path: Path) -> _Predictions:
 
 def _parse(line: str) -> tuple[str, _Group, _Prediction | str]:
     try:
-        value = loads(line)
+        value = parse_json(line)
     except StrictJsonError as error:
         column = f" (column {error.column})" if error.column else ""
         raise ValueError(f"{error}{column}. Each line is one object.") from None

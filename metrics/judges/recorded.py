@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import DataError, Judge, MetricError, judge
+from harness import DataError, Judge, MetricError, StrictJsonError, judge, parse_json
 
 
 @judge("recorded", source="Gehman et al. 2020 and Liang et al. 2022 published such scores of the Perspective API")
@@ -67,9 +66,9 @@ class Recorded(Judge):
 
     def _row(self, line: str, number: int) -> tuple[str, float]:
         try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise DataError(f"is not JSON ({error}).", file=self._path, row=number) from error
+            row = parse_json(line)
+        except StrictJsonError as error:
+            raise DataError(f"{error}.", file=self._path, row=number) from None
         text, score = (row.get(self._text), row.get(self._score)) if isinstance(row, dict) else (None, None)
         if not isinstance(text, str):
             raise DataError(f"has no text under {self._text!r}.", file=self._path, row=number)

@@ -25,7 +25,7 @@ from harness.errors import SpecError
 from harness.formats import read_rows
 from harness.located_yaml import loads as load_yaml
 from harness.models.replay import ReplayModel
-from harness.strict_json import StrictJsonError, loads
+from harness.strict_json import StrictJsonError, parse_json
 
 # (line, what it is, what is said of it)
 MISTAKES = [
@@ -85,7 +85,7 @@ values = st.recursive(
 @given(values)
 def test_json_without_mistakes_is_read_as_it_is(value: Any) -> None:
     for text in (json.dumps(value), json.dumps(value, indent=1, ensure_ascii=False)):
-        assert loads(text) == json.loads(text)
+        assert parse_json(text) == json.loads(text)
 
 
 @given(st.dictionaries(st.text(), values, min_size=1, max_size=4), st.data())
@@ -93,7 +93,7 @@ def test_a_key_that_comes_twice_is_found_wherever_it_is(content: dict[str, Any],
     key = data.draw(st.sampled_from(sorted(content)))
     doubled = f"{json.dumps(content)[:-1]}, {json.dumps(key)}: 0}}"
     with pytest.raises(StrictJsonError, match="twice") as refused:
-        loads(f'[1,\n{{"outer": {doubled}}}]')
+        parse_json(f'[1,\n{{"outer": {doubled}}}]')
     assert refused.value.line == 2
 
 
@@ -103,10 +103,10 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         expected = json.loads(text)
     except ValueError:
         with pytest.raises(StrictJsonError):
-            loads(text)
+            parse_json(text)
         return
     try:
-        found = loads(text)
+        found = parse_json(text)
     except StrictJsonError as error:
         message = str(error)
     else:

@@ -34,7 +34,7 @@ def test_columns_have_names_and_scores_an_author(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (LINES, "has no score for the text 'three'"),
-        ("{", "row 1: is not JSON"),
+        ("{", "row 1: is not valid JSON"),
         ("[]", "row 1: has no text under 'text'"),
         ('{"text": "a"}', "row 1: has no probability under 'toxicity', but None"),
         ('{"text": "a", "toxicity": 1.5}', "but 1.5"),
