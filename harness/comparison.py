@@ -14,6 +14,7 @@ from harness.results import RunRecord
 from harness.run_labels import distinctions
 from harness.runner import scores_of_instances
 from harness.seeds import derive_seed
+from harness.served_models import served_models, served_notes
 from harness.specs import Component, RunSpec
 from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
 
@@ -152,7 +153,7 @@ def compare_runs(
         only_second=len(other.keys() - common),
         undefined=len(common) - changed - len(pairs),
         changed=changed,
-        notes=(*_notes(first.spec, second.spec), *filter(None, [estimate.note])),
+        notes=(*_notes(first.spec, second.spec), *_answers(first), *_answers(second), *filter(None, [estimate.note])),
     )
 
 
@@ -269,6 +270,15 @@ def _notes(first: RunSpec, second: RunSpec) -> Iterable[str]:
             yield f"{name} differs: {one} and {other}"
 
 
+def _answers(run: RunRecord) -> Iterable[str]:
+    """Yield how many of a run's answers were declined, and what is odd about what its server answered with."""
+    declined = run.declined.part(run.spec.eval_split.value)
+    if declined.examples:
+        yield f"{run.spec.model.label}: {declined}"
+    for note in served_notes(run.spec.model.name, served_models(run.provenance)):
+        yield f"{run.spec.model.label}: {note}"
+
+
 def _shown(value: Any) -> str:
     return str(getattr(value, "label", value))
 
@@ -285,7 +295,7 @@ def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
     exact = [run for run in named if len(labels) == 1 or run.spec.model.label == model]
     by_question: dict[str, RunRecord] = {}
     for run in sorted(exact, key=lambda run: (run.status == "ok", run.finished)):
-        by_question[run.spec.model_dump_json(exclude={"suite", "model"})] = run
+        by_question[run.spec.question] = run
     return by_question
 
 

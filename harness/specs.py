@@ -111,6 +111,12 @@ class RunSpec(BaseModel):
         return self.model_dump(mode="json", exclude={"suite", "max_declined"})
 
     @property
+    def question(self) -> str:
+        """What tells the run from runs of other models that are asked and measured in the same way, as JSON."""
+        rest = {key: value for key, value in self.identity.items() if key != "model"}
+        return json.dumps(rest, sort_keys=True, separators=(",", ":"))
+
+    @property
     def name(self) -> str:
         """A readable name that ends in the digest; equal specs share it and different specs never do."""
         backend, _, identifier = self.model.name.partition(":")

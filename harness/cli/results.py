@@ -61,6 +61,7 @@ def stats_command(runs: tuple[Path, ...]) -> None:
 
     from harness.console import make_console
     from harness.results import read_run
+    from harness.served_models import served_models, served_notes
 
     console = make_console()
     refused = False
@@ -89,6 +90,10 @@ def stats_command(runs: tuple[Path, ...]) -> None:
         )
         if record.error:
             console.print(Text(record.error))
+        elif record.declined.examples:
+            console.print(Text(f"{record.declined}."))
+        for note in served_notes(record.spec.model.name, served_models(record.provenance)):
+            console.print(Text(f"Note: {note}."))
         if record.stats:
             console.print(table)
         for sentence in record.instances.sentences():

@@ -12,6 +12,7 @@ from harness.leaderboard.columns import Group, canonical, group_runs
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
 from harness.results import RunRecord
+from harness.served_models import served_models, served_notes
 from harness.specs import Component
 
 
@@ -125,7 +126,7 @@ def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
             for group, direction, counts in zip(groups, directions, contested, strict=True)
         ),
         rows=tuple(sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.model))),
-        notes=tuple(dict.fromkeys([*_changed_models(runs, names), *notes])),
+        notes=tuple(dict.fromkeys([*_changed_models(runs, names), *_served(runs, names), *notes])),
         sample_win_rate=any(contested) and all(g.sample for g, c in zip(groups, contested, strict=True) if c),
         finished=max((run.finished for run in runs), default=""),
     )
@@ -329,3 +330,13 @@ def _changed_models(runs: Iterable[RunRecord], names: Mapping[str, str]) -> Iter
     for model, fingerprints in sorted(seen.items()):
         if len(fingerprints) > 1:
             yield f"{model}: its runs are of {len(fingerprints)} different versions of the model."
+
+
+def _served(runs: Iterable[RunRecord], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is odd about what servers say that they answered a model's runs with."""
+    served: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for run in runs:
+        served.setdefault((model_of(run, names), run.spec.model.name), []).extend(served_models(run.provenance))
+    for (model, asked), found in sorted(served.items()):
+        for note in served_notes(asked, found):
+            yield f"{model}: {note}."

@@ -6,11 +6,12 @@ A cell is the macro-average of a column's sub-runs, as in HELM: the mean of thei
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from harness.contracts import Stat
+from harness.declined import Declined
 from harness.instance_scores import InstanceScores
 from harness.results import RunRecord
 
@@ -46,6 +47,7 @@ class Cell:
         failures: Sub-runs that failed, then runs of them that failed beside one that counts.
         runs: Folders of the runs that it is over, ``suite/name``.
         imported: Whether another program measured it, at least in part.
+        declined: The declined examples of the runs that it is over, unperturbed and of the evaluated split.
     """
 
     mean: float | None
@@ -64,6 +66,7 @@ class Cell:
     imported: bool = False
     effective: float = 0.0
     bounds: tuple[float, float] | None = None
+    declined: Declined = field(default_factory=Declined)
 
     @property
     def complete(self) -> bool:
@@ -117,7 +120,13 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int, beside: Sequence[RunRecor
         ),
         runs=tuple(f"{run.suite}/{run.name}" for run in runs if has_number(run)),
         imported=any(has_number(run) and imported_from(run) for run in runs),
+        declined=declined_by(run for run in runs if has_number(run)),
     )
+
+
+def declined_by(runs: Iterable[RunRecord]) -> Declined:
+    """Return the declined examples that the runs' main metrics are over: unperturbed, of the evaluated split."""
+    return sum((run.declined.part(run.spec.eval_split.value) for run in runs), Declined())
 
 
 def imported_from(run: RunRecord) -> str:

@@ -12,7 +12,7 @@ from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
 from harness.example_files import has_examples
 from harness.leaderboard.aggregate import model_names, model_of
-from harness.leaderboard.cells import main_stat, newest
+from harness.leaderboard.cells import declined_by, main_stat, newest
 from harness.leaderboard.columns import canonical, run_settings
 from harness.registry import Registry
 from harness.results import RunRecord
@@ -193,7 +193,7 @@ def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry 
         test=None if p is None else "normal",
         p=p,
         p_holm=None,
-        notes=(*_settings(before, after), *notes),
+        notes=(*_settings(before, after), *_declined(before, after), *notes),
     )
 
 
@@ -219,7 +219,11 @@ def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Compari
         test=comparison.test,
         p=comparison.p,
         p_holm=None,
-        notes=(*_settings(before, after), *(f"{count} instances {what}" for count, what in left_out if count)),
+        notes=(
+            *_settings(before, after),
+            *_declined(before, after),
+            *(f"{count} instances {what}" for count, what in left_out if count),
+        ),
     )
 
 
@@ -230,6 +234,14 @@ def _settings(before: RunRecord, after: RunRecord) -> Iterator[str]:
         was, became = (canonical(settings.get(name)) for settings in (one, other))
         if was != became:
             yield f"{name}: {was} before, {became} after"
+
+
+def _declined(before: RunRecord, after: RunRecord) -> Iterator[str]:
+    """Yield how many answers were declined before and after."""
+    for run, when in ((before, "before"), (after, "after")):
+        declined = declined_by([run])
+        if declined.examples:
+            yield f"{when}, {declined}"
 
 
 def _unpaired(before: Stat, after: Stat) -> tuple[float | None, float | None, float | None]:

@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from harness.declined import encode_declined, named_kinds
 from harness.display import brief
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board
@@ -17,7 +18,8 @@ CSV_COLUMNS = (
     "rank", "rank_first", "rank_last", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",
     "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method", "split", "metric",
     "higher_is_better", "settings", "sample", "status", "mean", "stderr", "low", "high", "count", "missing",
-    "runs_have", "runs_of", "best", "column_rank_first", "column_rank_last", "runs", "errors",
+    "declined", "declined_kinds", "runs_have", "runs_of", "best", "column_rank_first", "column_rank_last",
+    "runs", "errors",
 )  # fmt: skip
 # What spreadsheets take for the start of a formula, the full-width forms included.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -58,7 +60,13 @@ def as_json(board: Board) -> str:
             for heading, column in zip(wording.headings(board), board.columns, strict=True)
         ],
         "cells": [
-            {"model": row.model, "column": position, "complete": cell.complete, **asdict(cell)}
+            {
+                "model": row.model,
+                "column": position,
+                "complete": cell.complete,
+                **asdict(cell),
+                "declined": encode_declined(cell.declined),
+            }
             for row in board.rows
             for position, cell in enumerate(row.cells)
             if cell is not None
@@ -97,6 +105,8 @@ def _cells(board: Board) -> list[dict[str, Any]]:
             "high": cell.high,
             "count": cell.count,
             "missing": cell.missing,
+            "declined": cell.declined.examples,
+            "declined_kinds": named_kinds(cell.declined.kinds),
             "runs_have": cell.have,
             "runs_of": cell.of,
             "best": cell.best,

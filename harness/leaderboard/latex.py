@@ -45,6 +45,7 @@ _ESCAPES = {
     "‡": r"\textdaggerdbl{}",
     "§": r"\S{}",
     "¶": r"\P{}",
+    "⊘": r"$\oslash$",
     "✗": r"$\times$",
     "…": r"\dots{}",
     "·": r"$\cdot$",

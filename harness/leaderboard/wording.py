@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from harness.display import brief, sentence, visible
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
 
-SAMPLE, PARTIAL, FAILED, MISSING, IMPORTED = "†", "‡", "✗", "§", "¶"
+SAMPLE, PARTIAL, FAILED, MISSING, IMPORTED, DECLINED = "†", "‡", "✗", "§", "¶", "⊘"
 NONE = "—"
 NOTHING = "There are no runs to compare yet."
 LEGEND = {
@@ -18,6 +19,7 @@ LEGEND = {
     PARTIAL: "over some of the scenario's runs only (how many of how many); left out of the mean win rate.",
     FAILED: "failed; the reasons are below.",
     MISSING: "some examples gave no value and are left out.",
+    DECLINED: "some answers were declined by the model or its provider, and are scored as they are; how many is below.",
     IMPORTED: "imported: asked and counted by another program, which the model's name begins with.",
 }
 WIN_RATE = (
@@ -134,6 +136,7 @@ def marks(cell: Cell, column: Column) -> str:
         (SAMPLE if column.sample else "")
         + (f"{PARTIAL}{cell.have}/{cell.of}" if not cell.complete else "")
         + (MISSING if cell.missing else "")
+        + (DECLINED if cell.declined.examples else "")
         + (IMPORTED if cell.imported else "")
     )
 
@@ -204,7 +207,7 @@ def footnotes(board: Board) -> Footnotes:
     used = "".join(marks(cell, column) for cell, column in cells) + (SAMPLE if board.sample_win_rate else "")
     used += FAILED if any(cell.failures for cell, _ in cells) else ""
     titles = headings(board)
-    notes = [sentence(note) for note in board.notes]
+    notes = [*_declined(board, titles), *(sentence(note) for note in board.notes)]
     rates = [row.win_rate for row in board.rows if row.win_rate is not None]
     if any(rate.low is None for rate in rates):
         notes.append("A mean win rate has no interval where none of the results it rests on has a standard error.")
@@ -224,6 +227,18 @@ def footnotes(board: Board) -> Footnotes:
         ),
         notes=tuple(notes),
     )
+
+
+def _declined(board: Board, titles: Sequence[Heading]) -> Iterator[str]:
+    """Yield for each model how many answers were declined in which columns."""
+    for row in board.rows:
+        counts = [
+            f"{heading.title}: {cell.declined}"
+            for cell, heading in zip(row.cells, titles, strict=True)
+            if cell is not None and cell.mean is not None and cell.declined.examples
+        ]
+        if counts:
+            yield f"{brief(row.model)}, {'; '.join(counts)}."
 
 
 def _errors(cell: Cell | None) -> tuple[str, ...]:

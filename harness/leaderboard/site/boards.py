@@ -53,12 +53,12 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
 
 
 def cell_row(cell: Cell | None) -> list[Any] | None:
-    """Return a cell as ``[mean, low, high, count, missing, have, of, best, first, last]``."""
+    """Return a cell as ``[mean, low, high, count, missing, have, of, best, first, last, declined]``."""
     if cell is None:
         return None
     return [
         cell.mean, cell.low, cell.high, cell.count, cell.missing, cell.have, cell.of, int(cell.best), cell.first,
-        cell.last,
+        cell.last, cell.declined.examples,
     ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
 from harness.leaderboard.aggregate import Counting, contest_of
-from harness.leaderboard.cells import Cell, pooled
+from harness.leaderboard.cells import Cell, declined_by, pooled
 from harness.leaderboard.columns import Group
 from harness.leaderboard.pairwise import Contest, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates
@@ -148,7 +148,10 @@ def _measure(
     directions = {stat.higher_is_better for stat in stats}
     direction = directions.pop() if len(directions) == 1 else None
     cells = {
-        model: pooled([subruns[name] for name in sorted(subruns)], len(group.runs))
+        model: replace(
+            pooled([subruns[name] for name in sorted(subruns)], len(group.runs)),
+            declined=declined_by(counting[model][name] for name in subruns),
+        )
         for model, subruns in by_model.items()
     }
     name = "" if (metric, worst) == (group.metric, None) else f"{metric}/{worst}"

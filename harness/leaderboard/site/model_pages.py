@@ -110,6 +110,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
         "higher": stat.higher_is_better if stat else None,
         "sample": bool(run.provenance.get("data", {}).get("sample")),
         "origin": imported_from(run),
+        "declined": str(run.declined) if run.declined.examples else "",
         "finished": run.finished,
         **{
             name: run.efficiency.get(name)

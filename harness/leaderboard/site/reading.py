@@ -22,8 +22,9 @@ from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
 from harness.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
+from harness.served_models import served_models, served_notes
 
-FORMAT = 3
+FORMAT = 4
 """Changes whenever the files of a run's page do."""
 
 MANY = 200
@@ -109,6 +110,8 @@ def page_of(record: RunRecord, *, examples: bool, problem: str | None = None) ->
         "metric": spec.main_metric,
         "spec": spec.model_dump(mode="json"),
         "stats": [_row(stat) for stat in record.stats],
+        "declined": str(record.declined) if record.declined.examples else "",
+        "served": list(served_notes(spec.model.name, served_models(record.provenance))),
         "efficiency": record.efficiency,
         "provenance": record.provenance,
         "started": record.started,

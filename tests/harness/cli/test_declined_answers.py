@@ -169,11 +169,9 @@ def marks(folder: Path) -> list[str | None]:
 
 
 @pytest.mark.parametrize("mode", DECLINED)
-def test_a_declined_answer_is_counted_scored_and_kept(
-    harness: Harness, folder: Path, server: FakeServer, mode: str
-) -> None:
+def test_a_declined_answer_is_counted_and_scored(harness: Harness, folder: Path, server: FakeServer, mode: str) -> None:
     api, answer, kind = DECLINED[mode]
-    asked = say(server, folder, api, answer, 10)
+    say(server, folder, api, answer, 10)
     said = harness("run", "sweep.yaml")
     found = record(folder)
     assert (said.code, found["status"]) == (0, "ok"), found["error"]
@@ -183,9 +181,19 @@ def test_a_declined_answer_is_counted_scored_and_kept(
     # 0 and 10 are even and declined, so that 8 of 20 are right.
     assert (stat["count"], stat["mean"]) == (QUESTIONS, 0.4)
     assert "2 of 20 answers were declined" in said.err
+
+
+@pytest.mark.parametrize("mode", ["refusal", "filtered prompt", "Anthropic: thinking"])
+def test_a_declined_answer_is_not_asked_for_again(
+    harness: Harness, folder: Path, server: FakeServer, mode: str
+) -> None:
+    api, answer, kind = DECLINED[mode]
+    asked = say(server, folder, api, answer, 10)
+    harness("run", "sweep.yaml")
     before = asked()
     assert harness("run", "sweep.yaml", "--force").code == 0
     assert asked() == before
+    assert record(folder)["declined"]["kinds"] == {kind: 2}
 
 
 @pytest.mark.parametrize("mode", ANSWERS)
@@ -198,16 +206,21 @@ def test_an_honest_empty_answer_is_an_answer(harness: Harness, folder: Path, ser
 
 
 @pytest.mark.parametrize("mode", FAILED)
-def test_what_is_no_answer_fails_and_is_asked_again(
-    harness: Harness, folder: Path, server: FakeServer, mode: str
-) -> None:
+def test_what_is_not_an_answer_fails(harness: Harness, folder: Path, server: FakeServer, mode: str) -> None:
     api, answer, why = FAILED[mode]
-    asked = say(server, folder, api, answer, 10)
+    say(server, folder, api, answer, 10)
     assert harness("run", "sweep.yaml").code == 1
     found = record(folder)
     assert found["status"] == "failed"
     assert found["error"].startswith("2 of 20 examples have no answer")
     assert why in found["error"]
+
+
+@pytest.mark.parametrize("mode", ["null", "error beside choices", "Anthropic: empty"])
+def test_what_failed_is_asked_for_again(harness: Harness, folder: Path, server: FakeServer, mode: str) -> None:
+    api, answer, _ = FAILED[mode]
+    asked = say(server, folder, api, answer, 10)
+    harness("run", "sweep.yaml")
     before = asked()
     healed = chat("stop", "Yes") if api == "chat" else text("stop", "Yes")
     say(server, folder, api, messages("end_turn", {"type": "text", "text": "Yes"}) if api == "messages" else healed, 10)
@@ -248,3 +261,70 @@ def test_a_refusals_words_are_kept_and_not_scored(harness: Harness, folder: Path
     (file,) = (folder / "results").glob("*/*/run.json")
     refused = [example for example, _, _ in read_examples(read_run(file.parent)) if example.declined]
     assert [(e.prediction, e.responses[0].completions[0].explanation) for e in refused] == [("", "Yes")] * 2
+
+
+def test_declined_answers_are_told_by_stats_leaderboard_and_compare(
+    harness: Harness, folder: Path, server: FakeServer
+) -> None:
+    say(server, folder, "chat", chat("stop", None, refusal="No."), 10)
+    sweep = (folder / "sweep.yaml").read_text()
+    (folder / "sweep.yaml").write_text(sweep.replace("models: [", "models: ['fake:0', "))
+    harness("run", "sweep.yaml")
+    runs = [str(file.parent) for file in sorted((folder / "results").glob("*/*/run.json"))]
+    told = "2 of 20 answers were declined (2 refusals)"
+    assert harness("stats", *runs).out.count(f"{told}.") == 1
+    assert harness("leaderboard").out.count(told) == 1
+    assert told in harness("compare", *runs).out
+    again = harness("score", *runs)
+    assert again.code == 0
+    assert harness("stats", *runs).out.count(f"{told}.") == 1
+
+
+@pytest.mark.parametrize("api", PATHS)
+def test_the_served_model_is_recorded_and_told_where_it_is_another(
+    harness: Harness, folder: Path, server: FakeServer, api: str
+) -> None:
+    usual = {"chat": chat("stop", "Yes"), "completions": text("stop", "Yes")}
+    other = usual.get(api) or messages("end_turn", {"type": "text", "text": "Yes"})
+    say(server, folder, api, {**other, "model": "cheaper-model", "system_fingerprint": "fp_1"}, 10)
+    said = harness("run", "sweep.yaml")
+    assert said.code == 0
+    fingerprint = None if api == "messages" else "fp_1"
+    expected = [
+        {"model": MODEL, "system_fingerprint": None, "answers": 18},
+        {"model": "cheaper-model", "system_fingerprint": fingerprint, "answers": 2},
+    ]
+    assert record(folder)["provenance"]["served"] == expected
+    assert f"the server answered with 'cheaper-model' (2 answers), not with '{MODEL}' as asked." in said.err
+    assert "the server changed the model between answers" in said.err
+    assert "cheaper-model" in harness("leaderboard").out
+    # A run that the cache answers knows it as well.
+    harness("run", "sweep.yaml", "--force")
+    assert record(folder)["provenance"]["served"] == expected
+
+
+def test_a_dated_version_of_what_was_asked_is_not_told(harness: Harness, folder: Path, server: FakeServer) -> None:
+    dated = {**chat("stop", "Yes"), "model": f"{MODEL}-2024-08-06"}
+    say(server, folder, "chat", dated, 1)
+    said = harness("run", "sweep.yaml")
+    assert record(folder)["provenance"]["served"][0]["model"] == f"{MODEL}-2024-08-06"
+    assert "Note:" not in said.err
+
+
+def test_the_model_that_scores_is_recorded(harness: Harness, folder: Path, server: FakeServer) -> None:
+    usual = server.answer
+
+    def says(path: str, body: Json) -> tuple[int, Any]:
+        status, answer = usual(path, body)
+        return status, {**answer, "model": "cheaper-model"} if status == 200 else answer
+
+    server.ways.says = says
+    more = f'{{name: "openai:{MODEL}", base_url: "{server.url}", max_retries: 0}}'
+    (folder / "sweep.yaml").write_text(
+        f"suite: small\nplugins: [./quiz.yaml]\nmodels: [{more}]\n"
+        "runs: [{scenario: quiz, adapter: multiple_choice_separate_original, metrics: [exact_match]}]\n"
+    )
+    said = harness("run", "sweep.yaml")
+    assert said.code == 0, said.err
+    (served,) = record(folder)["provenance"]["served"]
+    assert (served["model"], served["answers"]) == ("cheaper-model", 2 * QUESTIONS)

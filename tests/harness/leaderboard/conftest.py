@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.contracts import Split, Stat
+from harness.contracts import Decline, Split, Stat
+from harness.declined import Declined, DeclinedGroup
 from harness.results import RunRecord
 from harness.specs import Component, RunSpec
 
@@ -35,6 +36,8 @@ def _make_run(
     finished: str = "2025-01-01T00:00:00+00:00",
     fingerprint: str = "weights",
     data: str = "data",
+    declined: Mapping[Decline, int] | None = None,
+    served: Sequence[Mapping[str, Any]] = (),
 ) -> RunRecord:
     """Return a run; ``mean`` None leaves the main metric out."""
     spec = RunSpec(
@@ -68,7 +71,14 @@ def _make_run(
         error=error,
         spec=spec,
         stats=stats,
+        declined=Declined(
+            (
+                DeclinedGroup(split, None, count, declined or {}),
+                DeclinedGroup(split, "typos", count, {"tool_call": count}),
+            )
+        ),
         provenance={
+            "served": list(served),
             "data": {} if sample is None else {"kind": "files", "sample": sample, "files": files},
             "model": {"name": spec.model.name, "fingerprint": {"sha256": fingerprint}},
         },

@@ -241,6 +241,49 @@ def test_a_column_is_printed_only_where_it_fits_unfolded(make_run: Any) -> None:
         assert "multiple_choice_accuracy ↑" in file.getvalue(), width
 
 
+@pytest.mark.parametrize("format", ["terminal", "md", "latex"])
+def test_declined_answers_are_marked_and_counted_below(make_run: Any, format: str) -> None:
+    def mmlu(model: str, subject: str, mean: float, **changes: Any) -> Any:
+        return make_run(model, {"name": "mmlu", "subject": subject}, mean, **changes)
+
+    runs = [
+        mmlu("hf:a", "anatomy", 0.25, declined={"refusal": 2}),
+        mmlu("hf:a", "virology", 0.25, declined={"refusal": 1, "content_filter": 1}),
+        make_run("hf:a", "quiz", 0.75),
+        mmlu("hf:b", "anatomy", 0.5),
+        mmlu("hf:b", "virology", 0.5),
+        make_run("hf:b", "quiz", None, declined={"refusal": 100}, error="100 of 100 answers were declined"),
+    ]
+    shown = " ".join(render(build_board(runs), format).replace("\\", "").split())
+    mark = {"terminal": "⊘", "md": "⊘", "latex": "$oslash$"}[format]
+    assert shown.count(mark) == 2, "one cell and the legend"
+    assert "mmlu: 4 of 200 answers were declined (3 refusals, 1 content filter)." in shown
+    assert "tool call" not in shown, "perturbed copies are not in the cell"
+    plain = render(build_board([make_run("hf:a", "quiz", 0.5)]), format)
+    assert "declined" not in plain
+
+
+def test_declined_answers_are_in_csv_and_json(make_run: Any) -> None:
+    board = build_board([make_run("hf:a", "quiz", 0.25, declined={"refusal": 2, "tool_call": 1})])
+    (line,) = csv.DictReader(io.StringIO(render(board, "csv")))
+    assert (line["declined"], line["declined_kinds"]) == ("3", "2 refusals, 1 tool call")
+    (cell,) = json.loads(render(board, "json"))["cells"]
+    assert (cell["declined"]["examples"], cell["declined"]["of"]) == (3, 100)
+    assert cell["declined"]["kinds"] == {"refusal": 2, "tool_call": 1}
+
+
+@pytest.mark.parametrize("format", ["terminal", "md"])
+def test_what_a_server_answered_with_instead_is_told_below(make_run: Any, format: str) -> None:
+    asked = {"model": "gpt-4o-2024-08-06", "system_fingerprint": "fp", "answers": 90}
+    other = {"model": "gpt-4o-mini", "system_fingerprint": "fp", "answers": 10}
+    told = " ".join(
+        render(build_board([make_run("openai:gpt-4o", "quiz", 0.5, served=[asked, other])]), format).split()
+    )
+    assert "the server answered with 'gpt 4o mini' (10 answers)" in told.replace("\\", "").replace("-", " ")
+    assert "changed the model between answers" in told
+    assert "not with" not in render(build_board([make_run("openai:gpt-4o", "quiz", 0.5, served=[asked])]), format)
+
+
 @pytest.mark.parametrize("width", [1, 10, 20, 40])
 def test_a_narrow_terminal_is_no_error(board: Board, width: int) -> None:
     show(board, Console(file=io.StringIO(), width=width))

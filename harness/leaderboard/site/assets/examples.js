@@ -220,6 +220,7 @@
       for (const completion of response.completions || []) {
         parts.push(harness.passage(completion.text, { name: "the completion" }), make("p.quiet", null, [completion.finish_reason ? `ended by ${plain(completion.finish_reason, 20)}` : "", completion.tokens !== undefined ? `${completion.tokens} tokens` : "",
           completion.logprob !== undefined && completion.logprob !== null ? `log-probability ${number(completion.logprob)}` : ""].filter(Boolean).join(", ")));
+        if (completion.explanation) parts.push(make("p.bad", null, text(completion.explanation, 400)));
         if (completion.top_logprobs && completion.top_logprobs.length) parts.push(likeliest(completion.top_logprobs));
       }
       if (response.logprobs) parts.push(make("p", null, `Log-probabilities: ${number(response.logprobs.reduce((sum, value) => sum + value, 0))} = `, make("code", null, plain(response.logprobs.slice(0, 400).map((value) => value.toFixed(2)).join(" + "), 6000))));

@@ -196,7 +196,7 @@
       target.focus();
     } }, `✗${failure}`) : null;
     if (!found) return make("td.quiet", null, "—");
-    const [mean, low, high, n, missing, have, of, best, first, last] = found;
+    const [mean, low, high, n, missing, have, of, best, first, last, declined] = found;
     if (mean === null) return make("td", null, failed || "—");
     const column = board.columns[measure.column];
     const seen = state.seen.get(`${i}/${measure.column}`);
@@ -205,7 +205,7 @@
     // Of all models, so of no use beside some; and only where the data separate any two of them.
     const among = measure.cells.filter((other) => other && other[8] !== null);
     const ranks = first !== null && state.models.length === able(board).length && among.some((other) => other[8] > 1 || other[9] < among.length);
-    const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}`;
+    const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}${declined ? "⊘" : ""}`;
     return make(best && !seen ? "td.best" : "td", null,
       seen ? [make("s", null, value), " ", make("a.tip.bad", { href: link(`contamination/${seen.run}`), "data-tip": `seen: p = ${harness.probability(seen.p)}`,
         "aria-label": `the model has seen this data set, p = ${harness.probability(seen.p)}` }, "seen")] : value,

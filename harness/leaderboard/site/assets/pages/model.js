@@ -37,7 +37,7 @@
           { name: "metric", label: "Metric", kind: "text", key: (run) => run.metric, cell: (run) => [text(run.metric, 40), run.higher === null ? "" : run.higher ? " ↑" : " ↓"] },
           { name: "value", label: "Value", key: (run) => (run.value ? run.value[0] : null), cell: (run) => run.status !== "ok"
             ? make("td.wrap.left.bad", null, "✗ failed: ", text(run.error || "no reason given", 160)) : run.value
-              ? [number(run.value[0]), " ", make("span.spread", null, spread(...run.value))] : "—" },
+              ? [number(run.value[0]), " ", make("span.spread", null, spread(...run.value)), run.declined ? make("span", { title: run.declined, "aria-label": run.declined }, " ⊘") : ""] : "—" },
           { name: "n", label: "n", key: (run) => (run.value ? run.value[3] : null), cell: (run) => (run.value ? count(run.value[3]) : "—") },
           { name: "queries", label: "Queries", key: (run) => run.queries ?? null, cell: (run) => count(run.queries) },
           { name: "tokens", label: "Tokens", key: (run) => tokens(run) || null, cell: (run) => harness.large(tokens(run)) },

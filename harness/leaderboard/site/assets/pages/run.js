@@ -22,6 +22,8 @@
         ["Questions", used.queries ? `${count(used.queries)}${used.cached_queries ? `, ${count(used.cached_queries)} from the cache` : ""}` : null],
         ["Tokens", used.prompt_tokens ? `${count(used.prompt_tokens)} read, ${count(used.completion_tokens)} written or scored` : null],
         ["Seconds of the model", used.model_seconds ? number(used.model_seconds) : null],
+        ["Declined", run.declined ? text(run.declined, 200) : null],
+        ["Served by", run.served.length ? [text(run.served.join("; "), 300)] : null],
         ["Perturbations", run.spec.perturbations.length ? text(run.spec.perturbations.map((one) => one.name).join(", "), 100) : null],
         ["Ended", harness.moment(run.finished)]]));
       const views = [["", `Examples`], ["stats", `Statistics (${count(run.stats.length)})`], ["spec", "Settings"], ["provenance", "Provenance"]];
