@@ -319,7 +319,7 @@ def test_the_model_that_scores_is_recorded(harness: Harness, folder: Path, serve
         return status, {**answer, "model": "cheaper-model"} if status == 200 else answer
 
     server.ways.says = says
-    more = f'{{name: "openai:{MODEL}", base_url: "{server.url}", max_retries: 0}}'
+    more = f'{{name: "openai:{MODEL}", base_url: "{server.url}", api: completions, max_retries: 0}}'
     (folder / "sweep.yaml").write_text(
         f"suite: small\nplugins: [./quiz.yaml]\nmodels: [{more}]\n"
         "runs: [{scenario: quiz, adapter: multiple_choice_separate_original, metrics: [exact_match]}]\n"
