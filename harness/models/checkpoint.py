@@ -200,6 +200,22 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
     return model.eval()
 
 
+def count_parameters(checkpoint: Checkpoint, config: Any) -> int | None:
+    """Return how many parameters the checkpoint's model has, tied ones counted once, without reading its weights.
+
+    None where the architecture cannot be built without them.
+    """
+    import torch
+
+    build = _auto_class("AutoModelForCausalLM").from_config
+    try:
+        with _no_collections(), torch.device("meta"):
+            return int(build(config, trust_remote_code=checkpoint.remote_code).num_parameters())
+    except BaseException as error:  # the model's own code may run here
+        reraise_interrupt(error)
+        return None
+
+
 def fuse_activations(model: torch.nn.Module) -> None:
     """Let one kernel compute GPT-2's activation, which transformers spells out in seven steps; equal up to rounding."""
     import torch

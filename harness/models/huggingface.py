@@ -15,6 +15,7 @@ from harness.models.checkpoint import (
     INSTALL,
     Checkpoint,
     checkpoint_digest,
+    count_parameters,
     find_checkpoint,
     load_config,
     load_tokenizer,
@@ -141,12 +142,18 @@ class HuggingFaceModel(Model):
         known["access"] = "local weights" if self._checkpoint.local else "open weights"
         if owner and name and not self._checkpoint.local:
             known["creator"] = owner
-        if self._model is not None:
-            weights = self._model.rows.model
-            known["parameters"] = weights.num_parameters()
-            known["device"] = weights.device.type
-            # Processes time themselves; a model that is spread holds several devices while one is timed.
-            known["devices_at_once"] = len(set((getattr(weights, "hf_device_map", None) or {"": 0}).values()))
+        # None of this may depend on what is loaded: a run that the response cache answers is described like any other.
+        if self._parameters is not None:
+            known["parameters"] = self._parameters
+        known["device"] = self._target.partition(":")[0]
+        known["devices"] = self._devices
+        # Processes time themselves; a model that is spread holds several devices while one is timed, which shows when
+        # it is loaded.
+        if self._device_map is None:
+            known["devices_at_once"] = 1
+        elif self._model is not None:
+            spread = getattr(self._model.rows.model, "hf_device_map", None) or {"": 0}
+            known["devices_at_once"] = len(set(spread.values()))
         return known
 
     def count_tokens(self, prompt: Prompt) -> int:
@@ -243,6 +250,15 @@ class HuggingFaceModel(Model):
         return _positions(self._config, self._raw_tokenizer)
 
     @cached_property
+    def _parameters(self) -> int | None:
+        return count_parameters(self._checkpoint, self._config)
+
+    @property
+    def _target(self) -> str:
+        """The device that is asked for, or the best one here."""
+        return _best_device() if self._device == "auto" else self._device
+
+    @cached_property
     def _precision(self) -> str:
         if self._dtype != "auto":
             return self._dtype
@@ -262,7 +278,7 @@ class HuggingFaceModel(Model):
         if self._devices == 1:  # CUDA cannot be asked here which device is best
             settings["device_map"] = self._device_map
             return WorkerPool(name, self._checkpoint.location, settings, [self._device], torch.get_num_threads())
-        kind = _best_device() if self._device == "auto" else self._device
+        kind = self._target
         there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
         if self._devices > there:
             raise ModelError(f"{name}: devices is {self._devices}, and there are {there} of {kind}.")
@@ -275,7 +291,7 @@ class HuggingFaceModel(Model):
         import torch
 
         name = f"hf:{self._found.name}"
-        device = _best_device() if self._device == "auto" else self._device
+        device = self._target
         # Quantised weights are made on their device, and cannot move.
         quantised = getattr(self._config, "quantization_config", None) is not None
         spread = self._device_map or ({"": device} if quantised else None)

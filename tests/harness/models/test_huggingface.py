@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -410,7 +412,26 @@ def test_a_description_says_what_the_files_say(tiny_checkpoint: Make, tiny_token
     assert known["tokenizer"] == f"BPE, {len(tiny_tokenizer):,} tokens"
     assert known["access"] == "local weights"
     assert "creator" not in known  # a folder's name says nothing about who made what is in it
-    assert "parameters" not in known  # nothing was loaded to say so
     ask(model, [ScoreRequest("a", " b")])
-    assert model.description()["parameters"] > 0
-    assert model.description()["devices_at_once"] == 1
+    assert model._model is not None
+    assert known["parameters"] == model._model.rows.model.num_parameters()
+    assert known["device"] == model._model.rows.model.device.type
+    assert (known["devices"], known["devices_at_once"]) == (1, 1)
+    assert model.description() == known  # whether anything was loaded makes no difference
+
+
+@pytest.mark.parametrize("name", ["small-gpt2", "small-llama", "synth_dup0"])
+def test_parameters_are_counted_without_the_weights(models_dir: Path, name: str) -> None:
+    from transformers import AutoModelForCausalLM
+
+    model = HuggingFaceModel(str(models_dir / name))
+    loaded = AutoModelForCausalLM.from_pretrained(models_dir / name)
+    assert model.description()["parameters"] == loaded.num_parameters()
+
+
+def test_a_model_that_cannot_be_built_has_no_count(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(tiny_checkpoint("gpt2"), folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "n_head": 7}))  # does not divide the width
+    assert "parameters" not in HuggingFaceModel(str(folder)).description()

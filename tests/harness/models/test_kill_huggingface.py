@@ -87,3 +87,28 @@ def test_a_kill_among_a_real_models_answers_changes_no_result(
     known = sum(record["efficiency"]["cached_queries"] for record in resumed.values())
     before = sum(record["efficiency"]["cached_queries"] for record in whole.values())
     assert known - before == stored
+
+
+def test_a_run_that_the_cache_answers_alone_is_described_like_any_other(
+    tmp_path: Path, tiny_checkpoint: Callable[..., Path]
+) -> None:
+    (tmp_path / "sweep.yaml").write_text(SWEEP.format(checkpoint=tiny_checkpoint("gpt2")))
+    sweep, registry = load_sweep(tmp_path / "sweep.yaml", registry=default_registry())
+
+    def run() -> dict[str, Any]:
+        assert all(
+            record.status == "ok"
+            for record in run_sweep(sweep.runs, registry, Settings(tmp_path / "results"), _Quiet())
+        )
+        return records(tmp_path / "results")
+
+    first = run()
+    for file in (tmp_path / "results").glob("*/*/run.json"):
+        file.unlink()
+    again = run()
+    assert len(first) == 2
+    for name, record in first.items():
+        assert again[name]["efficiency"]["cached_share"] == 1.0
+        assert record["provenance"]["model"] == again[name]["provenance"]["model"]
+        assert record["provenance"]["model"]["parameters"] > 0
+        assert record["efficiency"]["model_flops"] == again[name]["efficiency"]["model_flops"] > 0

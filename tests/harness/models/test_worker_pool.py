@@ -40,6 +40,9 @@ def test_two_processes_answer_what_one_does_and_one_that_dies_is_named(
         for index, answer in answers:
             assert answer.logprobs == pytest.approx(expected[index].logprobs, abs=1e-4)
             assert [c.text for c in answer.completions] == [c.text for c in expected[index].completions]
+    # The processes' parent loads nothing, and says of the model what one that has loaded it says.
+    alone = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu").description()
+    assert pooled.description() == {**alone, "devices": 2}
     assert pooled._pool is not None
     processes = [process for _, process, _ in pooled._pool._workers]
     coming = pooled.answer(REQUESTS * 20)
