@@ -26,6 +26,7 @@ class MultipleChoiceJoint(LetteredAdapter):
     """
 
     asks = frozenset({"generate"})
+    needs_logprobs = True
 
     class Params(LetteredOptions):
         """Settings of joint multiple choice; the defaults are those of HELM's multiple-choice factory.

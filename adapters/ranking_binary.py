@@ -38,6 +38,7 @@ class RankingBinary(FewShotAdapter):
     """
 
     asks = frozenset({"generate"})
+    needs_logprobs = True
 
     class Params(PromptPolicy):
         """Settings of binary ranking; the defaults are those of HELM's ranking factory and of its MS MARCO runs."""

@@ -14,6 +14,8 @@ from harness.resolve import Model, combinations, parameters, shorthand, takes_li
 from harness.specs import Component
 from harness.sweep_file import DefaultKeys, Findings, KeyPath, Setting, Written, read_component
 
+_LOGPROBS = "give log-probabilities"
+
 SHARED = ("max_train_instances", "train_trials")
 """Keys of a run, and of a sweep's defaults, that are settings of the adapter."""
 
@@ -113,6 +115,8 @@ def check_capabilities(
         findings: Takes mistakes.
     """
     asks = frozenset(getattr(plugin.target, "asks", ()))
+    if getattr(plugin.target, "needs_logprobs", False):
+        asks |= {_LOGPROBS}
     for model in models:
         lacking = asks - _answers(model.backend)
         if not lacking:
@@ -135,7 +139,8 @@ def settings_of(method: str, registry: Registry) -> frozenset[str]:
 
 
 def _answers(backend: Plugin) -> frozenset[str]:
-    return frozenset(getattr(backend.target, "answers", ()))
+    answers = frozenset(getattr(backend.target, "answers", ()))
+    return answers | {_LOGPROBS} if getattr(backend.target, "gives_logprobs", True) else answers
 
 
 def _stands_for(model: type[BaseModel], key: str, setting: Setting) -> frozenset[str]:

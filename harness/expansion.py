@@ -16,6 +16,7 @@ from typing import Any
 from harness.adapter_layers import check_capabilities, default_adapter, read_adapter, resolve_adapter, settings_of
 from harness.contracts import Split
 from harness.errors import SpecError, did_you_mean
+from harness.foreign_names import KEYS
 from harness.located_yaml import load
 from harness.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
 from harness.registry import Registry, given_names
@@ -89,6 +90,8 @@ class Defaults:
 def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     """Return a sweep's defaults, checked as far as they can be without a run."""
     path: KeyPath = ("defaults",)
+    value = dict(value)
+    _report_adapter_settings(value, DefaultKeys, path, context)
     keys = read_keys(DefaultKeys, value, path, context.findings)
     if keys is None:
         return Defaults()
@@ -118,7 +121,8 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
     if model is None:
         return
     made = 0
-    for arguments in combinations(model, entry.scenario.arguments, entry.scenario.path, context.findings):
+    written = entry.scenario
+    for arguments in combinations(model, written.arguments, written.path, context.findings, all_choices=True):
         default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
@@ -192,6 +196,7 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         for key in said.run.keys() & mapping.keys():
             findings.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
         mapping.update(said.run)
+    _report_adapter_settings(mapping, RunKeys, path, context)
     keys = read_keys(RunKeys, mapping, path, findings)
     if keys is None or written is None:
         return None
@@ -223,6 +228,43 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         metrics,
         own_metrics,
     )
+
+
+def _report_adapter_settings(mapping: dict[str, Any], kind: type[DefaultKeys], path: KeyPath, context: Context) -> None:
+    """Report and remove the keys of a run that are settings of the adapter, under our names or others'."""
+    known = _all_settings(context.registry)
+    for key in [key for key in mapping if isinstance(key, str) and key not in kind.model_fields]:
+        name = KEYS.get(key, key)
+        if name in known and name not in kind.model_fields:
+            hint = f"It is a setting of the adapter: write adapter: {{{name}: …}}."
+            context.findings.add((*path, key), "is not a key of a run.", hint)
+            del mapping[key]
+
+
+def _all_settings(registry: Registry) -> dict[str, list[str]]:
+    """Return the settings of all methods, each with the methods that have it."""
+    found: dict[str, list[str]] = {}
+    for method in registry.names(Kind.ADAPTER):
+        for name in settings_of(method, registry):
+            found.setdefault(name, []).append(method)
+    return found
+
+
+def _own_settings(entry: _Entry, method: str, context: Context) -> Mapping[str, Setting]:
+    """Return the settings that an entry gives; those that only other methods have are reported and left out."""
+    known, everywhere = settings_of(method, context.registry), _all_settings(context.registry)
+    own: dict[str, Setting] = {}
+    for name, setting in entry.settings.items():
+        ours = KEYS.get(name, name)
+        if name in known or ours not in everywhere:
+            own[name] = setting
+        elif ours in known:
+            context.findings.add(setting.path, "is not a parameter.", f"Here it is called {ours!r}.")
+        else:
+            methods = ", ".join(everywhere[ours])
+            message = f"is not a setting of method {method!r}; these have it: {methods}."
+            context.findings.add(setting.path, message, f"Write adapter: {{method: …, {ours}: …}}.")
+    return own
 
 
 def _scenario(written: Written, context: Context) -> Plugin | None:
@@ -280,6 +322,10 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
 
 def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Context) -> tuple[str, str]:
     """Return what is wrong with a shorthand's key, and what would be right."""
+    if ours := KEYS.get(key):
+        if ours in {*own, *RUN_KEYS, *ADAPTER_SETTINGS}:
+            return "is not a parameter.", f"Here it is called {ours!r}."
+        key = ours
     names = context.registry.names(Kind.ADAPTER)
     if any(key in settings_of(name, context.registry) for name in names):
         hint = f"Write {{scenario: {written.name}, adapter: {{{key}: …}}}}."
@@ -334,7 +380,7 @@ def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Cont
     check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.findings)
     known = settings_of(method.name, context.registry)
     inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
-    layers = (inherited, _known(defaults.settings, known), entry.settings)
+    layers = (inherited, _known(defaults.settings, known), _own_settings(entry, method.name, context))
     yield from resolve_adapter(plugin, layers, (*entry.path, "adapter"), context.findings)
 
 

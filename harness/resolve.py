@@ -9,12 +9,13 @@ import math
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from harness.errors import HarnessError, PluginError, did_you_mean
+from harness.foreign_names import METHODS, scenario_hint
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, Plugin
 from harness.registry import ParameterMistake, Registry, check_parameters, nearest_name, parameters_of, required_choices
@@ -45,12 +46,28 @@ def find_plugin(kind: Kind, written: Written, registry: Registry, findings: Find
         except PluginError as error:
             findings.add(written.name_path, str(error))
             return None
-    hint = nearest_name(kind, written.name, registry.names(kind))
+    hint = _foreign_name(kind, written.name, registry) or nearest_name(kind, written.name, registry.names(kind))
     broken = [str(problem) for problem in registry.problems if written.name and written.name in str(problem)]
     if broken:
         hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
     findings.add(written.name_path, f"there is no {kind} named {shown(written.name)}{_by(written.origin)}.", hint)
     return None
+
+
+def _foreign_name(kind: Kind, name: str, registry: Registry) -> str:
+    """Return what another program's name of a task or a method is here; '' where it is none."""
+    if kind is Kind.ADAPTER and METHODS.get(name) in registry.names(kind):
+        return f"Here it is called {METHODS[name]!r}."
+    if kind is not Kind.SCENARIO:
+        return ""
+    choices: dict[str, dict[str, tuple[str, ...]]] = {}
+    for scenario in registry.names(kind):
+        try:
+            fields = parameters_of(registry.get(kind, scenario)).model_fields
+        except PluginError:
+            continue
+        choices[scenario] = {key: required_choices(field.annotation) for key, field in fields.items()}
+    return scenario_hint(name, choices)
 
 
 def parameters(plugin: Plugin, path: KeyPath, findings: Findings) -> type[BaseModel] | None:
@@ -69,6 +86,7 @@ def combinations(
     findings: Findings,
     *,
     fan_out: bool = True,
+    all_choices: bool = False,
 ) -> Iterator[BaseModel]:
     """Yield checked arguments: one set, or one for each combination where lists stand for one value each.
 
@@ -81,9 +99,11 @@ def combinations(
         path: Where the component stands.
         findings: Takes mistakes.
         fan_out: Whether lists may stand for one value each.
+        all_choices: Whether ``all`` stands for each choice of a parameter that has choices and none of that name.
     """
+    written = {key: _all_choices(model, key, setting) if all_choices else setting for key, setting in settings.items()}
     alternatives = {
-        key: _alternatives(model, key, setting, findings) if fan_out else [setting] for key, setting in settings.items()
+        key: _alternatives(model, key, setting, findings) if fan_out else [setting] for key, setting in written.items()
     }
     size = math.prod(map(len, alternatives.values()))
     if size > MAX_RUNS:
@@ -246,6 +266,14 @@ def _backend(written: Written, registry: Registry, findings: Findings) -> Plugin
     else:
         return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path, written.key), registry, findings)
     return None
+
+
+def _all_choices(model: type[BaseModel], key: str, setting: Setting) -> Setting:
+    field = model.model_fields.get(key)
+    choices = typing.get_args(field.annotation) if field and typing.get_origin(field.annotation) is Literal else ()
+    if not choices or setting.value != "all" or "all" in choices:
+        return setting
+    return replace(setting, value=list(choices), text=False)
 
 
 def _alternatives(model: type[BaseModel], key: str, setting: Setting, findings: Findings) -> list[Setting]:

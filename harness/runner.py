@@ -121,14 +121,17 @@ def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
     No weights are loaded, no data read and no server asked; what would come from the Hub is taken to be there.
     """
     obstacles: list[Sequence[str]] = []
-    models: dict[str, Sequence[str]] = {}
+    models: dict[tuple[str, str], Sequence[str]] = {}
     for spec in runs:
-        key = spec.model.model_dump_json()
+        key = spec.model.model_dump_json(), spec.adapter.name
         found: list[str] = []
         if key not in models:
             try:
-                load_model(spec.model, registry).close()
-                models[key] = ()
+                model = load_model(spec.model, registry)
+                model.close()
+                asks = getattr(registry.get(Kind.ADAPTER, spec.adapter.name).target, "asks", frozenset())
+                obstacle = model.obstacle(asks)
+                models[key] = () if obstacle is None else (obstacle,)
             except BaseException as error:
                 reraise_interrupt(error)
                 models[key] = (describe_failure(error),)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.contracts import Split
 from harness.errors import Mistake, SpecError
+from harness.foreign_names import key_hint
 from harness.located_yaml import Located, show_path
 from harness.registry import check_parameters
 
@@ -190,6 +191,8 @@ def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, findings: 
         if mistake.path == ("suite",) and "pattern" in message:
             message = "is used as a folder's name: letters, digits, '.', '_' and '-', first a letter or digit."
         hint = mistake.hint
+        if message.startswith("is not a key"):
+            hint = key_hint(str(mistake.path[-1]), list(kind.model_fields)) or hint
         written = value.get(str(mistake.path[0])) if len(mistake.path) == 1 else None
         if "valid list" in message and isinstance(written, str):
             hint = f"Write [{written}]."

@@ -10,6 +10,7 @@ import click
 
 from harness.cli.interrupts import Terminated
 from harness.errors import HarnessError
+from harness.foreign_names import OPTIONS
 from harness.terminal import make_diagnostics_safe, say
 
 # Command → the module that defines it as a function of the same name (``-`` and Python's words avoided). Modules are
@@ -85,6 +86,8 @@ def main() -> None:
         buffer = io.StringIO()
         error.show(buffer)
         say(buffer.getvalue(), err=True, newline=False)
+        if isinstance(error, click.NoSuchOption) and error.option_name in OPTIONS:
+            say(OPTIONS[error.option_name], err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         # Click turns an interrupt into an Abort, with the interrupt as its cause.

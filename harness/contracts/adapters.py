@@ -66,11 +66,13 @@ class Adapter(ABC):
 
     Attributes:
         asks: Which questions the method puts to a model: ``generate``, ``score`` or both.
+        needs_logprobs: Whether it needs the log-probabilities of what a model generates.
         in_order: Whether the method is about the scenario's order: then of more than ``max_eval_instances`` it is given
             the first, not a draw.
     """
 
     asks: ClassVar[frozenset[str]]
+    needs_logprobs: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
 
     @property

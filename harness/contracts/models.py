@@ -70,10 +70,12 @@ class Model(ABC):
 
     Attributes:
         answers: Which questions the model can answer, ``generate`` and ``score``.
+        gives_logprobs: Whether it gives the log-probabilities of what it generates; False only where it never does.
         cacheable: Whether its responses belong in the response cache; False where they are read from a file anyway.
     """
 
     answers: ClassVar[frozenset[str]]
+    gives_logprobs: ClassVar[bool] = True
     cacheable: ClassVar[bool] = True
 
     @property
@@ -85,6 +87,10 @@ class Model(ABC):
     def chat(self) -> bool:
         """Whether prompts may be conversations."""
         return False
+
+    def obstacle(self, asks: frozenset[str]) -> str | None:
+        """Return why the model cannot answer such questions, as far as that is known without asking; None if it may."""
+        return None
 
     @abstractmethod
     def fingerprint(self) -> Mapping[str, Any]:

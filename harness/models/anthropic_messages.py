@@ -109,6 +109,7 @@ class AnthropicModel(ApiModel):
     """
 
     answers = frozenset({"generate"})
+    gives_logprobs = False
 
     def __init__(
         self,

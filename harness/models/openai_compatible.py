@@ -35,6 +35,9 @@ T = TypeVar("T")
 _NO_CHAT = ("davinci-002", "babbage-002", "gpt-3.5-turbo-instruct")
 """OpenAI's models that continue texts and do not chat."""
 
+_ECHO = ("davinci-002", "babbage-002")
+"""OpenAI's models whose completions echo a prompt with its log-probabilities."""
+
 
 @backend(
     "openai",
@@ -137,6 +140,14 @@ class OpenAIModel(ApiModel):
         if self._api != "auto":
             return self._api == "chat"
         return not self._model.startswith(_NO_CHAT) if self._endpoint.official else self._thread.run(self._chats())
+
+    def obstacle(self, asks: frozenset[str]) -> str | None:
+        if "score" not in asks or not self._endpoint.official or self._model.startswith(_ECHO):
+            return None
+        return (
+            f"{self._name}: OpenAI's server gives no log-probabilities of a prompt, which scoring needs. Use a method "
+            "that generates, such as multiple_choice_joint, or name a server that does, such as vLLM's, as base_url."
+        )
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {

@@ -63,7 +63,7 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
         ("{scenario: chat, adapter: {max_tokns: 1}}", "5 runs[0].adapter.max_tokns: is not a parameter. Did you mean 'max_tokens'?"),
         ("{scenario: chat, adapter: {max_tokens: 0}}", "5 runs[0].adapter.max_tokens: Input should be greater than or equal to 1, not 0."),
         ("{scenario: chat, adapter: {max_tokens: [1, x]}}", "5 runs[0].adapter.max_tokens[1]: Input should be a valid integer"),
-        ("{scenario: chat, adapter: compare, max_train_instances: 1}", "5 runs[0].max_train_instances: is not a parameter."),
+        ("{scenario: chat, adapter: compare, max_train_instances: 1}", "5 runs[0].max_train_instances: is not a setting of method 'compare'; these have it: ask."),
         ("{scenario: chat, adapter: {max_train_instances: 1}, max_train_instances: 2}", "is also set at runs[0].adapter.max_train_instances on line 5."),
         ("{scenario: 'chat:max_eval_instances=1', max_eval_instances: 2}", "5 runs[0].max_eval_instances: is also set in the scenario's shorthand."),
         ("{scenario: chat, metrics: [rigth]}", "5 runs[0].metrics[0]: there is no metric named 'rigth'. Did you mean 'right'?"),

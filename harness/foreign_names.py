@@ -1,0 +1,98 @@
+"""What lm-evaluation-harness, Inspect and others call things, and what each is called here; for messages alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+KEYS: Mapping[str, str] = {
+    "dataset": "scenario",
+    "epochs": "train_trials",
+    "few_shot": "max_train_instances",
+    "fewshot": "max_train_instances",
+    "fewshot_seed": "seed",
+    "limit": "max_eval_instances",
+    "max_gen_toks": "max_tokens",
+    "max_new_tokens": "max_tokens",
+    "max_samples": "max_eval_instances",
+    "metric": "metrics",
+    "metric_list": "metrics",
+    "n_shot": "max_train_instances",
+    "num_fewshot": "max_train_instances",
+    "num_samples": "max_eval_instances",
+    "num_shots": "max_train_instances",
+    "random_seed": "seed",
+    "repeats": "train_trials",
+    "shots": "max_train_instances",
+    "split": "eval_split",
+    "stop": "stop_sequences",
+    "system_instruction": "system_prompt",
+    "system_message": "system_prompt",
+    "task": "scenario",
+    "tasks": "runs",
+    "until": "stop_sequences",
+}
+"""Other programs' names of settings, and ours."""
+
+OPTIONS: Mapping[str, str] = {
+    "--batch_size": "There is no such setting: batches are chosen by what fits.",
+    "--batch-size": "There is no such setting: batches are chosen by what fits.",
+    "--gen_kwargs": "Write settings of the adapter in a sweep: adapter: {max_tokens: 100, temperature: 0}.",
+    "--include_path": "Name plugins and scenario files with --plugin.",
+    "--limit": "Here it is --max-eval-instances.",
+    "--log_samples": "Examples are always written, to examples.jsonl.gz in each run's folder.",
+    "--max-samples": "Here it is --max-eval-instances.",
+    "--model_args": "Write the model's parameters in a sweep: models: [{name: hf:gpt2, dtype: float32}].",
+    "--num_fewshot": "Write it in the run: -r mmlu:subject=anatomy,max_train_instances=5.",
+    "--num-fewshot": "Write it in the run: -r mmlu:subject=anatomy,max_train_instances=5.",
+    "--output": "Here it is --results-dir.",
+    "--output_path": "Here it is --results-dir.",
+    "--seed": "Write it in a sweep: defaults: {seed: 1}.",
+    "--task": "Name runs with -r, for example -r mmlu:subject=anatomy, or a sweep file.",
+    "--tasks": "Name runs with -r, for example -r mmlu:subject=anatomy, or a sweep file.",
+}
+"""Other programs' options, and what to write instead."""
+
+METHODS: Mapping[str, str] = {
+    "generate_until": "generation",
+    "loglikelihood": "multiple_choice_separate_original",
+    "loglikelihood_rolling": "language_modeling",
+    "multiple_choice": "multiple_choice_joint",
+}
+"""lm-evaluation-harness's kinds of output, and the adaptation methods that do the same."""
+
+SCENARIOS: Mapping[str, str] = {
+    "ai2_arc": "arc",
+    "hendryckstest": "mmlu",
+    "nq_open": "natural_qa",
+    "truthfulqa": "truthful_qa",
+    "truthfulqa_gen": "truthful_qa",
+    "truthfulqa_mc1": "truthful_qa",
+}
+"""Other programs' names of tasks, where no part of the name is ours."""
+
+
+def key_hint(key: str, known: Sequence[str]) -> str:
+    """Return what a foreign key is called here, if that is one of the known keys; '' otherwise."""
+    ours = KEYS.get(key.lower(), "")
+    return f"Here it is called {ours!r}." if ours in known else ""
+
+
+def scenario_hint(name: str, choices: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
+    """Return how a task of another program is written here, such as ``mmlu_anatomy``; '' where that is not known.
+
+    Args:
+        name: The task's name.
+        choices: For each scenario, what its parameters that name a part of it can be.
+    """
+    folded = name.lower().replace("-", "_")
+    if folded in SCENARIOS:
+        return f"Here it is called {SCENARIOS[folded]!r}."
+    aliases = {**SCENARIOS, **{scenario: scenario for scenario in choices}}
+    for alias, scenario in sorted(aliases.items(), key=lambda pair: -len(pair[0])):
+        part = folded.removeprefix(f"{alias}_")
+        if part == folded:
+            continue
+        for parameter, values in choices.get(scenario, {}).items():
+            if part == "all" or part in values:
+                return f"Write {scenario}:{parameter}={part}."
+    return ""
