@@ -14,6 +14,7 @@ from adapters.example_rendering import Rendering, rendered
 from adapters.order_diagnostics import diagnosed
 from adapters.prompt_policy import ExampleFormat
 from harness import (
+    DIAGNOSTICS_LEVEL,
     HarnessError,
     Instance,
     Repaired,
@@ -179,7 +180,7 @@ def read_order(
         "diagnostics": before,
         "repairs": done,
         "repaired_diagnostics": after if done else None,
-        "exchangeable": all(test["p_holm"] > ALPHA for test in after.values()),
+        "exchangeable": all(test["p_holm"] > DIAGNOSTICS_LEVEL for test in after.values()),
         "examples_longer_than_context": too_long,
     }
     group = [0] * len(contents)
@@ -197,10 +198,6 @@ def read_order(
         chosen[0].split,
         description,
     )
-
-
-ALPHA = 0.05
-"""Level of the battery of diagnostics, after Holm."""
 
 
 def _chosen(instances: Iterable[Instance], settings: OrderSettings) -> tuple[list[Instance], int]:

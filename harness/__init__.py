@@ -44,6 +44,7 @@ from harness.contracts import (
 from harness.data import Data
 from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError, reraise_interrupt
 from harness.exchangeability import (
+    DIAGNOSTICS_LEVEL,
     BesagClifford,
     Boundary,
     BoundaryBets,
@@ -125,6 +126,7 @@ __all__ = [
     "COUNT",
     "DAMAGE",
     "DECLINES",
+    "DIAGNOSTICS_LEVEL",
     "PROPORTION",
     "SCALES",
     "SIGNED",

@@ -209,8 +209,10 @@ def show_report(report: Report, console: Console) -> None:
         _show_family(family, console)
     console.print(
         "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni; Holm, BH and BY: "
-        "for all tests of the table but controls (c). detected: dependence on the published order at the run's level "
-        "after Holm; inconclusive: the text alone shows that the order is not exchangeable. A detection proves "
+        "corrected for all tests of the table but controls (c) and re-tests (r) of an order that is counted already: "
+        "of these the first that was run counts. detected: dependence on the published order at the run's level after "
+        "Holm; in doubt: a control rejects too, so nothing is claimed; inconclusive: the text alone shows that the "
+        "order is not exchangeable. A detection proves "
         "that the model depends on the published order, given the examples; not how much a score gained by it. "
         "Nothing detected proves nothing.",
         style="dim",
@@ -221,7 +223,7 @@ def _show_family(family: Family, console: Console) -> None:
     from rich.measure import Measurement
     from rich.text import Text
 
-    from harness.contamination_verdicts import shown_p
+    from harness.contamination_p_values import shown_p
 
     what = "models" if family.shared_order else "data sets"
     console.print(Text(f"{family.name}: {len(family.targets)} {what}", style="bold"), soft_wrap=True)
@@ -248,7 +250,7 @@ def _tests(family: Family, *, brief: bool = False) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.contamination_verdicts import shown_p
+    from harness.contamination_p_values import shown_p
 
     corrected = "BY" if family.shared_order else "BH"
     shown = partial(shown_p, brief=brief)
@@ -266,14 +268,14 @@ def _tests(family: Family, *, brief: bool = False) -> Table:
         name = short_model(test.model) if family.shared_order else short_label(test.scenario)
         part = f" [{found['rows']}]" if found.get("rows") else ""
         table.add_row(
-            Text(f"{'c ' if test.control else ''}{name}{part}"),
+            Text(f"{'c ' if test.control else 'r ' if test.retest_of else ''}{name}{part}"),
             str(found["n_used"]),
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
             shown(following.get("log10_p")),
             shown(test.log10_p),
-            "" if test.control else shown(test.log10_p_holm),
-            "" if test.control else shown(adjusted),
+            shown(test.log10_p_holm) if test.counts else "",
+            shown(adjusted) if test.counts else "",
             Text(str(test.verdict).removeprefix("dependence on the published order ").partition(":")[0]),
         )
     return table

@@ -11,7 +11,7 @@ from harness.exchangeability.baselines import (
 )
 from harness.exchangeability.blind_classifier import blind_classifier
 from harness.exchangeability.boundary_bets import Boundary, BoundaryBets
-from harness.exchangeability.diagnostics import Diagnostic, Diagnostics, diagnose
+from harness.exchangeability.diagnostics import DIAGNOSTICS_LEVEL, Diagnostic, Diagnostics, diagnose
 from harness.exchangeability.headline import Verdict, headline, verdict
 from harness.exchangeability.next_example import Centring, EProcess, RankTest, RankTestResult, mean_e, rank_test
 from harness.exchangeability.option_order import OptionOrder, option_order_test, option_orders
@@ -23,6 +23,7 @@ from harness.exchangeability.sharded_t import ShardedT, sharded_t
 from harness.exchangeability.shards import shard_bounds, shard_count
 
 __all__ = [
+    "DIAGNOSTICS_LEVEL",
     "BesagClifford",
     "Boundary",
     "BoundaryBets",

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     Orders = NDArray[np.int64]
     Statistic = Callable[[Orders], Floats]
 
+DIAGNOSTICS_LEVEL = 0.01
+"""Level of the whole battery: of a hundred data sets in a random order, one is wrongly called not exchangeable."""
+
 MOST_EXAMPLES = 5000
 """Examples looked at, from the first: the table of their similarities takes 100 MB."""
 
@@ -78,7 +81,7 @@ def diagnose(
     labels: Sequence[str] | None = None,
     permutations: int = 999,
     seed: int = 0,
-    alpha: float = 0.05,
+    alpha: float = DIAGNOSTICS_LEVEL,
 ) -> Diagnostics:
     """Test whether texts stand in an order that looks random.
 

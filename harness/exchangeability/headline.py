@@ -12,7 +12,9 @@ class Verdict(StrEnum):
 
     DETECTED = "dependence on the published order detected"
     NOT_DETECTED = "not detected"
+    IN_DOUBT = "in doubt: a control rejects too"
     INCONCLUSIVE = "inconclusive: the order is not exchangeable"
+    RETEST = "re-test of the same order"
 
 
 def headline(log10_ps: Sequence[float]) -> float:

@@ -121,9 +121,9 @@ class TextTokenizer:
         """
         known = {one: self._rendered.get(one) for one in prompts if not isinstance(one, str)}
         asked = [one for one, text in known.items() if text is None]
-        for one, text in zip(asked, self._fill_in(asked), strict=True):
-            known[one] = text
-            _remember(self._rendered, one, text, _REMEMBERED)
+        for one, filled in zip(asked, self._fill_in(asked), strict=True):
+            known[one] = filled
+            _remember(self._rendered, one, filled, _REMEMBERED)
         found = []
         for prompt in prompts:
             text = prompt if isinstance(prompt, str) else known[prompt]

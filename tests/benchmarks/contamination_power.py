@@ -21,7 +21,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness.client import Client
-from harness.contamination_verdicts import shown_p
+from harness.contamination_p_values import shown_p
 from harness.exchangeability.families import holm
 from harness.models.huggingface import HuggingFaceModel
 from tests.benchmarks.contamination_speed import run_ours

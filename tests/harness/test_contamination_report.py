@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,16 +14,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.contamination_families import JudgedTest, judged_tests, order_tests
+from harness.contamination_p_values import shown_p
 from harness.contamination_report import build_report
-from harness.contamination_verdicts import shown_p, verdicts
 from harness.contracts import Split
 from harness.errors import DataError
+from harness.exchangeability import Verdict
+from harness.exchangeability.families import fisher
 from harness.results import RunRecord
 from harness.specs import Component, RunSpec
 
 
 def run(
-    model: str, scenario: str, log10_p: float, *, role: str = "target", rows: str | None = None, **found: Any
+    model: str,
+    scenario: str,
+    log10_p: float,
+    *,
+    role: str = "target",
+    rows: str | None = None,
+    seed: int = 0,
+    started: str = "2025-01-01",
+    **found: Any,
 ) -> RunRecord:
     rng = Random(f"{model}{scenario}")
     spec = RunSpec(
@@ -33,6 +45,7 @@ def run(
         main_metric="contamination",
         model=Component(name=model),
         eval_split=Split.TEST,
+        seed=seed,
     )
     shards = [{"canonical": rng.random(), "shuffled": [rng.random() for _ in range(9)]} for _ in range(8)]
     details = {
@@ -53,17 +66,22 @@ def run(
         None,
         spec,
         details={"contamination": {"test": {"original": details}}},
-        finished="2025-01-01",
+        started=started,
+        finished="2025-01-31",
     )
 
 
+def judged(records: Sequence[RunRecord]) -> list[JudgedTest]:
+    return [one for tests in judged_tests(list(order_tests(records))).values() for one in tests]
+
+
 def test_a_verdict_is_about_the_corrected_p_value() -> None:
-    records = [run("a:1", "boolq", -2.1), run("a:1", "piqa", -5), run("b:2", "boolq", -0.1)]
-    found = verdicts(records)
-    assert found["a:1", "piqa"].verdict == "dependence on the published order detected"
-    assert found["a:1", "piqa"].log10_p_holm == pytest.approx(-5 + math.log10(3))
-    assert found["a:1", "boolq"].verdict == "not detected"  # 0.0079 alone, and twice that among the three
-    assert found["b:2", "boolq"].run == records[2].name
+    records = [run("a:1", "boolq", -2.1), run("a:1", "piqa", -5), run("a:1", "imdb", -0.1), run("b:2", "boolq", -0.1)]
+    boolq, piqa, _, other = judged(records)
+    assert piqa.verdict == "dependence on the published order detected"
+    assert piqa.log10_p_holm == pytest.approx(-5 + math.log10(3))
+    assert boolq.verdict == "not detected"  # 0.0079 alone, and twice that among the three
+    assert other.test.record is records[3]
 
 
 def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> None:
@@ -71,22 +89,120 @@ def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> Non
         run("a:1", "boolq", -3),
         *(run("a:1", "boolq", -1, role="control", rows=f"{k}:{k + 9}") for k in range(9)),
     ]
-    assert verdicts(records)["a:1", "boolq"].log10_p_holm == -3
+    assert judged(records)[0].log10_p_holm == -3
     (family,) = build_report(records).models
     assert [test.control for test in family.tests] == [False] + [True] * 9
     assert family.tests[0].log10_p_holm == -3
 
 
 def test_an_order_that_is_not_exchangeable_stays_inconclusive() -> None:
-    (found,) = verdicts([run("a:1", "boolq", -30, exchangeable=False)]).values()
+    (found,) = judged([run("a:1", "boolq", -30, exchangeable=False)])
     assert found.verdict == "inconclusive: the order is not exchangeable"
 
 
-def test_other_runs_and_failed_ones_are_no_tests() -> None:
-    from dataclasses import replace
+@pytest.mark.parametrize(
+    ("p_holm", "verdict"), [(0.03, Verdict.DETECTED), (0.011, Verdict.DETECTED), (0.009, Verdict.INCONCLUSIVE)]
+)
+def test_one_honest_set_in_twenty_is_not_lost(p_holm: float, verdict: Verdict) -> None:
+    diagnostics = {"similar neighbours": {"p_holm": 1.0}, "length trend": {"p_holm": p_holm}}
+    (found,) = judged([run("a:1", "boolq", math.log10(4e-28), exchangeable=p_holm > 0.05, diagnostics=diagnostics)])
+    assert found.verdict is verdict
 
+
+def test_a_control_that_rejects_puts_its_target_in_doubt() -> None:
+    target, other = run("a:1", "boolq", -9), run("a:1", "piqa", -9)
+    rejecting = run("a:1", "boolq", -4, role="control", rows="400:500")
+    quiet = run("a:1", "boolq", -1, role="control", rows="500:600")
+    assert judged([target, quiet])[0].verdict is Verdict.DETECTED
+    found = judged([target, other, rejecting, quiet])
+    assert [one.verdict for one in found[:2]] == [Verdict.IN_DOUBT, Verdict.DETECTED]
+    assert "in doubt" in str(build_report([target, rejecting]).as_json()["models"][0]["tests"][0]["verdict"])
+    # Of nine controls at the level .01 one in eleven has a p-value below it: they are corrected for, too.
+    many = [run("a:1", "boolq", -2.1, role="control", rows=f"{k}00:{k}50") for k in range(1, 10)]
+    assert judged([target, *many])[0].verdict is Verdict.DETECTED
+    # The text of a control may show that its own order is not a random one; then it says nothing.
+    sorted_rows = run("a:1", "boolq", -9, role="control", rows="400:500", exchangeable=False)
+    assert judged([target, sorted_rows])[0].verdict is Verdict.DETECTED
+    # What was not detected stays not detected.
+    assert judged([run("a:1", "boolq", -0.5), rejecting])[0].verdict is Verdict.NOT_DETECTED
+
+
+def test_a_control_model_that_rejects_puts_the_same_rows_in_doubt() -> None:
+    target, elsewhere = run("a:1", "boolq", -9, order_hash="x"), run("a:1", "piqa", -9, order_hash="y")
+    control = run("old:1", "boolq", -4, role="control", order_hash="x")
+    verdicts = {one.test.scenario: one.verdict for one in judged([target, elsewhere, control]) if one.counts}
+    assert verdicts == {"boolq": Verdict.IN_DOUBT, "piqa": Verdict.DETECTED}
+
+
+def test_eight_seeds_of_one_file_are_one_test() -> None:
+    # What a model that has read nothing gives: eight p-values of the same order, which depend on each other.
+    p_values = [0.04, 0.2, 0.09, 0.03, 0.15, 0.06, 0.3, 0.05]
+    records = [
+        run("a:1", "boolq", math.log10(p), order_hash="x", seed=seed, started=f"2025-01-0{9 - seed}")
+        for seed, p in enumerate(p_values, start=1)
+    ]
+    assert fisher([math.log10(p) for p in p_values]) < -2.5  # taken for eight data sets, they would prove something
+    (family,) = build_report(records).models
+    assert len(family.tests) == 8
+    (counted,) = family.targets
+    assert counted.test.record is records[7]  # the first that was run, not the smallest p-value
+    assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
+    assert counted.log10_p_holm == counted.log10_p
+    retests = [test for test in family.tests if test.retest_of is not None]
+    assert {test.retest_of for test in retests} == {records[7].name}
+    assert {str(test.verdict) for test in retests} == {"re-test of the same order"}
+    assert sorted(test.log10_p for test in family.tests) == pytest.approx(sorted(map(math.log10, p_values)))
+    assert not any(one.counts for one in judged(records)[:7])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ({"rows": "0:100"}, {"rows": "50:150"}, True),
+        ({"rows": "0:100"}, {"rows": "100:200"}, False),
+        ({"rows": "0:100"}, {}, True),
+        ({}, {}, True),
+        ({"order_hash": "x"}, {"order_hash": "y"}, True),  # other renderings of the same rows
+        ({"order_hash": "x", "scenario": "copy"}, {"order_hash": "x"}, True),  # the same file under another name
+        ({"order_hash": "x", "scenario": "piqa"}, {"order_hash": "y"}, False),
+        ({"scenario": "piqa"}, {}, False),
+    ],
+)
+def test_which_tests_share_an_order(one: dict[str, Any], other: dict[str, Any], shared: bool) -> None:
+    both = [{"scenario": "boolq", **each} for each in (one, other)]
+    records = [run("a:1", log10_p=-1, seed=seed, **each) for seed, each in enumerate(both)]
+    assert len([each for each in judged(records) if each.counts]) == (1 if shared else 2)
+
+
+def test_orders_are_shared_by_way_of_others() -> None:
+    rows = ["0:100", "150:250", "90:160"]
+    records = [run("a:1", "boolq", -1, rows=each) for each in rows]
+    assert len([each for each in judged(records) if each.counts]) == 1
+
+
+def test_of_an_order_the_test_counts_whose_text_passes_the_diagnostics() -> None:
+    raw = run("a:1", "boolq", -9, order_hash="x", exchangeable=False, started="2025-01-01", seed=1)
+    repaired = run("a:1", "boolq", -1, order_hash="x", started="2025-01-02", seed=2)
+    found = {one.test.record.name: one.counts for one in judged([raw, repaired])}
+    assert found == {raw.name: False, repaired.name: True}
+
+
+@given(st.lists(st.floats(-30, 0), min_size=2, max_size=6), st.randoms(use_true_random=False))
+def test_which_test_counts_depends_on_no_p_value(log10_ps: list[float], random: Random) -> None:
+    def counted(values: Sequence[float]) -> list[str]:
+        records = [
+            run("a:1", "boolq", value, order_hash="x", seed=seed, started=f"2025-01-{10 + seed}")
+            for seed, value in enumerate(values)
+        ]
+        random.shuffle(records)
+        return [one.test.record.name for one in judged(records) if one.counts]
+
+    assert counted(log10_ps) == counted([0.0] * len(log10_ps))
+
+
+def test_other_runs_and_failed_ones_are_no_tests() -> None:
     tested = run("a:1", "boolq", -3)
-    assert verdicts([replace(tested, status="failed"), replace(tested, details={})]) == {}
+    assert judged([replace(tested, status="failed"), replace(tested, details={})]) == []
     with pytest.raises(DataError, match="no run here holds a test"):
         build_report([replace(tested, details={})])
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.contamination_verdicts import corrected_verdict, order_tests
-from harness.exchangeability.families import holm
+from harness.contamination_families import judged_tests, order_tests
 from harness.exchangeability.headline import Verdict
-from harness.leaderboard.columns import canonical
 from harness.results import RunRecord
 
 
@@ -46,29 +44,21 @@ class Finding:
 
 
 def findings(runs: Iterable[RunRecord]) -> list[Finding]:
-    """Return the findings of all runs that tested for contamination, controls as well, by model in the runs' order.
+    """Return the findings of all runs that tested for contamination, by model in the runs' order.
 
-    A control is a data set that the model cannot have seen: it belongs to no family, and what it shows is no verdict.
+    Controls and re-tests are among them; they belong to no family, and what they show is no verdict.
     """
-    by_model: dict[str, list[tuple[RunRecord, str, Mapping[str, Any]]]] = {}
-    for run, split, fields in order_tests(list(runs)):
-        by_model.setdefault(canonical(run.spec.model.model_dump(mode="json")), []).append((run, split, fields))
-    return [finding for tests in by_model.values() for finding in _family(tests)]
-
-
-def _family(tests: Sequence[tuple[RunRecord, str, Mapping[str, Any]]]) -> list[Finding]:
-    values = [float(fields["headline_log10_p"]) for _, _, fields in tests]
-    targets = [at for at, (_, _, fields) in enumerate(tests) if fields.get("role") != "control"]
-    adjusted = dict(zip(targets, holm([values[at] for at in targets]), strict=True)) if targets else {}
+    judged = judged_tests(list(order_tests(runs)))
     return [
         Finding(
-            run,
-            split,
-            value,
-            adjusted.get(at, value),
-            str(corrected_verdict(fields, adjusted.get(at, value))),
-            fields.get("role") == "control",
-            fields,
+            one.test.record,
+            one.test.split,
+            one.test.log10_p,
+            one.log10_p_holm,
+            str(one.verdict),
+            one.test.control,
+            one.test.found,
         )
-        for at, ((run, split, fields), value) in enumerate(zip(tests, values, strict=True))
+        for tests in judged.values()
+        for one in tests
     ]

@@ -16,8 +16,8 @@ import torch
 from rich.console import Console
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from harness.contamination_families import order_tests
 from harness.contamination_sweep import contamination_sweep
-from harness.contamination_verdicts import order_tests
 from harness.errors import ModelError
 from harness.progress import watch
 from harness.quickstart import SEEN_SCENARIO, checkpoints, train_models
@@ -142,8 +142,8 @@ def demonstrated(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     with watch(Console(quiet=True), sweep.runs) as watcher:
         records = list(run_sweep(sweep.runs, registry, Settings(folder / "results"), watcher))
     return {
-        (record.spec.model.name.rpartition("/")[2], record.spec.scenario.name): dict(found)
-        for record, _, found in order_tests(records)
+        (test.record.spec.model.name.rpartition("/")[2], test.record.spec.scenario.name): dict(test.found)
+        for test in order_tests(records)
     }
 
 

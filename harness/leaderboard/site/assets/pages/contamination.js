@@ -3,7 +3,7 @@
 (() => {
   const { make, text, plain, count, number, probability, facts, link } = harness;
 
-  const mark = (line) => make(line.seen ? "span.mark.bad" : line.verdict.startsWith("inconclusive") ? "span.mark.warn" : "span.mark", null, plain(`${line.control ? "control: " : ""}${line.verdict || "—"}`, 90));
+  const mark = (line) => make(line.seen ? "span.mark.bad" : /^(inconclusive|in doubt)/.test(line.verdict) ? "span.mark.warn" : "span.mark", null, plain(`${line.control ? "control: " : ""}${line.verdict || "—"}`, 90));
   // A file is known by its own name, not by the folders before it.
   const dataset = (line) => line.scenario[0].replace(/^published_file:path=.*[\\/]/, "");
 
