@@ -19,7 +19,7 @@ from harness.foreign_names import METHODS, scenario_hint
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, Plugin
 from harness.registry import ParameterMistake, Registry, check_parameters, nearest_name, parameters_of, required_choices
-from harness.run_entry import Entry, parse_entry, value_of
+from harness.run_entry import Entry, parse_entry, parse_model, value_of
 from harness.specs import Component
 from harness.sweep_file import Findings, KeyPath, Setting, Written, read_component, shown
 
@@ -172,7 +172,7 @@ def resolve_models(values: Placed, registry: Registry, findings: Findings) -> It
     """Yield the models, one for each combination where lists of parameters fan out."""
     seen: dict[str, KeyPath] = {}
     for path, value in values:
-        written = read_component(value, path, findings, parse=lambda text: (text, {}))
+        written = read_component(value, path, findings, parse=model_shorthand)
         backend = written and _backend(written, registry, findings)
         model = parameters(backend, path, findings) if backend else None
         if not written or not backend or not model:
@@ -195,6 +195,12 @@ def placed(path: KeyPath, values: Sequence[Any]) -> Placed:
 def shorthand(text: str) -> tuple[str, Mapping[str, str]]:
     """Split HELM's shorthand, for :func:`harness.sweep_file.read_component`."""
     entry: Entry = parse_entry(text)
+    return entry.name, entry.arguments
+
+
+def model_shorthand(text: str) -> tuple[str, Mapping[str, str]]:
+    """Split a model's name and its settings, for :func:`harness.sweep_file.read_component`."""
+    entry = parse_model(text)
     return entry.name, entry.arguments
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+_LAST_SETTING = re.compile(r"(?P<name>.+),(?P<setting>\s*[a-z_][a-z0-9_]*\s*=[^,]*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,36 @@ def parse_entry(text: str) -> Entry:
             raise ValueError(f"{key!r} stands twice in {text!r}.")
         arguments[key] = value
     return Entry(name.strip(), arguments)
+
+
+def parse_model(text: str) -> Entry:
+    """Split ``backend:identifier,key=value,…``, the settings from the end; other commas are the identifier's.
+
+    An identifier that is the name of a file or folder as a whole has no settings.
+
+    Raises:
+        ValueError: A key is given twice.
+    """
+    name, settings = text, list[str]()
+    while (found := _LAST_SETTING.fullmatch(name)) is not None:
+        name = found["name"]
+        settings.insert(0, found["setting"])
+    if not settings or _exists(text.partition(":")[2]):
+        return Entry(text)
+    arguments: dict[str, str] = {}
+    for part in settings:
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if key in arguments:
+            raise ValueError(f"{key!r} is given twice in {text!r}.")
+        arguments[key] = value
+    return Entry(name.strip(), arguments)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):  # it cannot be a path
+        return False
 
 
 def value_of(text: str) -> int | float | str:

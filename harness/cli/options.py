@@ -59,7 +59,7 @@ plugins = click.option(
 suite = click.option("--suite", help="Name of the suite: the sweep's own without it, and command-line for -r.")
 
 models = click.option(
-    "-m", "--model", "models", multiple=True, help="Use these models, backend:identifier. Repeatable."
+    "-m", "--model", "models", multiple=True, help="Use these models, backend:identifier[,setting=value…]. Repeatable."
 )
 
 entries = click.option(

@@ -8,9 +8,12 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.errors import SpecError
 from harness.registry import Registry
+from harness.run_entry import Entry, parse_model
 from harness.specs import RunSpec
 from harness.sweep import Sweep, find_sweep, load_sweep, shipped_sweeps, sweep_from_entries
 
@@ -230,6 +233,51 @@ def test_the_command_line_prevails(load: Load) -> None:
 
 def test_models_may_come_from_the_command_line_alone(load: Load) -> None:
     assert [run.model.name for run in load("suite: s\nruns: [chat]", models=["hf:x"]).runs] == ["hf:x"]
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "settings"),
+    [
+        ("hf:x,temperature=0.5", "hf:x", {"temperature": "0.5"}),
+        ("hf:./a b,dtype=float32 , devices=2", "hf:./a b", {"dtype": "float32", "devices": "2"}),
+        ("openai:m,base_url=http://127.0.0.1:1/v1?a=b", "openai:m", {"base_url": "http://127.0.0.1:1/v1?a=b"}),
+        ("hf:x", "hf:x", {}),
+        ("hf:a,b", "hf:a,b", {}),
+        ("hf:a,b=c,d", "hf:a,b=c,d", {}),
+        ("replay:file,x=.jsonl", "replay:file", {"x": ".jsonl"}),
+        ("hf:x,empty=", "hf:x", {"empty": ""}),
+    ],
+)
+def test_a_models_settings_follow_its_name(written: str, name: str, settings: dict[str, str]) -> None:
+    assert parse_model(written) == Entry(name, settings)
+
+
+def test_a_file_with_commas_in_its_name_is_one_name(tmp_path: Path) -> None:
+    (tmp_path / "model,lr=1").mkdir()
+    assert parse_model(f"hf:{tmp_path}/model,lr=1") == Entry(f"hf:{tmp_path}/model,lr=1")
+    assert parse_model(f"hf:{tmp_path}/model,lr=2") == Entry(f"hf:{tmp_path}/model", {"lr": "2"})
+
+
+KEYS = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
+VALUES = st.text(st.characters(exclude_characters=","), max_size=10).map(str.strip)
+
+
+@given(st.text(st.characters(exclude_characters=","), min_size=1).map(str.strip), st.dictionaries(KEYS, VALUES))
+def test_what_was_written_is_what_is_read(identifier: str, settings: dict[str, str]) -> None:
+    written = ",".join([f"nobody:{identifier}", *(f"{key}={value}" for key, value in settings.items())])
+    assert parse_model(written) == Entry(f"nobody:{identifier}" if settings else written, settings)
+
+
+def test_settings_of_a_model_may_come_from_the_command_line(load: Load) -> None:
+    (run,) = load("suite: s\nruns: [chat]", models=["hf:x,dtype=bfloat16"]).runs
+    assert (run.model.name, run.model.arguments) == ("hf:x", {"dtype": "bfloat16"})
+
+
+def test_a_setting_that_a_model_does_not_have_is_told(load: Load) -> None:
+    with pytest.raises(SpecError, match=r"dtyp.*Did you mean 'dtype'"):
+        load("suite: s\nruns: [chat]", models=["hf:x,dtyp=bfloat16"])
+    with pytest.raises(SpecError, match="'dtype' is given twice"):
+        load("suite: s\nruns: [chat]", models=["hf:x,dtype=a,dtype=b"])
 
 
 def test_overlapping_lists_make_each_run_once(load: Load) -> None:

@@ -90,7 +90,7 @@ def test_random_orders_pass(made_up: MakeTexts) -> None:
     texts = made_up(80)
     flagged, small, tests = 0, 0, 0
     for seed in range(40):
-        found = diagnose(Random(seed).sample(texts, 80), list("AB" * 40), permutations=199, seed=seed)
+        found = diagnose(Random(seed).sample(texts, 80), list("AB" * 40), permutations=199, seed=seed, alpha=0.05)
         flagged += not found.exchangeable
         small += sum(test.p <= 0.05 for test in found.tests)
         tests += len(found.tests)
