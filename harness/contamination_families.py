@@ -91,15 +91,21 @@ class OrderTest:
     @property
     def rejected_diagnostics(self) -> list[str]:
         """Names of the text-only tests by which the order is not exchangeable."""
-        tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics") or {}
-        return [name for name, test in tests.items() if float(test["p_holm"]) <= DIAGNOSTICS_LEVEL]
+        return [name for name, p_holm in self._diagnostics.items() if p_holm <= DIAGNOSTICS_LEVEL]
 
     @property
     def exchangeable(self) -> bool:
         """Whether the text alone leaves it open that the order is a random one."""
-        if self.found.get("repaired_diagnostics") or self.found.get("diagnostics"):
-            return not self.rejected_diagnostics
-        return bool(self.found.get("exchangeable", True))
+        return not self.rejected_diagnostics if self._diagnostics else bool(self.found.get("exchangeable", True))
+
+    @property
+    def _diagnostics(self) -> Mapping[str, float]:
+        tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics")
+        return {
+            name: test["p_holm"]
+            for name, test in (tests.items() if isinstance(tests, Mapping) else ())
+            if isinstance(test, Mapping) and isinstance(test.get("p_holm"), int | float)
+        }
 
     def shares_order(self, other: OrderTest) -> bool:
         """Return whether both tests read the same rows in the same order, or rows of one data set that overlap."""

@@ -109,6 +109,12 @@ def test_one_honest_set_in_twenty_is_not_lost(p_holm: float, verdict: Verdict) -
     assert found.verdict is verdict
 
 
+@pytest.mark.parametrize("diagnostics", [None, [], "x", {"a": None}, {"a": {"p": 0.0}}, {"a": {"p_holm": "low"}}])
+def test_diagnostics_that_say_nothing_leave_the_word_to_the_run(diagnostics: object) -> None:
+    (found,) = judged([run("a:1", "boolq", -9, exchangeable=False, diagnostics=diagnostics, rows="some")])
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
 def test_a_control_that_rejects_puts_its_target_in_doubt() -> None:
     target, other = run("a:1", "boolq", -9), run("a:1", "piqa", -9)
     rejecting = run("a:1", "boolq", -4, role="control", rows="400:500")

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness import contamination_report
+from harness import Split, contamination_report
 from harness.cli.contamination import show_report
+from harness.contamination_families import OrderTest
 from harness.contamination_report import Family, Report
 from harness.exchangeability import Verdict
+from harness.results import RunRecord
+from harness.specs import Component, RunSpec
 
 WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath")
 
@@ -79,8 +82,18 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
         "next_example": {"log10_p": -25.3},
     }
     name = "sample_multiple_choice"
+    spec = RunSpec(
+        suite="t",
+        scenario=Component(name=name),
+        adapter=Component(name="exchangeability"),
+        metrics=(Component(name="contamination"),),
+        main_metric="contamination",
+        model=Component(name="hf:a"),
+        eval_split=Split.TEST,
+    )
+    record = RunRecord(Path("run"), "run", "t", "ok", None, spec)
     tests = tuple(
-        contamination_report.Test("hf:a", name, "run", False, found, -24.7, -24.7, -24.4, Verdict.NOT_DETECTED)
+        contamination_report.Test(OrderTest(record, "test", found), None, -24.7, -24.7, -24.4, Verdict.NOT_DETECTED)
         for _ in range(2)
     )
     file = io.StringIO()
@@ -105,7 +118,7 @@ def test_scores_are_computed_again_from_the_examples(harness: Any) -> None:
 def test_diagnose_asks_no_model(harness: Any, folder: Path, file: Path) -> None:
     assert harness("contamination", "diagnose", "examples.jsonl").code == 0
     lines = file.read_text().splitlines()
-    (folder / "sorted.jsonl").write_text("\n".join(sorted(lines, key=len)) + "\n")
+    (folder / "sorted.jsonl").write_text("\n".join(sorted(lines)) + "\n")
     said = harness("contamination", "diagnose", "sorted.jsonl")
     assert said.code == 1
     assert "the order is not exchangeable" in said.out
