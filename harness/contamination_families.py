@@ -100,12 +100,8 @@ class OrderTest:
 
     @property
     def _diagnostics(self) -> Mapping[str, float]:
-        tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics")
-        return {
-            name: test["p_holm"]
-            for name, test in (tests.items() if isinstance(tests, Mapping) else ())
-            if isinstance(test, Mapping) and isinstance(test.get("p_holm"), int | float)
-        }
+        tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics") or {}
+        return {name: float(test["p_holm"]) for name, test in tests.items()}
 
     def shares_order(self, other: OrderTest) -> bool:
         """Return whether both tests read the same rows in the same order, or rows of one data set that overlap."""

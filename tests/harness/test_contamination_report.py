@@ -109,10 +109,21 @@ def test_one_honest_set_in_twenty_is_not_lost(p_holm: float, verdict: Verdict) -
     assert found.verdict is verdict
 
 
-@pytest.mark.parametrize("diagnostics", [None, [], "x", {"a": None}, {"a": {"p": 0.0}}, {"a": {"p_holm": "low"}}])
-def test_diagnostics_that_say_nothing_leave_the_word_to_the_run(diagnostics: object) -> None:
+@pytest.mark.parametrize("diagnostics", [None, {}])
+def test_without_diagnostics_the_word_is_the_runs(diagnostics: object) -> None:
     (found,) = judged([run("a:1", "boolq", -9, exchangeable=False, diagnostics=diagnostics, rows="some")])
     assert found.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    "found", [{"diagnostics": {"a": {"p": 0.0}}}, {"diagnostics": "x"}, {"order_hash": 7}, {"headline_log10_p": "-9"}]
+)
+def test_a_test_of_another_shape_is_set_aside(found: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    record = run("a:1", "boolq", -9)
+    (details,) = record.details["contamination"]["test"].values()
+    details |= found
+    assert judged([record]) == []
+    assert "not a test of the published order" in caplog.text
 
 
 def test_a_control_that_rejects_puts_its_target_in_doubt() -> None:
