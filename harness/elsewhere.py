@@ -69,6 +69,7 @@ class Elsewhere:
         """
         told = None
         while self._left:
+            time.sleep(self._poll)
             looked = [(spec, self._claims.holder(claim_key(spec))) for spec in self._left]
             busy = {spec.model.model_dump_json() for spec, holder in looked if holder is not None}
             ready = [
@@ -83,7 +84,6 @@ class Elsewhere:
             if about != told and isinstance(self._watcher, WaitingWatcher):
                 self._watcher.waiting(*about)
             told = about
-            time.sleep(self._poll)
         return []
 
     def _state(self, spec: RunSpec) -> tuple[int, ...] | None:

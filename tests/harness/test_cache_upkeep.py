@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Completion, DataError, Response
-from harness.cache import CachedAnswer, ResponseCache
+from harness.cache import CachedAnswer, CachedModel, ResponseCache
 from harness.cache_upkeep import export, holdings, merge, models_in_use, prune, removable
 from harness.registry import default_registry
 from harness.results import RunRecord
@@ -82,7 +82,7 @@ def test_removing_gives_room_back(tmp_path: Path) -> None:
     assert cache.path.stat().st_size < before / 2
 
 
-def everything(cache: ResponseCache) -> tuple[list[object], list[object]]:
+def everything(cache: ResponseCache) -> tuple[list[CachedModel], list[CachedAnswer]]:
     return list(cache.models()), list(cache.answers())
 
 
