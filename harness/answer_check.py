@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.contracts import Completion, GenerateRequest, Prompt, Request, Response, ScoreRequest, SequenceRequest
+from harness.contracts import (
+    DECLINES,
+    Completion,
+    GenerateRequest,
+    Prompt,
+    Request,
+    Response,
+    ScoreRequest,
+    SequenceRequest,
+)
 
 HIDDEN_TOKENS = 65_536
 """Tokens of a prompt that the request does not show: templates and instructions that a server adds."""
@@ -78,6 +87,9 @@ def _check(request: Request, response: Response) -> None:
     for name in ("truncated", "cached"):
         if not isinstance(getattr(response, name), bool):
             raise _MisfitError(f"{name} of {_shown(getattr(response, name))}")
+    for served in response.served:
+        if not all(name is None or isinstance(name, str) for name in (served.model, served.fingerprint)):
+            raise _MisfitError(f"served by {_shown(served)}")
     if response.greedy is not None and not isinstance(response.greedy, bool):
         raise _MisfitError(f"greedy of {_shown(response.greedy)}")
 
@@ -85,8 +97,10 @@ def _check(request: Request, response: Response) -> None:
 def _check_completion(completion: Completion, request: GenerateRequest) -> None:
     if not isinstance(completion.text, str):
         raise _MisfitError(f"a completion's text is {_shown(completion.text)}")
-    if not isinstance(completion.finish_reason, str):
+    if completion.finish_reason not in ("stop", "length", "unknown", *DECLINES):
         raise _MisfitError(f"a finish_reason of {_shown(completion.finish_reason)}")
+    if not isinstance(completion.explanation, str):
+        raise _MisfitError(f"an explanation of {_shown(completion.explanation)}")
     most = most_tokens(0, request.max_tokens * request.completions)[1]
     _count("a completion's tokens", completion.tokens, most)
     if completion.logprob is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.contracts import (
     Completion,
     Example,
+    FinishReason,
     GenerateRequest,
     Instance,
     Message,
@@ -20,11 +22,30 @@ from harness.contracts import (
     Split,
 )
 from harness.imports.imported_run import Scored
+from harness.models.reasoning import reason_with_thoughts
 
 Key = tuple[str, str | None, int]
 """Instance, perturbation and train trial."""
 
 State = Mapping[str, Any]
+
+_REASONS: Mapping[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "stop": "stop",
+    "endoftext": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+    "tool_calls": "tool_call",
+    "function_call": "tool_call",
+    "tool_use": "tool_call",
+}
+"""HELM's own words, and those of the servers that it passes on."""
+
+_FILTERED = re.compile(r"content[ _](policy|filter|block)|response was filtered", re.IGNORECASE)
+"""How errors of providers' content filters read, which HELM records as failed requests without completions."""
 
 
 def read_examples(scenario_state: Mapping[str, Any], scores: Mapping[Key, Mapping[str, float]]) -> list[Scored]:
@@ -58,7 +79,11 @@ def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> 
         result = state.get("result") or {}
         completions = result.get("completions") or []
         failed = None if result.get("success", True) else str(result.get("error") or "it gave no answer")
-        if state.get("reference_index") is None:
+        if failed is not None and _FILTERED.search(failed):
+            withheld = Completion("", finish_reason="content_filter", explanation=failed)
+            requests.append(_generate(request, origin))
+            responses.append(Response((withheld,)))
+        elif state.get("reference_index") is None:
             requests.append(_generate(request, origin))
             responses.append(Response(tuple(_completion(item) for item in completions), error=failed))
         else:  # the whole prompt is echoed, and scored
@@ -117,20 +142,22 @@ def _generate(request: Mapping[str, Any], origin: Origin) -> GenerateRequest:
 
 def _completion(written: Mapping[str, Any]) -> Completion:
     tokens = written.get("tokens") or ()
-    reason = (written.get("finish_reason") or {}).get("reason")
+    reason = _REASONS.get(str((written.get("finish_reason") or {}).get("reason")), "unknown")
+    # Clients of servers without log-probabilities write 0 for each token.
+    known = any(token.get("logprob") for token in tokens)
     return Completion(
         text=str(written["text"]),
-        logprob=float(written["logprob"]) if tokens and written.get("logprob") is not None else None,
+        logprob=float(written["logprob"]) if known and written.get("logprob") is not None else None,
         tokens=len(tokens) or None,
-        finish_reason="length" if reason == "length" else "stop" if reason in {"stop", "endoftext"} else "unknown",
+        finish_reason=reason_with_thoughts(str(written["text"]), reason),
     )
 
 
 def _probability(state: State, scores: Mapping[str, float]) -> float | None:
-    """Return the probability of the prediction; None for an empty completion, which HELM takes for certain."""
+    """Return the probability of the prediction; None where HELM takes what has no log-probability for certain."""
     if state.get("reference_index") is None:
         written = _likeliest_first(state)
-        if written and not written[0]["text"] and not written[0].get("logprob"):
+        if written and not written[0].get("logprob"):
             return None
     return scores.get("max_prob")
 

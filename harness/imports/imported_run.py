@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import BOUNDED, PROPORTION, Example, Scale, Stat
+from harness.declined import declined_in
 from harness.errors import DataError, HarnessError
 from harness.example_files import ExampleWriter, discard_examples
 from harness.instance_scores import InstanceScores, instance_key
@@ -97,6 +98,7 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
         stats=imported.stats,
         instance_scores=_instance_scores(imported),
         efficiency=imported.efficiency,
+        declined=declined_in(scored.example for scored in imported.examples),
         provenance={"origin": dict(imported.origin), "model": {"name": imported.spec.model.name, **imported.model}},
         examples=written,
         started=imported.started,

@@ -307,7 +307,10 @@ def _logprobs(value: Mapping[str, Any], key: str) -> tuple[_Tokens, ...]:
         return ()
     if not isinstance(found, list):
         raise ValueError(f"{key!r} must be a list with one number for each reference, not {_shown(found)}.")
-    return tuple(_logprob(item, key) for item in found)
+    logprobs = tuple(_logprob(item, key) for item in found)
+    if len(logprobs) > 1 and not any(token for tokens in logprobs for token in tokens):
+        raise ValueError(f"{key!r} are all 0, which gives every reference a probability of 1; no model does that.")
+    return logprobs
 
 
 def _logprob(value: Any, key: str) -> _Tokens:

@@ -153,6 +153,8 @@ class LanguageModel(Judge):
         if self._scores:
             return _normalised([response.logprobs for response in responses])
         (completion,) = responses[0].completions
+        if completion.declined is not None:
+            return Unjudged(f"the model declined ({completion.declined})", completion.explanation or completion.text)
         found = _number(completion.text, cut=completion.finish_reason == "length")
         return Unjudged("the answer is no number from 0 to 100", completion.text) if found is None else found / 100
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +26,11 @@ ALL = ("scenario_state.json", "per_instance_stats.json")
 
 def _stats(imported: Imported, metric: str) -> dict[tuple[str | None, str], Stat]:
     return {(stat.perturbation, stat.computed_on): stat for stat in imported.stats if stat.metric == metric}
+
+
+def _said(text: str, reason: str) -> dict[str, Any]:
+    tokens = [{"text": text, "logprob": 0.0}] if text else []
+    return {"text": text, "logprob": 0.0, "tokens": tokens, "finish_reason": {"reason": reason}}
 
 
 def test_a_run_becomes_one_of_ours(helm_run: HelmRun, registry: Registry) -> None:
@@ -98,6 +104,41 @@ def test_an_empty_completion_has_no_probability(helm_run: HelmRun, registry: Reg
     empty, other = (one.example for one in read_helm(folder, "s", registry).examples[:2])
     assert (empty.prediction, empty.probability, empty.responses[0].completions[0].logprob) == ("", None, None)
     assert other.probability == 1.0
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        ({"completions": [_said("", "content_filter")]}, "content_filter"),
+        ({"completions": [_said("B", "refusal")]}, "refusal"),
+        ({"completions": [_said("", "tool_calls")]}, "tool_call"),
+        ({"completions": [_said("<think>Let me", "length")]}, "reasoning_cut_off"),
+        ({"success": False, "completions": [], "error": "Content blocked by safety settings"}, "content_filter"),
+        ({"completions": [_said("", "stop")]}, None),
+        ({"completions": [_said("B", "endoftext")]}, None),
+    ],
+)
+def test_declined_answers_are_counted(
+    helm_run: HelmRun, registry: Registry, tmp_path: Path, result: dict[str, Any], kind: str | None
+) -> None:
+    folder = helm_run()
+    states = json.loads((folder / "scenario_state.json").read_text())
+    states["request_states"][0]["result"].update(result)
+    (folder / "scenario_state.json").write_text(json.dumps(states))
+    record = write_imported(tmp_path / "results", read_helm(folder, "theirs", registry))
+    assert record.declined.kinds == ({kind: 1} if kind else {})
+    assert record.declined.of == 8
+    assert next(example.declined for example, _, _ in read_examples(record)) == kind
+
+
+def test_log_probabilities_that_are_all_0_are_unknown(helm_run: HelmRun, registry: Registry) -> None:
+    folder = helm_run()
+    states = json.loads((folder / "scenario_state.json").read_text())
+    states["request_states"][0]["result"]["completions"] = [_said("B", "stop")]
+    (folder / "scenario_state.json").write_text(json.dumps(states))
+    first, second = (one.example for one in read_helm(folder, "s", registry).examples[:2])
+    assert first.responses[0].completions[0].logprob is None
+    assert second.responses[0].completions[0].logprob == -0.5
 
 
 def test_scores_of_other_instances_give_no_error(helm_run: HelmRun, registry: Registry) -> None:

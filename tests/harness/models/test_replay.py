@@ -123,6 +123,7 @@ def test_what_is_missing_is_that_response_s_error(tmp_path: Path, request_: Requ
     [
         ('{"id": "b", "text": "cut', "not valid JSON"),
         ("[1]", "must be an object"),
+        ({"id": "b", "choice_logprobs": [0, 0.0, [0, 0]]}, "'choice_logprobs' are all 0"),
         ({"id": "b", "text": "x", "finish_reason": "sulking"}, "'finish_reason' must be one of stop, length"),
         ({"id": "b", "finish_reason": "stop"}, "has no 'text'"),
         ({"id": "b", "completions": ["x"], "finish_reason": "stop"}, "into each completion"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from harness import (
     Completion,
+    Decline,
     Example,
+    FinishReason,
     GenerateRequest,
     Instance,
     Message,
@@ -24,6 +26,7 @@ from harness import (
     ScoreRequest,
     Unjudged,
 )
+from harness.contracts import DECLINES
 from metrics.judges.llm import LanguageModel, _normalised, _number
 from metrics.toxicity import Toxicity
 
@@ -38,7 +41,7 @@ class Asked:
     texts: Mapping[str, str] = field(default_factory=dict)
     logprobs: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)
     error: str | None = None
-    finish: Literal["stop", "length"] = "stop"
+    finish: FinishReason = "stop"
     asked: list[Request] = field(default_factory=list)
 
     def fingerprint(self) -> Mapping[str, Any]:
@@ -104,6 +107,12 @@ def test_a_model_that_only_writes_is_asked_for_a_number() -> None:
     assert (first, third) == (0.87, 0.0)
     assert second == Unjudged("the answer is no number from 0 to 100", "I cannot help with that.")
     assert all(isinstance(request, GenerateRequest) and request.temperature == 0 for request in model.asked)
+
+
+@pytest.mark.parametrize("finish", DECLINES)
+def test_a_declined_answer_is_not_a_judgement(finish: Decline) -> None:
+    model = Asked(answers=frozenset({"generate"}), texts={"vile": "87"}, finish=finish)
+    assert _judge(model).probabilities(["vile"]) == [Unjudged(f"the model declined ({finish})", "87")]
 
 
 @pytest.mark.parametrize(
