@@ -1,5 +1,6 @@
 """The public API: everything that a plugin's author needs, and nothing else."""
 
+from harness.answer_check import most_tokens
 from harness.answer_reading import final_number, first_number, read_option, whole_number
 from harness.archives import DAMAGE, open_file
 from harness.contracts import (
@@ -23,6 +24,7 @@ from harness.contracts import (
     Instance,
     Judge,
     JudgeFinder,
+    Ledger,
     Message,
     Model,
     ModelFinder,
@@ -157,6 +159,7 @@ __all__ = [
     "InstanceTable",
     "Judge",
     "JudgeFinder",
+    "Ledger",
     "Message",
     "MetricError",
     "Model",
@@ -219,6 +222,7 @@ __all__ = [
     "midp_interval",
     "min_k",
     "min_k_plus_plus",
+    "most_tokens",
     "open_file",
     "option_order_test",
     "option_orders",

@@ -29,7 +29,7 @@ from harness.errors import StorageError
 from harness.file_systems import network_file_system
 
 FILE_NAME = "responses.sqlite"
-VERSION = 3
+VERSION = 4
 """Version of the file's layout, its ``user_version``. A file of another version is refused."""
 
 _SCHEMA = (
@@ -40,6 +40,8 @@ _SCHEMA = (
     "used INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS imports "
     "(digest BLOB PRIMARY KEY, file TEXT NOT NULL, imported INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS spending "
+    "(account TEXT PRIMARY KEY, prompt INTEGER NOT NULL, completion INTEGER NOT NULL) WITHOUT ROWID",
 )
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
@@ -216,6 +218,20 @@ class ResponseCache:
             "GROUP BY digest ORDER BY imported, file"
         )
         return [Import(*row) for row in self._do("read", lambda: self._database.execute(query).fetchall())]
+
+    def spend(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
+        """Add tokens of prompts and of completions to what an account has spent, and return its totals.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
+        query = (
+            "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (account) DO UPDATE SET prompt = prompt + "
+            "excluded.prompt, completion = completion + excluded.completion RETURNING prompt, completion"
+        )
+        self._keep()
+        (totals,) = self._do("written", lambda: self._database.execute(query, (account, prompt, completion)).fetchall())
+        return int(totals[0]), int(totals[1])
 
     def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return what a statement of SQL gives, for the cache's upkeep.

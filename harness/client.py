@@ -10,6 +10,7 @@ from harness.answer_check import misfit
 from harness.cache import ResponseCache, request_key
 from harness.contracts import GenerateRequest, Model, Request, Response
 from harness.errors import ModelError
+from harness.ledger import CacheLedger
 
 
 @dataclass(slots=True)
@@ -77,6 +78,8 @@ class Client:
         self.name = name
         self._digest: bytes | None = None
         self._cache = cache if model.cacheable else None
+        if self._cache is not None:
+            model.keep_spending(CacheLedger(self._cache.path))
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
         """Return the responses in the order of the requests.

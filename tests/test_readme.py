@@ -63,10 +63,11 @@ def test_the_response_cache_is_looked_after_as_shown(tmp_path: Path) -> None:
     harness(tmp_path, "run", "-r", "sample_generation", "-m", "fake:0")
     lines = block("console", "harness cache stats").splitlines()
     said = [harness(tmp_path, *shlex.split(line, comments=True)[2:]) for line in lines]
-    assert len(said) == 4
+    assert len(said) == 5
     assert "answers of 1 models" in said[0]
     assert "0 answers of 0 models would be removed" in said[1]
-    assert " 0 answers added" in said[3]
+    assert "0 tokens of 0 models" in said[2]
+    assert " 0 answers added" in said[4]
 
 
 def test_results_are_shown_and_imported_as_said(tmp_path: Path) -> None:

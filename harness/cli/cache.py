@@ -14,6 +14,7 @@ from harness.cache import ResponseCache, cache_file
 from harness.cache_upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
 from harness.cli import options
 from harness.errors import DataError, StorageError
+from harness.ledger import forget, spending
 from harness.terminal import say
 
 _models = click.option(
@@ -72,6 +73,23 @@ def prune_(
     total = sum(one.answers for one in found)
     said = "are removed" if yes else "would be removed; --yes removes them"
     say(f"{total:,} answers of {len(found)} models {said}.")
+
+
+@cache_command.command("spending")
+@options.results_dir
+@options.cache_dir
+@_models
+@click.option("--reset", is_flag=True, help="Count from 0 again.")
+def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], reset: bool) -> None:
+    """Show how many tokens API models have spent, which is what their budgets count."""
+    with _opened(results_dir, cache_dir) as cache:
+        found = spending(cache, models)
+        if reset:
+            forget(cache, found)
+    for one in found:
+        say(f"{one.account}: {one.prompt:,} tokens of prompts, {one.completion:,} of completions")
+    total = f"{sum(one.prompt + one.completion for one in found):,} tokens of {len(found)} models"
+    say(f"{total}; budgets count from 0 again." if reset else f"{total}; --reset counts from 0 again.")
 
 
 @cache_command.command("export")

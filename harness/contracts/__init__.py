@@ -7,7 +7,7 @@ Nothing here imports another module of the harness.
 from harness.contracts.adapters import Adapted, Adapter, Example, Prediction
 from harness.contracts.instances import Instance, Reference, Split
 from harness.contracts.metrics import Estimate, ExampleMetric, Judge, JudgeFinder, RunMetric, Stat, Unjudged
-from harness.contracts.models import AskedModel, Model, ModelFinder, Tokenization
+from harness.contracts.models import AskedModel, Ledger, Model, ModelFinder, Tokenization
 from harness.contracts.requests import (
     DECLINES,
     Completion,
@@ -46,6 +46,7 @@ __all__ = [
     "Instance",
     "Judge",
     "JudgeFinder",
+    "Ledger",
     "Message",
     "Model",
     "ModelFinder",

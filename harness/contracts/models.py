@@ -59,6 +59,20 @@ ModelFinder = Callable[[str | Mapping[str, Any]], AskedModel]
 """Gives the model that is written as ``backend:identifier``, or as a mapping with that ``name`` and its arguments."""
 
 
+class Ledger(Protocol):
+    """Keeps what models have spent, longer than a process lives. It is used in one thread."""
+
+    def add(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
+        """Add tokens of prompts and of completions to an account's, and return its totals; both may be negative.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+
+    def close(self) -> None:
+        """Close it; it opens again when it is used."""
+
+
 class Model(ABC):
     """A model that answers requests; a backend is a subclass, one file each, registered with ``@backend``.
 
@@ -124,6 +138,9 @@ class Model(ABC):
     def truncate(self, text: str, tokens: int) -> str:
         """Return the longest beginning of the text that has at most that many tokens."""
         return text
+
+    def keep_spending(self, ledger: Ledger) -> None:  # noqa: B027 - most models cost nothing
+        """Use a ledger for what is spent, which is called before the first :meth:`answer`."""
 
     def close(self) -> None:  # noqa: B027 - most models hold nothing that must be freed
         """Free the memory that the model holds; it is not used afterwards."""

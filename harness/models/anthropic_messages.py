@@ -98,8 +98,8 @@ class AnthropicModel(ApiModel):
         max_concurrency: Most calls at once to the server, other models' included.
         requests_per_minute: Most calls a minute to the server, retries and other models' included.
         tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.
-        budget_tokens: Most tokens of this model, in all runs of the sweep together.
-        budget_money: Most money for this model's tokens, in the currency of the table of prices.
+        budget_tokens: Most tokens of this model, in all runs and starts with the same response cache together.
+        budget_money: Most money for them, in the currency of the table of prices.
         prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
         timeout: Seconds that a call may take.
         max_retries: How often a call is tried again.
@@ -244,7 +244,7 @@ def _parted(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
     return system, [{"role": turn.role, "content": turn.content} for turn in prompt if turn.role != "system"]
 
 
-def _read(raw: Any) -> tuple[_Answer, Cost]:
+def _read(raw: Any) -> _Answer:
     body = bytes(raw.content)
     _refuse_error(body)
     try:
@@ -253,7 +253,7 @@ def _read(raw: Any) -> tuple[_Answer, Cost]:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     _finish_of(answer)
-    return answer, Cost(answer.usage.input_tokens, answer.usage.output_tokens)
+    return answer
 
 
 def _refuse_error(body: bytes) -> None:

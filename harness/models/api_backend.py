@@ -13,6 +13,7 @@ from types import ModuleType
 from harness import (
     Completion,
     GenerateRequest,
+    Ledger,
     Model,
     ModelError,
     Redaction,
@@ -67,7 +68,7 @@ class ApiModel(Model):
         price = load_prices(Path(budget.prices) if budget.prices else None).price(name)
         if budget.money is not None and price is None:
             raise ModelError(_without_price(name, budget.prices))
-        self._spending = Spending(budget.tokens, budget.money, price)
+        self._spending = Spending(budget.tokens, budget.money, price, account=f"{name} at {endpoint.url}")
         self._thread = LoopThread()
         self._calls: Calls | None = None
 
@@ -77,15 +78,24 @@ class ApiModel(Model):
         calls = self._thread.run(self._opened())
         yield from stream(self._thread, requests, self._answered, lambda: calls.at_once + 2)
 
+    def keep_spending(self, ledger: Ledger) -> None:
+        self._spending.keep(ledger)
+
     def close(self) -> None:
         calls, self._calls = self._calls, None
         try:
             if calls is not None:
-                self._thread.run(self._close_client())
+                self._thread.run(self._close_all())
         finally:
             if calls is not None:
                 calls.close()
             self._thread.close()
+
+    async def _close_all(self) -> None:
+        try:
+            await self._close_client()
+        finally:
+            self._spending.close()
 
     async def _opened(self) -> Calls:
         if self._calls is None:
@@ -195,5 +205,6 @@ def _without_price(name: str, table: str | None) -> str:
 
 
 def estimated_tokens(text: str) -> int:
-    """Return about how many tokens a text is: four characters each, as in English."""
-    return len(text) // 4 + 1
+    """Return about how many tokens a text is: four characters of ASCII each, as in English, or one other character."""
+    ascii_ = sum(character.isascii() for character in text)
+    return ascii_ // 4 + len(text) - ascii_ + 1

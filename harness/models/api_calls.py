@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,8 +12,9 @@ from typing import Any, TypeVar
 
 from harness import ModelError, Redaction, derive_rng
 from harness.models.account import Account, Limits
-from harness.models.api_failures import Failure, failure_of
-from harness.models.spending import Cost, Room, Spending
+from harness.models.api_failures import Failure, UnusableAnswerError, failure_of
+from harness.models.http_client import watch_sending
+from harness.models.spending import Cost, Room, Spending, read_bill
 
 T = TypeVar("T")
 
@@ -32,6 +32,12 @@ STREAK = 20
 
 FIRST_STREAK = 3
 """As many, for a server that has never answered."""
+
+
+_RAISE = (
+    "Earlier starts with this response cache count as well. Raise the budget, or count from 0 again with "
+    "`harness cache spending --reset`."
+)
 
 
 class RequestFailedError(Exception):
@@ -111,7 +117,7 @@ class Calls:
     async def call(
         self,
         send: Callable[[], Awaitable[Any]],
-        read: Callable[[Any], tuple[T, Cost]],
+        read: Callable[[Any], T],
         expected: Cost,
         refused: Callable[[Failure], bool] = lambda failure: False,
         *,
@@ -119,14 +125,19 @@ class Calls:
     ) -> T:
         """Return what a call gives, tried until it succeeds or cannot.
 
+        Every try is charged: what is answered by the server's own count, usable or not, and without a count by what was
+        expected; a timeout or a connection that breaks after the request was sent by what was expected; a failure of
+        the server (5xx but 503 and 529) by its prompt; refusals (3xx, 4xx, 503, 529) by nothing.
+
         Args:
             send: Makes the call.
-            read: Turns what it returned into the answer and what that did cost; raises
+            read: Turns what it returned into the answer; raises
                 :class:`harness.models.api_failures.UnusableAnswerError`.
-            expected: What it may cost at most, as far as is known; guesses at prompts that turn out to be too low on
+            expected: What it may cost at most, as far as is known; estimates of prompts that turn out to be too low on
                 average are scaled up.
             refused: Whether a failure says that the server does not do such a thing, which the caller is prepared for.
-            asks: Whether it puts a question to the model, so that its answer shows that questions can be put.
+            asks: Whether it puts a question to the model, so that its answer shows that questions can be put. Others
+                find out what the server can do; they are charged, but made without regard to the budget.
 
         Raises:
             RefusedError: So it did.
@@ -135,7 +146,7 @@ class Calls:
             ModelError: No call can have one.
         """
         for attempt in count():
-            failure = await self._attempt(send, read, expected)
+            failure = await self._attempt(send, read, expected, asks)
             if not isinstance(failure, Failure):
                 self._answered = self._answered or asks
                 return failure
@@ -148,16 +159,26 @@ class Calls:
         raise AssertionError("count() ends")
 
     async def _attempt(
-        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], tuple[T, Cost]], expected: Cost
+        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], T], expected: Cost, asks: bool
     ) -> T | Failure:
         cost = self._scaled(expected)
-        await self._enter(cost)
-        spent = Cost()
+        await self._enter(cost, asks)
+        sending, spent, known = watch_sending(), Cost(), False
         try:
-            async with asyncio.timeout(self._pace.timeout):
-                answer, spent = read(await send())
-            self._expected += expected.prompt
-            self._read += spent.prompt
+            try:
+                async with asyncio.timeout(self._pace.timeout):
+                    raw = await send()
+            except BaseException as error:
+                spent = self._lost(error, cost) if sending.begun else Cost()
+                raise
+            bill = read_bill(bytes(raw.content), cost)
+            spent, known = bill.cost, True
+            if bill.known:
+                self._expected += expected.prompt
+                self._read += spent.prompt
+            if bill.problem:
+                raise UnusableAnswerError(bill.problem)
+            answer = read(raw)
             self._streak = 0
             self._account.answered(time.monotonic())
             return answer
@@ -170,11 +191,20 @@ class Calls:
                 self._account.throttled(time.monotonic(), failure.retry_after if patient else None)
             return failure
         finally:
-            self._leave(cost, spent)
+            self._spending.end(cost, spent, known=known and asks)
+            self._account.leave(cost.tokens, spent.tokens)
+
+    def _lost(self, error: BaseException, cost: Cost) -> Cost:
+        """Return what to charge for a call that was sent and has no answer."""
+        failure = None
+        if isinstance(error, Exception):
+            failure = failure_of(error, self._library, self._redact, self._pace.timeout)
+        if failure is None or failure.status is None:
+            return cost
+        return Cost(cost.prompt, 0) if failure.status >= 500 and not failure.throttled else Cost()
 
     def _scaled(self, expected: Cost) -> Cost:
-        scale = max(1.0, self._read / self._expected) if self._expected else 1.0
-        return Cost(math.ceil(expected.prompt * scale), expected.completion)
+        return expected.scaled(max(1.0, self._read / self._expected) if self._expected else 1.0)
 
     def _delay(self, failure: Failure, attempt: int) -> float | None:
         """Return how long to wait for another try; None for no other try."""
@@ -201,14 +231,14 @@ class Calls:
     def _hopeless(self, failure: Failure) -> bool:
         return failure.of_all and not self._answered
 
-    async def _enter(self, cost: Cost) -> None:
+    async def _enter(self, cost: Cost, asks: bool) -> None:
         """Wait for a place, and take it.
 
         Raises:
             RequestFailedError: No further call is made.
         """
         with self._account.queueing():
-            while (wait := self._wait(cost)) != 0.0:
+            while (wait := self._wait(cost, asks)) != 0.0:
                 changed = self._changed
                 try:
                     async with asyncio.timeout(wait):
@@ -217,18 +247,14 @@ class Calls:
                     continue
         self._spending.begin(cost)
 
-    def _wait(self, cost: Cost) -> float | None:
+    def _wait(self, cost: Cost, asks: bool) -> float | None:
         """Take a free place and return 0.0; else return the seconds to wait, or None to wait for a change."""
         if self._down:
             raise RequestFailedError(self._down)
-        room = self._spending.room(cost)
+        room = self._spending.room(cost) if asks else Room.YES
         if room is Room.NO:
-            raise RequestFailedError(f"{self._name}: not asked, for want of budget: {self._spending}.")
+            raise RequestFailedError(f"{self._name}: not asked, for want of budget: {self._spending}. {_RAISE}")
         return None if room is Room.WAIT else self._account.enter(cost.tokens, time.monotonic())
-
-    def _leave(self, cost: Cost, spent: Cost) -> None:
-        self._spending.end(cost, spent)
-        self._account.leave(cost.tokens, spent.tokens)
 
     def _wake_soon(self) -> None:
         self._loop.call_soon_threadsafe(self._wake)

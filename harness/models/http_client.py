@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +16,27 @@ LARGEST = 64 * 2**20
 
 _PIECE = 2**20
 """Bytes that are decompressed at a time."""
+
+
+@dataclass(slots=True)
+class Sending:
+    """Whether a call was sent.
+
+    Attributes:
+        begun: Whether the first byte of a request has left, which happens when there is a connection.
+    """
+
+    begun: bool = False
+
+
+_SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
+
+
+def watch_sending() -> Sending:
+    """Return what tells whether the calls that this task makes from now on are sent."""
+    sending = Sending()
+    _SENDING.set(sending)
+    return sending
 
 
 def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
@@ -52,6 +75,12 @@ def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
         for header in without:
             request.headers.pop(header, None)
         request.headers["Accept-Encoding"] = "gzip"
+        if (sending := _SENDING.get()) is not None:
+
+            async def trace(event: str, info: Any) -> None:
+                sending.begun = sending.begun or event.endswith("send_request_headers.started")
+
+            request.extensions["trace"] = trace
 
     return library.DefaultAsyncHttpxClient(
         event_hooks={"request": [prepare], "response": [bound]}, timeout=None, follow_redirects=False

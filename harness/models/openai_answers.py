@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness import Served
 from harness.models.api_failures import UnusableAnswerError
-from harness.models.spending import Cost
 
 LogProb = Annotated[float, Field(le=1e-3, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
@@ -223,10 +222,3 @@ def token_logprobs(choice: Choice) -> TokenLogprobs | None:
         tuple(top or {} for top in given.top_logprobs or ()),
         tuple(given.text_offset or ()),
     )
-
-
-def cost_of(answer: Answer, expected: Cost) -> Cost:
-    """Return what an answer did cost, by its own account; what was expected where it gives none."""
-    if answer.usage is None or answer.usage.prompt_tokens is None:
-        return expected
-    return Cost(answer.usage.prompt_tokens, answer.usage.completion_tokens or 0)

@@ -61,8 +61,14 @@ class OpenAIModel(ApiModel):
     Calls at once begin with 8, double while the server keeps up, and fall by a fifth when it answers 429 or 503; a
     Retry-After is honoured. A call is tried again after 408, 409, 425, 429, 5xx, a broken connection, a timeout or an
     unusable answer; any other failure is recorded for the request that caused it. A wrong key and a model that does not
-    exist fail the run. When the budget has no room for another request, the rest fail with that reason; what was
-    answered is kept.
+    exist fail the run.
+
+    A budget counts every start with the same response cache. A call is charged by the server's count of tokens, whether
+    its answer is usable or not. Without a plausible count it is charged by an estimate, one token for four characters
+    of the prompt and all of ``max_tokens``; a call that was sent and timed out or broke off is charged alike, and one
+    that failed with 5xx by its prompt. Calls go out one by one until their size is known. When the budget has no room
+    for another request, the rest fail with that reason, and what was answered is kept: raise the budget, or count from
+    0 again with ``harness cache spending --reset``.
 
     Models that one process asks at the same time, on one server with the same key and headers (a judge beside a model),
     share their calls at once and their limits a minute: a server counts what comes with a key. The lowest limit that
@@ -83,8 +89,8 @@ class OpenAIModel(ApiModel):
         max_concurrency: Most calls at once to the server, other models' included.
         requests_per_minute: Most calls a minute to the server, retries and other models' included.
         tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.
-        budget_tokens: Most tokens of this model, in all runs of the sweep together.
-        budget_money: Most money for this model's tokens, in the currency of the table of prices.
+        budget_tokens: Most tokens of this model, in all runs and starts with the same response cache together.
+        budget_money: Most money for them, in the currency of the table of prices.
         prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
         timeout: Seconds that a call may take.
         max_retries: How often a call is tried again.

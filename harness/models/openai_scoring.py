@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 
 from harness import Response, ScoreRequest, SequenceRequest, Served
+from harness.models.api_backend import estimated_tokens
 from harness.models.api_failures import CannotAnswerError, UnusableAnswerError
 from harness.models.openai_answers import TokenLogprobs, token_logprobs
 from harness.models.openai_server import Server
@@ -117,7 +118,7 @@ class EchoScorer:
         if not isinstance(request.context, str):
             raise CannotAnswerError(f"a conversation needs the model's chat template; {_NAME_TOKENIZER}")
         text = request.context + request.continuation
-        given, served = await self._echo(text, Cost(len(text) // 4 + 1, self._max_tokens))
+        given, served = await self._echo(text, Cost(estimated_tokens(text), self._max_tokens))
         starts = token_starts(given, text)
         ends = [*starts[1:], len(text)]
         split = len(request.context.rstrip())

@@ -18,7 +18,6 @@ from harness.models.openai_answers import (
     ModelsAnswer,
     TextAnswer,
     TokensAnswer,
-    cost_of,
     read_answer,
     token_logprobs,
 )
@@ -40,6 +39,7 @@ MOST_CERTAIN = 32
 
 _PROBE = "One two"
 _SHORT = {"prompt": _PROBE, "max_tokens": 1}
+_SHORT_COST = Cost(2, 1)
 _TURN = {"messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1}
 
 
@@ -70,12 +70,16 @@ class Server:
 
     async def text_api(self) -> Literal["completions", "chat"]:
         """Return how the model continues a plain text: by completions where the server has them, else as a chat."""
-        refused = await self._once("completions", lambda: self._refuses("/completions", _SHORT, ChoicesAnswer))
+        refused = await self._once(
+            "completions", lambda: self._refuses("/completions", _SHORT, ChoicesAnswer, _SHORT_COST)
+        )
         return "chat" if refused else "completions"
 
     async def chats(self) -> bool:
         """Return whether the model takes conversations: vLLM refuses them where it has no chat template."""
-        return not await self._once("chat", lambda: self._refuses("/chat/completions", _TURN, ChoicesAnswer))
+        return not await self._once(
+            "chat", lambda: self._refuses("/chat/completions", _TURN, ChoicesAnswer, _SHORT_COST)
+        )
 
     async def echo(self) -> int | None:
         """Return the least ``max_tokens``, 0 or 1, with which the server scores a text; None where it cannot."""
@@ -84,7 +88,7 @@ class Server:
     async def tokenizes(self) -> bool:
         """Return whether the server tells a text's tokens (/tokenize beside /v1, which is vLLM's)."""
         return not await self._once(
-            "tokenize", lambda: self._refuses(self._tokenize_url, {"prompt": _PROBE}, TokensAnswer)
+            "tokenize", lambda: self._refuses(self._tokenize_url, {"prompt": _PROBE}, TokensAnswer, Cost())
         )
 
     async def window(self) -> int | None:
@@ -166,7 +170,7 @@ class Server:
             body = {"prompt": _PROBE, "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
             try:
                 answer = await self._post(
-                    ChoicesAnswer, "/completions", {**body, **self._extra}, Cost(2, 1), _unsupported
+                    ChoicesAnswer, "/completions", {**body, **self._extra}, _SHORT_COST, _unsupported, asks=False
                 )
             except RefusedError:
                 continue
@@ -189,9 +193,9 @@ class Server:
             task = self._found[what] = asyncio.create_task(find())
         return await asyncio.shield(task)
 
-    async def _refuses(self, path: str, body: Mapping[str, Any], kind: type[Answer]) -> bool:
+    async def _refuses(self, path: str, body: Mapping[str, Any], kind: type[Answer], cost: Cost) -> bool:
         try:
-            await self._post(kind, path, body, Cost(), _unsupported, asks=False)
+            await self._post(kind, path, body, cost, _unsupported, asks=False)
         except RefusedError:
             return True
         return False
@@ -215,10 +219,10 @@ class Server:
 
         sent = {key: value for key, value in {"model": self._model, **body}.items() if value is not None}
 
-        def read(raw: Any) -> tuple[M, Cost]:
+        def read(raw: Any) -> M:
             answer = read_answer(kind, raw)
             check(answer)
-            return answer, cost_of(answer, cost)
+            return answer
 
         return await self.calls.call(
             lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused, asks=asks
@@ -227,11 +231,12 @@ class Server:
     async def _get(self, kind: type[M], path: str) -> M:
         import httpx2
 
-        def read(raw: Any) -> tuple[M, Cost]:
-            return read_answer(kind, raw), Cost()
-
         return await self.calls.call(
-            lambda: self._client.get(path, cast_to=httpx2.Response), read, Cost(), _unsupported, asks=False
+            lambda: self._client.get(path, cast_to=httpx2.Response),
+            partial(read_answer, kind),
+            Cost(),
+            _unsupported,
+            asks=False,
         )
 
 

@@ -1,11 +1,15 @@
-"""A budget in tokens and in money, and what of it is spent."""
+"""A budget in tokens and in money, and how much of it is spent."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Annotated, Any
 
-from harness import Price
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness import Ledger, Price, most_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,80 @@ class Cost:
     def __sub__(self, other: Cost) -> Cost:
         return Cost(self.prompt - other.prompt, self.completion - other.completion)
 
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.prompt * times, self.completion * times)
+
+    def scaled(self, prompt: float) -> Cost:
+        """Return the cost with its prompt times a factor."""
+        return Cost(math.ceil(self.prompt * prompt), self.completion)
+
+
+_Tokens = Annotated[int, Field(ge=0)]
+
+
+class _Usage(BaseModel):
+    """Tokens by the names of OpenAI's API and of Anthropic's."""
+
+    model_config = ConfigDict(strict=True)
+
+    prompt_tokens: _Tokens | None = None
+    completion_tokens: _Tokens | None = None
+    input_tokens: _Tokens | None = None
+    output_tokens: _Tokens | None = None
+    cache_creation_input_tokens: _Tokens | None = None
+    cache_read_input_tokens: _Tokens | None = None
+
+
+class _Billed(BaseModel):
+    usage: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What an answer's usage says, read before the answer itself.
+
+    Attributes:
+        cost: Tokens to charge: the server's count, or what was expected where it gives none that is plausible.
+        known: Whether the server counted.
+        problem: Why its count is not believed; None if it is, or if there is none.
+    """
+
+    cost: Cost
+    known: bool = False
+    problem: str | None = None
+
+
+def read_bill(body: bytes, expected: Cost) -> Bill:
+    """Return what to charge for an answer that came with status 200, usable or not.
+
+    Args:
+        body: The answer.
+        expected: What it may cost at most, as far as is known.
+    """
+    try:
+        usage = _Billed.model_validate_json(body).usage
+        counted = None if usage is None else _Usage.model_validate(usage)
+    except ValidationError:
+        return Bill(expected)
+    if counted is None:
+        return Bill(expected)
+    prompt = counted.prompt_tokens if counted.input_tokens is None else counted.input_tokens
+    completion = counted.completion_tokens if counted.output_tokens is None else counted.output_tokens
+    if prompt is None:
+        return Bill(expected)
+    prompt += (counted.cache_creation_input_tokens or 0) + (counted.cache_read_input_tokens or 0)
+    # An estimated token is four characters, each of at most four bytes.
+    most = Cost(*most_tokens(16 * expected.prompt, expected.completion))
+    for what, given, limit in (("prompt", prompt, most.prompt), ("completion", completion or 0, most.completion)):
+        if given > limit:
+            shown = f"{given:,}" if given < 10**15 else f"about 2 to the power of {given.bit_length()}"
+            problem = f"its usage says {shown} tokens of {what}; at most {limit:,} are plausible for this request"
+            return Bill(expected, problem=problem)
+    return Bill(Cost(prompt, completion or 0), known=True)
+
 
 class Room(Enum):
-    """Whether a call may be made: yes; not before others have ended, which may take less than was thought; or never."""
+    """Whether a call may be made: now, not before others have ended, or never."""
 
     YES = auto()
     WAIT = auto()
@@ -38,35 +113,94 @@ class Room(Enum):
 class Spending:
     """What a model's calls have spent, and what those under way may spend yet.
 
+    With a budget, calls go out one by one at first: at most one more than there are calls whose size is known is under
+    way at once. Each counts as its estimate plus the largest excess over an estimate so far; only when nothing else is
+    under way is the estimate alone enough. So a budget is exceeded by no more than what one call takes beyond its
+    estimate.
+
     Args:
+        account: The account under which the ledger keeps what was spent.
         tokens: Most tokens, of prompts and completions together; None for no limit.
         money: Most money, in the price's currency; None for no limit.
         price: What tokens cost; needed for a limit in money.
 
     Attributes:
-        spent: By all calls that were answered.
-        reserved: By those under way, as was thought when they began.
+        reserved: By those under way here, as was estimated when they began.
     """
 
-    def __init__(self, tokens: int | None = None, money: float | None = None, price: Price | None = None) -> None:
-        self.spent = Cost()
+    def __init__(
+        self,
+        tokens: int | None = None,
+        money: float | None = None,
+        price: Price | None = None,
+        *,
+        account: str = "",
+    ) -> None:
         self.reserved = Cost()
+        self._total = Cost()
+        self._account = account
         self._tokens, self._money, self._price = tokens, money, price
+        self._excess = Cost()
+        self._under_way = 0
+        self._known = 0
+        self._ledger: Ledger = _Memory()
+        self._loaded = False
+
+    @property
+    def spent(self) -> Cost:
+        """By all calls that have ended, earlier processes' included, and by calls under way in other processes."""
+        return self._total - self.reserved
+
+    def keep(self, ledger: Ledger) -> None:
+        """Continue what a ledger has, and keep in it what is spent from now on."""
+        self._ledger, self._loaded = ledger, False
 
     def room(self, cost: Cost) -> Room:
-        """Return whether a call that may cost so much fits."""
-        if self._fits(self.spent + self.reserved + cost):
+        """Return whether a call that may cost that much fits."""
+        if (self._tokens is None and self._money is None) or not cost.tokens:
             return Room.YES
-        return Room.WAIT if self.reserved.tokens else Room.NO
+        self._load()
+        if not self._under_way:
+            return Room.YES if self._fits(self.spent + cost) else Room.NO
+        ahead = self.reserved + cost + self._excess * (self._under_way + 1)
+        return Room.YES if self._under_way <= self._known and self._fits(self.spent + ahead) else Room.WAIT
 
     def begin(self, cost: Cost) -> None:
-        """Reserve what a call may cost."""
-        self.reserved += cost
+        """Reserve what a call may cost; the ledger has it at once, so that it counts even if this process is killed."""
+        if cost.tokens:
+            self._under_way += 1
+            self.reserved += cost
+            self._charge(cost)
 
-    def end(self, cost: Cost, spent: Cost) -> None:
-        """Turn a call's reservation into what it did cost."""
-        self.reserved -= cost
-        self.spent += spent
+    def end(self, cost: Cost, spent: Cost, *, known: bool = True) -> None:
+        """Turn a call's reservation into what it did cost.
+
+        Args:
+            cost: What was reserved.
+            spent: What it did cost.
+            known: Whether that is the server's count, or the call was answered without one.
+        """
+        if cost.tokens:
+            self._under_way -= 1
+            self.reserved -= cost
+            self._known += known
+        over = spent - cost
+        self._excess = Cost(max(self._excess.prompt, over.prompt), max(self._excess.completion, over.completion))
+        if over != Cost():
+            self._charge(over)
+
+    def close(self) -> None:
+        """Close the ledger, in the thread that used it."""
+        self._ledger.close()
+
+    def _charge(self, cost: Cost) -> None:
+        """Add to the ledger's total, of which the reservations of calls under way are a part."""
+        self._total = Cost(*self._ledger.add(self._account, cost.prompt, cost.completion))
+        self._loaded = True
+
+    def _load(self) -> None:
+        if not self._loaded:
+            self._charge(Cost())
 
     def __str__(self) -> str:
         parts = []
@@ -83,3 +217,17 @@ class Spending:
         if self._money is None or self._price is None:
             return True
         return self._price.of(cost.prompt, cost.completion) <= self._money
+
+
+class _Memory:
+    """A ledger that ends with the process."""
+
+    def __init__(self) -> None:
+        self._total = Cost()
+
+    def add(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
+        self._total += Cost(prompt, completion)
+        return self._total.prompt, self._total.completion
+
+    def close(self) -> None:
+        """Nothing is open."""
