@@ -68,7 +68,7 @@ def test_a_failure_fits_every_request() -> None:
         (PLAIN, {"completions": completion(logprob=float("nan"))}, "a log-probability of nan"),
         (PLAIN, {"completions": completion(logprob=3.0)}, "a log-probability of 3.0"),
         (PLAIN, {"completions": completion(top_logprobs=({"a": -1.0},))}, "1 top_logprobs, where 0"),
-        (GENERATE, {"completions": (replace(completion()[0], top_logprobs=("ab",)),) * 2}, "top_logprobs of 'ab'"),
+        (GENERATE, {"completions": completion(top_logprobs=("ab",)) * 2}, "top_logprobs of 'ab'"),
         (PLAIN, {"completions": completion(finish_reason=None)}, "finish_reason of None"),
         (PLAIN, {"logprobs": (-1.0,)}, "logprobs, which were not asked for"),
         (PLAIN, {"prompt_tokens": 10**399}, "prompt_tokens of about 2 to the power of 1326; at most"),
