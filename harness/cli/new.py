@@ -50,7 +50,7 @@ _METRIC = '''\
 from harness import Example, metric
 
 
-@metric("{name}", category="accuracy", higher_is_better=True, source="Say here which paper defines it.")
+@metric("{name}", category="accuracy", scale="proportion", source="Say here which paper defines it.")
 def {name}(example: Example) -> float:
     """1.0 if a correct reference stands anywhere in the prediction, else 0.0.
 

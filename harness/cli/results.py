@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,13 +75,14 @@ def stats_command(runs: tuple[Path, ...]) -> None:
         table = Table("metric", "category", "of", "mean", "95 % interval", "instances", "undefined", box=None)
         for column in table.columns[3:]:
             column.justify = "right"
+        notes = list(dict.fromkeys(stat.note for stat in record.stats if stat.note))
         for stat in record.stats:
             table.add_row(
                 Text(stat.metric),
                 stat.category,
                 Text(_subject(stat)),
                 f"{stat.mean:.4g}",
-                "" if stat.ci95 is None else f"[{stat.ci95[0]:.4g}, {stat.ci95[1]:.4g}]",
+                Text(_interval(stat, notes)),
                 str(stat.count),
                 str(stat.missing or ""),
             )
@@ -96,10 +97,18 @@ def stats_command(runs: tuple[Path, ...]) -> None:
             console.print(Text(f"Note: {note}."))
         if record.stats:
             console.print(table)
+        for number, note in enumerate(notes, start=1):
+            console.print(Text(f"({number}) {note}"))
         for sentence in record.instances.sentences():
             console.print(Text(sentence))
     if refused:
         sys.exit(2)
+
+
+def _interval(stat: Stat, notes: Sequence[str]) -> str:
+    """Return a statistic's interval with the number of its note."""
+    ends = [] if stat.ci95 is None else [f"[{stat.ci95[0]:.4g}, {stat.ci95[1]:.4g}]"]
+    return " ".join([*ends, *([f"({notes.index(stat.note) + 1})"] if stat.note else [])])
 
 
 def _subject(stat: Stat) -> str:

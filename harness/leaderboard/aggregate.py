@@ -277,6 +277,19 @@ def _notes(group: Group, counting: Counting, names: Mapping[str, str]) -> Iterat
         yield f"{name}: the models were evaluated on different files or revisions of the data."
     if _differ(counting, _instances):
         yield f"{name}: the models were evaluated on different numbers of instances."
+    for note, models in _interval_notes(counting).items():
+        yield f"{name}, {', '.join(models)}: {note}."
+
+
+def _interval_notes(counting: Counting) -> dict[str, list[str]]:
+    """Return the models by what there is to know of their intervals; of several sub-runs, why there is none."""
+    models: dict[str, list[str]] = {}
+    for model, runs in counting.items():
+        stats = [stat for run in runs.values() if (stat := main_stat(run)) is not None]
+        told = [stat.note for stat in stats if stat.note and (len(stats) == 1 or stat.ci95 is None)]
+        for note in dict.fromkeys(told):
+            models.setdefault(note, []).append(model)
+    return models
 
 
 def _disagreement(model: str, runs: Sequence[RunRecord]) -> Iterator[str]:

@@ -122,7 +122,7 @@ def _tilt(differences: Floats, weights: Floats) -> float:
         step = slope / float(weights @ (terms * terms))
         moved = tilt + step
         moved = moved if low < moved < high else (low + high) / 2.0
-        if abs(moved - tilt) <= 1e-14 * max(abs(moved), 1e-300):
+        if abs(moved - tilt) <= 1e-11 * abs(moved):
             return moved
         tilt = moved
     return tilt

@@ -91,6 +91,17 @@ def test_stats_shows_perturbed_copies_apart(harness: Harness, runs: list[Path]) 
     assert "fake:" in said.out.splitlines()[0]
 
 
+def test_stats_says_what_a_reader_must_know_of_an_interval(harness: Harness, runs: list[Path]) -> None:
+    stats = json.loads((runs[0] / "run.json").read_text())["stats"]
+    exact = next(stat for stat in stats if stat["metric"] == "exact_match" and stat["perturbation"] is None)
+    assert exact["scale"] == {"kind": "proportion", "low": 0.0, "high": 1.0}
+    notes = list(dict.fromkeys(stat["note"] for stat in stats if stat["note"]))
+    assert any(note.startswith(("all", "n too small", "no interval", "0 of", "the mean")) for note in notes)
+    said = harness("stats", str(runs[0]))
+    for number, note in enumerate(notes, start=1):
+        assert f"({number}) {note}" in said.out
+
+
 def test_stats_of_a_run_without_any_is_its_reason_alone(harness: Harness, folder: Path) -> None:
     (folder / "quiz" / "valid.jsonl").unlink()
     harness("run", "sweep.yaml")

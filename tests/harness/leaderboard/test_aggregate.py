@@ -12,6 +12,7 @@ from harness import Scale
 from harness.leaderboard.aggregate import Board, Row, build_board, contest_of, counting_runs, model_names
 from harness.leaderboard.cells import cell_of
 from harness.leaderboard.columns import group_runs
+from harness.results import RunRecord
 
 
 def row(board: Board, model: str) -> Row:
@@ -133,6 +134,18 @@ def test_models_that_were_not_asked_the_same_are_noted(
 ) -> None:
     (found,) = build_board([make_run("hf:a", "boolq", 0.5, **first), make_run("hf:b", "boolq", 0.5, **second)]).notes
     assert note in found
+
+
+def test_what_there_is_to_know_of_an_interval_is_noted(make_run: Any) -> None:
+    def told(run: RunRecord, note: str, *, interval: bool = True) -> RunRecord:
+        stats = [replace(stat, note=note, ci95=stat.ci95 if interval else None) for stat in run.stats]
+        return replace(run, stats=stats)
+
+    perfect = [told(make_run(model, "boolq", 1.0), "20 of 20; at least 86 %") for model in ("hf:a", "hf:b")]
+    assert build_board(perfect).notes == ("boolq (generation), hf:a, hf:b: 20 of 20; at least 86 %.",)
+    parts = [make_run("hf:a", {"name": "mmlu", "subject": subject}, 0.5) for subject in ("anatomy", "virology")]
+    board = build_board([told(parts[0], "20 of 20; at least 86 %"), told(parts[1], "n too small", interval=False)])
+    assert board.notes == ("mmlu (generation), hf:a: n too small.",)
 
 
 def test_changed_weights_behind_one_name_are_noted(make_run: Any) -> None:
