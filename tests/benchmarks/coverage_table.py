@@ -1,6 +1,6 @@
 """How often 95 % intervals contain the truth, by kind of score and number of instances, simulated.
 
-    python tests/benchmarks/coverage_table.py [replications] > docs/coverage.md
+    python tests/benchmarks/coverage_table.py [replications [processes]] > docs/coverage.md
 
 Target: at least .93 in every cell, but for those that no method can hold, which are marked. It ends with exit status 1
 where a cell misses the target by more than chance explains. Takes about ten minutes of one core with 2000 replications.
@@ -12,6 +12,7 @@ import math
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -373,7 +374,7 @@ def simulate(cell: Cell, n: int, replications: int) -> Result:
         widths.append(estimate.high - estimate.low)
     best = 2 * 1.96 * float(np.std(values))
     found = replications - without
-    return Result(hits / max(found, 1), float(np.mean(widths)) / best if widths else 0.0, without / replications, found)
+    return Result(hits / max(found, 1), float(np.mean(widths)) / best if best else 0.0, without / replications, found)
 
 
 def misses(cell: Cell, n: int, result: Result) -> bool:
@@ -392,8 +393,25 @@ def exact_proportions(n: int) -> tuple[float, float, float]:
     return float(coverage.mean()), float(coverage.min()), float((coverage < TARGET).mean())
 
 
-def markdown(replications: int) -> Iterator[str]:
+def _simulated(task: tuple[str, int, int, int]) -> Result:
+    title, row, n, replications = task
+    cell = TABLES[title][row]
+    return simulate(cell, n, cell.replications(n, replications))
+
+
+def markdown(replications: int, processes: int) -> Iterator[str]:
     """Yield the lines of the document; the last of all says whether the target was met."""
+    tasks = [
+        (title, row, n, replications)
+        for title, cells in TABLES.items()
+        for row, cell in enumerate(cells)
+        for n in cell.sizes
+    ]
+    with ProcessPoolExecutor(processes) as pool:
+        yield from _document(replications, pool.map(_simulated, tasks))
+
+
+def _document(replications: int, results: Iterator[Result]) -> Iterator[str]:
     yield from (
         "# Coverage of the 95 % intervals",
         "",
@@ -420,7 +438,7 @@ def markdown(replications: int) -> Iterator[str]:
         for cell in cells:
             shown = []
             for n in sizes:
-                result = simulate(cell, n, cell.replications(n, replications)) if n in cell.sizes else None
+                result = next(results) if n in cell.sizes else None
                 if result is None or not result.replications:
                     shown.append("–")
                     continue
@@ -435,7 +453,8 @@ def markdown(replications: int) -> Iterator[str]:
 
 def main() -> None:
     line = ""
-    for line in markdown(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
+    arguments = [int(argument) for argument in sys.argv[1:]]
+    for line in markdown(*[*arguments, *(2000, 1)[len(arguments) :]]):
         print(line, flush=True)
     sys.exit(0 if line.endswith(": none.") else 1)
 
