@@ -14,7 +14,7 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 from harness import ModelError, reraise_interrupt
-from harness.models.checkpoint_files import files_read, folder_digest
+from harness.models.checkpoint_files import files_read, folder_digest, weights_held
 
 if TYPE_CHECKING:
     import torch
@@ -27,6 +27,10 @@ PICKLE_ADVICE = (
     "of the model in safetensors. To make one from a pickle that you trust, load the model in the program that wrote "
     "it and save it with save_pretrained, which writes model.safetensors."
 )
+MANY_LAYERS = 1000
+"""Layers up to which a configuration is believed unseen; no published model comes near."""
+MOST_WEIGHTS_A_BYTE = 64
+"""More weights than any quantisation packs into a byte."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -145,8 +149,29 @@ def load_config(checkpoint: Checkpoint) -> Any:
     Raises:
         ModelError: It cannot be read.
     """
-    from_pretrained = _auto_class("AutoConfig").from_pretrained
-    return _load(checkpoint, "configuration", from_pretrained)
+    config = _load(checkpoint, "configuration", _auto_class("AutoConfig").from_pretrained)
+    if checkpoint.local:
+        _check_size(checkpoint, config)
+    return config
+
+
+def _check_size(checkpoint: Checkpoint, config: Any) -> None:
+    """Refuse a configuration of a model that cannot be the one whose weights are there; building it would take hours.
+
+    Raises:
+        ModelError: It has thousands of layers more than there are tensors, or an embedding larger than all weights.
+    """
+    text = config.get_text_config()
+    known = {key: getattr(text, key, None) for key in ("num_hidden_layers", "hidden_size", "vocab_size")}
+    layers, width, vocabulary = (value if isinstance(value, int) else 0 for value in known.values())
+    tensors, size = weights_held(local_files(checkpoint))
+    if layers > MANY_LAYERS and layers > tensors:
+        found = f"num_hidden_layers is {layers:,}, and the weights hold {tensors:,} tensors"
+    elif size and width * vocabulary > MOST_WEIGHTS_A_BYTE * size:
+        found = f"an embedding of {vocabulary:,} tokens by {width:,} does not fit the {size:,} bytes of weights"
+    else:
+        return
+    raise ModelError(f"hf:{checkpoint.name}: config.json is not that of the weights beside it: {found}.")
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> Any:

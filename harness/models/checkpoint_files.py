@@ -49,6 +49,8 @@ INERT_FILES = (
 """Files that even a checkpoint's own code has no reason to read."""
 INERT_FOLDERS = frozenset({"__pycache__", ".git", ".cache"})
 
+MOST_HEADER = 100_000_000
+"""Bytes of a safetensors header; the format's own limit."""
 HASHING_THREADS = 4
 SETTLED_SECONDS = 2.0
 """Age from which a file's times are trusted to differ from those of any later change."""
@@ -101,6 +103,33 @@ def files_read(folder: Path, name: str, *, remote_code: bool, weights: bool = Tr
         if any(fnmatch.fnmatch(PurePosixPath(path).name, pattern) for pattern in INDEXES):
             found.update(shard for shard in _shards(folder, path, name) if (folder / shard).is_file())
     return {path: folder / path for path in sorted(found)}
+
+
+def weights_held(files: Mapping[str, Path]) -> tuple[int, int]:
+    """Return how many tensors files of weights hold, as far as their headers say, and their size in bytes.
+
+    A pickle has no header; each of its bytes might be a tensor.
+    """
+    tensors = size = 0
+    for path, file in files.items():
+        if any(fnmatch.fnmatch(PurePosixPath(path).name, pattern) for pattern in ("*.safetensors", "*.bin")):
+            held = file.stat().st_size
+            size += held
+            tensors += _tensors(file, held) if path.endswith(".safetensors") else held
+    return tensors, size
+
+
+def _tensors(file: Path, size: int) -> int:
+    """Return the number of tensors in a safetensors file; 0 for a damaged one, which loading reports."""
+    with file.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if length > min(size, MOST_HEADER):
+            return 0
+        try:
+            header = json.loads(stream.read(length))
+        except (ValueError, RecursionError):
+            return 0
+    return len(header.keys() - {"__metadata__"}) if isinstance(header, dict) else 0
 
 
 def _listed(folder: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,3 +234,26 @@ def test_a_pickle_of_tensors_alone_is_read(tiny_checkpoint: Make, tmp_path: Path
     assert dict(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))[0].logprobs == (
         pytest.approx(expected[0].logprobs)
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "said"),
+    [
+        ("llama", {"num_hidden_layers": 10**7}, "num_hidden_layers is 10,000,000, and the weights hold 21 tensors"),
+        ("gpt2", {"n_layer": 10**7}, "num_hidden_layers is 10,000,000"),
+        ("llama", {"hidden_size": 10**8, "head_dim": 8}, "320 tokens by 100,000,000 does not fit"),
+        ("llama", {"vocab_size": 10**10}, "10,000,000,000 tokens by 32 does not fit"),
+    ],
+)
+def test_a_configuration_far_larger_than_the_weights_is_refused_at_once(
+    tiny_checkpoint: Make, tmp_path: Path, kind: str, change: dict[str, int], said: str
+) -> None:
+    folder = copy_of(tiny_checkpoint(kind), tmp_path / "a")
+    config = json.loads((folder / "config.json").read_text())
+    config.pop("layer_types", None)
+    (folder / "config.json").write_text(json.dumps(config | change))
+    clock = time.process_time()
+    message = load(folder)
+    assert time.process_time() - clock < 15
+    assert "config.json is not that of the weights" in message
+    assert said in message
