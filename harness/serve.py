@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import os
 import re
 import socket
 import stat
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,10 +27,19 @@ from harness.live_site import LiveState
 STATE_PATH = "live/state.js"
 LIVE_SCRIPT = "assets/live.js"
 CONNECTIONS = 64
-"""Most connections at a time; one more is closed at once."""
+"""Most connections at a time; for one more, the one that has kept the server waiting longest is closed."""
 
-IDLE_SECONDS = 15.0
-"""A connection that says nothing for so long is closed."""
+REQUEST_SECONDS = 15.0
+"""How long a client may take for one whole request, from when the server is ready for it."""
+
+RESPONSE_SECONDS = 15.0
+"""How long a client may take to receive a response, besides what ``SLOWEST_RATE`` allows for its size."""
+
+SLOWEST_RATE = 1 << 16
+"""Bytes a second that a client has to receive."""
+
+_CHUNK = 1 << 16
+_SEND_BUFFER = 1 << 18
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -120,7 +133,9 @@ class SiteServer(ThreadingHTTPServer):
     def __init__(self, root: Path, state: Callable[[], LiveState], host: str = "127.0.0.1", port: int = 8000) -> None:
         self.root, self.state = root.resolve(), state
         self.loopback = is_loopback(host)
-        self._free = threading.BoundedSemaphore(CONNECTIONS)
+        self.request_seconds, self.response_seconds = REQUEST_SECONDS, RESPONSE_SECONDS
+        self._open: dict[socket.socket, _Connection] = {}
+        self._changing = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host.strip("[]"), port), SiteHandler)
@@ -137,16 +152,44 @@ class SiteServer(ThreadingHTTPServer):
         return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._free.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
+        with self._changing:
+            client = str(client_address[0])
+            if len(self._open) >= CONNECTIONS and not self._make_room(client):
+                self.shutdown_request(request)
+                return
+            self._open[request] = _Connection(client)
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            with self._changing:
+                self._open.pop(request, None)
+
+    def waits(self, request: socket.socket, *, response: bool) -> None:
+        """Note what a connection's client has to do next: receive a response, or else send a request."""
+        with self._changing:
+            if (connection := self._open.get(request)) is not None:
+                connection.responding, connection.since = response, time.monotonic()
+
+    def _make_room(self, client: str) -> bool:
+        """Close a connection that keeps the server waiting, of the client that has most; False if there is none."""
+        now = time.monotonic()
+        counts = Counter(connection.client for connection in self._open.values())
+        counts[client] += 1
+        waiting = [
+            (counts[connection.client], not connection.responding, now - connection.since, request)
+            for request, connection in self._open.items()
+            if not connection.responding or now - connection.since > self.response_seconds
+        ]
+        if not waiting:
+            return False
+        *_, request = max(waiting, key=lambda entry: entry[:3])
+        del self._open[request]
+        with suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)  # its thread ends by that
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that went away; what else fails is a bug and is shown."""
@@ -156,13 +199,63 @@ class SiteServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+@dataclass(slots=True)
+class _Connection:
+    """A connection that is open.
+
+    Attributes:
+        client: The client's address.
+        responding: Whether a response is being sent; else a request is waited for.
+        since: Since when.
+    """
+
+    client: str
+    responding: bool = False
+    since: float = field(default_factory=time.monotonic)
+
+
+class _Timed(io.RawIOBase):
+    """What a socket receives, up to a deadline for all of it together.
+
+    Args:
+        connection: The socket.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self.deadline = 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left)
+        return self._connection.recv_into(buffer)
+
+
 class SiteHandler(BaseHTTPRequestHandler):
     """Answers one connection's requests; GET and HEAD only."""
 
     server: SiteServer
     protocol_version = "HTTP/1.1"
-    timeout = IDLE_SECONDS
     server_version, sys_version = "harness", ""
+
+    def setup(self) -> None:
+        """Read from the socket with a deadline for each request, and keep the system's send buffer small."""
+        super().setup()
+        self.request.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        self.rfile.close()
+        self._timed = _Timed(self.request)
+        self.rfile = io.BufferedReader(self._timed)
+
+    def handle_one_request(self) -> None:
+        """Answer one request, which has to come within its time."""
+        self._timed.deadline = time.monotonic() + self.server.request_seconds
+        self.server.waits(self.request, response=False)
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Answer with a file, or with what is new."""
@@ -224,23 +317,46 @@ class SiteHandler(BaseHTTPRequestHandler):
         elif self.headers.get("If-None-Match") == tag:
             self._send(HTTPStatus.NOT_MODIFIED, b"", kind, headers)
         else:
-            self._send(HTTPStatus.OK, file.read(), kind, headers)
+            self._send(HTTPStatus.OK, file, kind, headers, size=status.st_size)
 
     def _say(self, status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> None:
         """Answer with a line of text, and close: what follows on the connection may be no request."""
         self.close_connection = True
         self._send(status, f"{message}\n".encode(), TYPES[".txt"], {"Connection": "close", **(headers or {})})
 
-    def _send(self, status: HTTPStatus, content: bytes, kind: str, headers: dict[str, str]) -> None:
+    def _send(
+        self,
+        status: HTTPStatus,
+        content: bytes | BinaryIO,
+        kind: str,
+        headers: dict[str, str],
+        *,
+        size: int | None = None,
+    ) -> None:
+        """Send a response, whose content is bytes or a file of that size; a client that is too slow is given up."""
+        stream = io.BytesIO(content) if isinstance(content, bytes) else content
+        left = len(content) if isinstance(content, bytes) else size or 0
+        deadline = time.monotonic() + self.server.response_seconds + left / SLOWEST_RATE
+        self.server.waits(self.request, response=True)
+        self.request.settimeout(self.server.response_seconds)
         self.send_response(status)
         for name, value in {**HEADERS, **headers}.items():
             self.send_header(name, value)
         if status != HTTPStatus.NOT_MODIFIED:
             self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Length", str(left))
         self.end_headers()
-        if self.command != "HEAD" and status != HTTPStatus.NOT_MODIFIED:
-            self.wfile.write(content)
+        if self.command == "HEAD" or status == HTTPStatus.NOT_MODIFIED:
+            return
+        while left:
+            chunk = stream.read(min(left, _CHUNK))
+            now = time.monotonic()
+            if not chunk or now >= deadline:  # the file has become shorter, or the client is too slow
+                self.close_connection = True
+                return
+            self.request.settimeout(min(self.server.response_seconds, deadline - now))
+            self.request.sendall(chunk)
+            left -= len(chunk)
 
 
 def _state_script(state: LiveState) -> bytes:
