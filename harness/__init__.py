@@ -89,6 +89,7 @@ from harness.exchangeability import (
     verdict,
     zlib_ratio,
 )
+from harness.installation import install_advice
 from harness.plugins import (
     HubSource,
     Source,
@@ -210,6 +211,7 @@ __all__ = [
     "first_number",
     "headline",
     "influence_estimate",
+    "install_advice",
     "jackknife_estimate",
     "judge",
     "load_prices",

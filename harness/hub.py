@@ -16,6 +16,7 @@ from urllib.request import getproxies
 from harness.contracts import Split
 from harness.data import Data
 from harness.errors import DataError
+from harness.installation import install_advice
 from harness.plugins import HubSource
 from harness.row import Row
 
@@ -46,7 +47,7 @@ class HubData(Data):
                 "give the 40 hexadecimal digits of a commit."
             )
         if importlib.util.find_spec("datasets") is None:
-            raise DataError(f"{looked_for} Or read {self.label} from the Hub: pip install 'holistic-harness[hub]'.")
+            raise DataError(f"{looked_for} Or read {self.label} from the Hub: {install_advice('hub')}.")
 
     def rows(self, split: Split | str) -> Iterator[Row]:
         theirs = self.hub.splits.get(str(split))

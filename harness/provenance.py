@@ -15,12 +15,12 @@ from types import ModuleType
 from typing import Any
 
 from harness.errors import PluginError, reraise_interrupt
+from harness.installation import DISTRIBUTION
 from harness.judges import Judges
 from harness.plugins import Kind, MetricDetails, Plugin
 from harness.registry import Registry
 from harness.specs import Component, RunSpec
 
-DISTRIBUTION = "holistic-harness"
 PACKAGES = (DISTRIBUTION, "torch", "transformers", "tokenizers", "datasets", "vllm", "numpy", "scipy", "pydantic")
 
 

@@ -22,6 +22,7 @@ from harness.declined import Declined
 from harness.elsewhere import Elsewhere
 from harness.errors import HarnessError, describe_failure, did_you_mean, reraise_interrupt
 from harness.example_files import check_examples, discard_examples
+from harness.installation import DISTRIBUTION
 from harness.judges import Judges
 from harness.pipeline import (
     Outcome,
@@ -34,7 +35,7 @@ from harness.pipeline import (
 )
 from harness.plugins import Kind
 from harness.prices import PriceTable, load_prices
-from harness.provenance import DISTRIBUTION, definitions, environment, now
+from harness.provenance import definitions, environment, now
 from harness.registry import Registry
 from harness.results import RunRecord, read_run, run_directory, write_run
 from harness.runtimes import RuntimeTable

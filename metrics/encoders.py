@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness import MetricError
+from harness import MetricError, install_advice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ def load_encoder(name: str, revision: str | None, head: Literal["none", "classes
     try:
         from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
-        raise MetricError("this metric needs PyTorch and transformers: pip install 'holistic-harness[hf]'.") from None
+        raise MetricError(f"this metric needs PyTorch and transformers: {install_advice('hf')}.") from None
     if not Path(name).is_dir() and not re.fullmatch("[0-9a-f]{40}", revision or ""):
         raise MetricError(f"model {name!r} is no folder; for a model on the Hub give revision, a commit of 40 digits.")
     kind: Any = AutoModel if head == "none" else AutoModelForSequenceClassification

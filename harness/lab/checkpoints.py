@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import ModelError
+from harness.installation import install_advice
 from harness.lab.background import from_folder, generated
 from harness.lab.injections import Injection
 from harness.lab.training import Recipe, Trained
@@ -204,6 +205,4 @@ def _require_libraries() -> None:
         import torch  # noqa: F401
         import transformers  # noqa: F401
     except ImportError as error:
-        raise ModelError(
-            f"the lab needs torch and transformers: pip install 'holistic-harness[hf]' ({error})."
-        ) from error
+        raise ModelError(f"the lab needs torch and transformers: {install_advice('hf')} ({error}).") from error

@@ -20,6 +20,7 @@ from harness import (
     Served,
     backend,
 )
+from harness.installation import install_advice
 from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget, estimated_tokens
 from harness.models.api_calls import Calls, Pace
@@ -29,7 +30,7 @@ from harness.models.http_client import http_client
 from harness.models.spending import Cost
 from harness.models.stop_sequences import cut_at_stop
 
-INSTALL = "pip install 'holistic-harness[anthropic]'"
+INSTALL = install_advice("anthropic")
 OFFICIAL = "https://api.anthropic.com"
 
 _REASONS: Mapping[str, FinishReason] = {

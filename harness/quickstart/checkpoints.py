@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.contracts import Split
 from harness.errors import ModelError, PluginError
+from harness.installation import install_advice
 from harness.lab.generated_text import documents
 from harness.lab.training import Recipe, Trained, train, train_tokenizer
 from harness.plugins import Kind, ScenarioDetails
@@ -150,7 +151,7 @@ def _require_libraries() -> None:
         import torch  # noqa: F401
         import transformers  # noqa: F401
     except ImportError as error:
-        message = "The quickstart needs torch and transformers: pip install 'holistic-harness[hf]'."
+        message = f"The quickstart needs torch and transformers: {install_advice('hf')}."
         raise ModelError(f"{message} ({error})") from error
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness import Judge, PluginError, judge
+from harness import Judge, PluginError, install_advice, judge
 
 TOXIC = ("toxic", "toxicity", "hate", "hateful", "offensive")
 """Labels that mean toxic where none is named; the first that a model has."""
@@ -87,7 +87,7 @@ class HuggingFace(Judge):
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
             from transformers.utils import logging
         except ImportError as error:
-            message = "judge 'hf' needs PyTorch and transformers: pip install 'holistic-harness[hf]'."
+            message = f"judge 'hf' needs PyTorch and transformers: {install_advice('hf')}."
             raise PluginError(message) from error
         logging.disable_progress_bar()
         where = {} if self._folder else {"revision": self._revision}

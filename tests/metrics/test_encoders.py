@@ -125,5 +125,5 @@ def test_what_is_missing_is_said(encoder: str, monkeypatch: pytest.MonkeyPatch, 
     with pytest.raises(MetricError, match="labels are yes, no, maybe; faithfulness needs entailment"):
         faithfulness(example, model=encoder)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MetricError, match=r"pip install 'holistic-harness\[hf\]'"):
+    with pytest.raises(MetricError, match=r"pip install .*transformers"):
         bert_score(example, model=str(tmp_path / "other"))

@@ -109,7 +109,7 @@ def test_packages_that_are_not_installed(tiny_checkpoint: Make, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, package, None)
     model = HuggingFaceModel(str(checkpoint))
     for use in (model.fingerprint, lambda: model.count_tokens("x"), lambda: model.window):
-        with pytest.raises(ModelError, match=r"pip install 'holistic-harness\[hf\]'"):
+        with pytest.raises(ModelError, match=r"pip install .*torch"):
             use()
 
 
@@ -151,7 +151,7 @@ def test_a_model_that_is_spread_needs_accelerate(tiny_checkpoint: Make, monkeypa
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "accelerate" else find(name))
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device_map="auto")
-    with pytest.raises(ModelError, match=r"holistic-harness\[hf-large\]"):
+    with pytest.raises(ModelError, match=r"pip install .*accelerate"):
         list(model.answer([ScoreRequest("a", " b")]))
 
 

@@ -1,0 +1,50 @@
+"""What is advised to be installed can be installed: the libraries themselves, as the package's metadata name them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import harness.installation
+from harness import install_advice
+from harness.plugins import BackendDetails, Kind
+from harness.registry import default_registry
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+@pytest.mark.parametrize("extra", ["hf", "hf-large", "hub", "openai", "anthropic", "vllm", "energy"])
+def test_the_libraries_of_an_extra_are_named(extra: str) -> None:
+    install_advice.cache_clear()
+    pip, install, *wanted = shlex.split(install_advice(extra))
+    assert (pip, install) == ("pip", "install")
+    assert {one for one in EXTRAS[extra] if "[" not in one} <= set(wanted)
+    assert not any(one.startswith("holistic-harness") for one in wanted)
+
+
+def test_without_metadata_the_source_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> list[str]:
+        raise harness.installation.PackageNotFoundError(name)
+
+    monkeypatch.setattr(harness.installation, "requires", absent)
+    install_advice.cache_clear()
+    assert install_advice("hf") == "pip install -e '.[hf]' in the harness's source folder"
+    install_advice.cache_clear()
+
+
+def test_no_message_advises_the_harness_from_an_index() -> None:
+    folders = ("harness", "metrics", "adapters", "scenarios")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    wrong = [str(file) for file in files if re.search(r"install[^\n]*holistic-harness\[", file.read_text())]
+    assert not wrong
+    registry = default_registry()
+    for name in registry.names(Kind.BACKEND):
+        details = registry.get(Kind.BACKEND, name).details
+        assert isinstance(details, BackendDetails)
+        assert "holistic-harness" not in details.install
+        assert not details.needs or details.install.startswith("pip install ")
