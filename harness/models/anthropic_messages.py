@@ -87,8 +87,10 @@ class AnthropicModel(ApiModel):
 
     A plain text is what the user says; a conversation's system messages go where the API wants them. It generates, and
     gives no log-probabilities, so it cannot score. Several completions are as many calls. Calls at once, retries,
-    limits and budget are as for ``openai:``. The key comes from the environment: ``ANTHROPIC_API_KEY`` for Anthropic's
-    server, and for others only what ``api_key_env`` names. No key is written or shown anywhere.
+    limits and budget are as for ``openai:``. The stop reasons ``refusal`` and ``tool_use``, thinking that reached
+    ``max_tokens`` before the answer, and output that a content filter blocked are declined answers; no content without
+    a reason, and ``pause_turn``, are failures. The key comes from the environment: ``ANTHROPIC_API_KEY`` for
+    Anthropic's server, and for others only what ``api_key_env`` names. No key is written or shown anywhere.
 
     Args:
         identifier: The model's name.

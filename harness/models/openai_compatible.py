@@ -71,6 +71,11 @@ class OpenAIModel(ApiModel):
     for another request, the rest fail with that reason, and what was answered is kept: raise the budget, or count from
     0 again with ``harness cache spending --reset``.
 
+    An answer may be declined: a refusal, ``content_filter`` (also a prompt that is turned down with status 400), a tool
+    call, or reasoning that reached ``max_tokens`` before the answer. A null text without such a reason, an error with
+    status 200 and a completion that the server gave up on are failures, which are tried again. Log-probabilities
+    that no model gives, such as 0 for every token of a text, are refused.
+
     Models that one process asks at the same time, on one server with the same key and headers (a judge beside a model),
     share their calls at once and their limits a minute: a server counts what comes with a key. The lowest limit that
     any of them names holds for all; a budget is each model's own.

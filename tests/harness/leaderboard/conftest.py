@@ -71,11 +71,10 @@ def _make_run(
         error=error,
         spec=spec,
         stats=stats,
-        declined=Declined(
-            (
-                DeclinedGroup(split, None, count, declined or {}),
-                DeclinedGroup(split, "typos", count, {"tool_call": count}),
-            )
+        declined=Declined()
+        if declined is None
+        else Declined(
+            (DeclinedGroup(split, None, count, declined), DeclinedGroup(split, "typos", count, {"tool_call": count}))
         ),
         provenance={
             "served": list(served),

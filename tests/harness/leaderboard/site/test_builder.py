@@ -100,6 +100,30 @@ def test_a_run_shows_all_its_statistics_and_examples(site: Path, results: Path) 
     ]
 
 
+def test_declined_answers_are_marked_wherever_the_score_is(tmp_path: Path, make_run: Record) -> None:
+    served = [{"model": "another", "system_fingerprint": None, "answers": 100}]
+    declining = make_run("openai:a", "quiz", 0.25, declined={"refusal": 2}, served=served)
+    save(tmp_path / "results", declining)
+    save(tmp_path / "results", make_run("openai:b", "quiz", 0.5))
+    site = build_site(tmp_path / "results", tmp_path / "site").parent
+    board = data(site, "boards/all")
+    names = [model["name"] for model in board["models"]]
+    marks = dict(zip(names, [cell[-1] for cell in data(site, "boards/all/main")["measures"][0]["cells"]], strict=True))
+    assert marks == {"openai:a": 2, "openai:b": 0}
+    assert "⊘" in dict(board["legend"])
+    told = "2 of 100 answers were declined (2 refusals)"
+    assert [note for note in board["notes"] if told in note]
+    assert [note for note in board["notes"] if "the server answered with 'another' (100 answers)" in note]
+    (scenario,) = data(site, f"scenarios/{scenario_address('quiz')}")["columns"]
+    assert [cell[-1] for cell in scenario["measures"][0]["cells"]] == [0, 2], "by rank"
+    page = data(site, f"runs/{address_of(declining)}/run")
+    # The page of a run is about all of its answers, those to perturbed copies as well.
+    assert page["declined"] == "102 of 200 answers were declined (2 refusals, 100 tool calls)"
+    assert page["served"] == ["the server answered with 'another' (100 answers), not with 'a' as asked"]
+    (run,) = data(site, f"models/{model_address(Component(name='openai:a'))}")["runs"]
+    assert run["declined"] == page["declined"]
+
+
 def test_a_model_adds_up_what_its_runs_took(site: Path) -> None:
     address = model_address(Component(name="hf:org/alpha"))
     about = data(site, f"models/{address}")["about"]
