@@ -39,12 +39,10 @@ class Sweep(threading.Thread):
         self.free = spec(arguments={"log": str(folder / "asked")}, seed=1)
         self.watcher = Waiting()
         self.records: list[RunRecord] = []
-        self._run = lambda: run_sweep(
-            [self.held, self.free], registry, Settings(folder / "results", folder, force), self.watcher
-        )
+        self._registry, self._settings = registry, Settings(folder / "results", folder, force)
 
     def run(self) -> None:
-        for record in self._run():
+        for record in run_sweep([self.held, self.free], self._registry, self._settings, self.watcher):
             self.records.append(record)
 
     def begin(self) -> None:
