@@ -69,7 +69,7 @@ def test_categories_have_win_rates_of_their_own(site: Path) -> None:
 
 
 def test_a_suite_has_a_board_of_its_own(site: Path) -> None:
-    keys = [key for key, title in data(site, "site")["boards"] if title == "second"]
+    keys = [key for key, title, _ in data(site, "site")["boards"] if title == "second"]
     board = data(site, f"boards/{keys[0]}")
     assert [column["scenario"] for column in board["columns"]] == ["imdb", "sample_reading"]
     assert board["seen"] == []
@@ -179,7 +179,7 @@ def test_damaged_examples_are_said_on_the_runs_page_and_spoil_no_other(copied: P
 
 def test_only_the_suites_that_are_named_are_shown(copied: Path, tmp_path: Path) -> None:
     site = build_site(copied, tmp_path / "public", ["second"]).parent
-    assert data(site, "site")["boards"] == [["all", "second"]]
+    assert data(site, "site")["boards"] == [["all", "second", "second"]]
     with pytest.raises(DataError, match="There are: "):
         build_site(copied, tmp_path / "public", ["third"])
 
