@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from harness import ModelError
 from harness.models import chat_template_worker
@@ -80,13 +80,12 @@ class ChatTemplate:
 
     def _ask(self, conversations: Sequence[Messages]) -> Iterator[str | ValueError]:
         """Yield the answers up to the first that reaches a limit."""
-        process = self._running()
+        line = json.dumps({**self._asked, "conversations": conversations}).encode() + b"\n"
         try:
-            if process.stdin is not None:
-                process.stdin.write(json.dumps({**self._asked, "conversations": conversations}).encode() + b"\n")
-                process.stdin.flush()
-        except OSError:
+            self._write(line)
+        except OSError:  # it was killed a moment ago
             self._close()
+            self._write(line)
         for _ in conversations:
             answer = json.loads(self._line() or json.dumps(self._death()))
             if "text" in answer:
@@ -97,6 +96,12 @@ class ChatTemplate:
                 self._close()
                 return
             yield ValueError(answer["error"])
+
+    def _write(self, line: bytes) -> None:
+        pipe = self._running().stdin
+        if pipe is not None:
+            pipe.write(line)
+            pipe.flush()
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -129,7 +134,7 @@ class ChatTemplate:
         until = time.monotonic() + PATIENCE_SECONDS
         parts = [self._rest]
         while b"\n" not in parts[-1]:
-            if pipe is None or not wait([pipe.fileno()], max(0.0, until - time.monotonic())):
+            if pipe is None or not _readable(pipe, until - time.monotonic()):
                 return b""
             parts.append(os.read(pipe.fileno(), 1 << 20))
             if not parts[-1]:
@@ -143,6 +148,11 @@ class ChatTemplate:
         if self._process is not None:
             self._end()
             self._process = None
+
+
+def _readable(pipe: IO[bytes], seconds: float) -> bool:
+    """Return whether a pipe has something to read within some seconds, or has ended; Windows cannot tell, and waits."""
+    return sys.platform == "win32" or bool(wait([pipe.fileno()], max(0.0, seconds)))
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

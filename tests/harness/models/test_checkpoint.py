@@ -257,3 +257,10 @@ def test_a_configuration_far_larger_than_the_weights_is_refused_at_once(
     assert time.process_time() - clock < 15
     assert "config.json is not that of the weights" in message
     assert said in message
+
+
+def test_the_window_is_what_the_checkpoint_says(tiny_checkpoint: Make, tmp_path: Path) -> None:
+    folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": 1024}))
+    assert HuggingFaceModel(str(folder)).window == 64
