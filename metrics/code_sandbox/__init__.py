@@ -118,7 +118,7 @@ def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) ->
     }
     with tempfile.TemporaryDirectory(prefix="program-", ignore_cleanup_errors=True) as folder:
         launch = isolation.start(amounts, Path(folder), _BOOTSTRAP)
-        settings = {**launch.settings, **amounts, "seconds": limits.seconds}
+        settings = {**amounts, **launch.settings, "seconds": limits.seconds}
         header = marshal.dumps((settings, _modules(source=launch.foreign)), 2 if launch.foreign else marshal.version)
         content = len(header).to_bytes(8, "big") + header + json.dumps(request).encode()
         answer = _run(launch, folder, content, limits.seconds)

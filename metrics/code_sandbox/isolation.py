@@ -51,6 +51,8 @@ class Isolation:
         match self.kind:
             case "container":
                 name = f"harness-{uuid.uuid4().hex}"
+                # The container has a limit of its own; the system's would count all that run as this user.
+                settings["processes"] = 1 << 20
                 options = _container_options(limits, environment)
                 interpreter[0] = "python3"
                 command = [self.tool, "run", "--name", name, *options, self.image, *interpreter]
