@@ -14,6 +14,7 @@ from harness.contracts import Stat
 from harness.declined import Declined
 from harness.instance_scores import InstanceScores
 from harness.results import RunRecord
+from harness.statistics import effective_size_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +209,27 @@ def _interval(stats: Sequence[Stat]) -> tuple[float | None, float | None]:
     if not intervals or len(intervals) < len(stats):
         return None, None
     mean = math.fsum(stat.mean for stat in stats) / len(stats)
+    found = _bounded_interval(stats, mean)
+    if found is not None:
+        return found
     below = math.hypot(*(stat.mean - low for stat, (low, _) in zip(stats, intervals, strict=True)))
     above = math.hypot(*(high - stat.mean for stat, (_, high) in zip(stats, intervals, strict=True)))
     return mean - below / len(stats), mean + above / len(stats)
+
+
+def _bounded_interval(stats: Sequence[Stat], mean: float) -> tuple[float, float] | None:
+    """Return the interval of a mean of sub-runs' means of bounded scores; None where they are not known to be bounded.
+
+    It is Jeffreys's for a proportion of as many trials as have the mean's variance. Joining the sub-runs' own intervals
+    covers less near the bounds (.90 for twenty sub-runs at .97 with 20 instances each, where this covers .96).
+    """
+    error, scale = _macro_stderr(stats), stats[0].scale
+    if error is None or scale is None or scale.kind not in ("proportion", "bounded") or not _counted(stats):
+        return None
+    low, high = scale.bounds
+    if any(stat.scale is None or stat.scale.bounds != scale.bounds for stat in stats) or not low <= mean <= high:
+        return None
+    share, spread = (mean - low) / (high - low), error / (high - low)
+    size = round(len(stats) ** 2 / math.fsum(1.0 / stat.count for stat in stats))
+    ends = effective_size_interval(min(max(share, 0.0), 1.0), spread * spread, size)
+    return min(low + (high - low) * ends[0], mean), max(high - (high - low) * (1.0 - ends[1]), mean)

@@ -294,7 +294,9 @@ def _macro_mean(shares: tuple[float, ...]) -> Callable[[Generator, int], Drawn]:
         for share in shares:
             one = mean_estimate((rng.random(n) < share).astype(float).tolist(), PROPORTION)
             ends = None if one.low is None or one.high is None else (one.low, one.high)
-            found.append(Stat("m", "accuracy", "test", None, n, one.value, one.stderr, ends, 0.0, 1.0))
+            found.append(
+                Stat("m", "accuracy", "test", None, n, one.value, one.stderr, ends, 0.0, 1.0, scale=PROPORTION)
+            )
         cell = pooled(found, len(found))
         return Estimate(cell.mean or 0.0, n, cell.stderr, cell.low, cell.high), sum(shares) / len(shares)
 
@@ -412,13 +414,14 @@ def markdown(replications: int, processes: int) -> Iterator[str]:
 
 
 def _document(replications: int, results: Iterator[Result]) -> Iterator[str]:
+    error = math.sqrt(0.0475 / replications)
     yield from (
         "# Coverage of the 95 % intervals",
         "",
         "How often an interval contains the true value, and its mean width relative to the best normal interval's",
         "(2·1.96 standard deviations of the estimate). Written by `python tests/benchmarks/coverage_table.py`, with",
         f"{replications} replications in a cell, half of them at n = 500, a quarter for clusters: the standard",
-        f"error at .95 is {math.sqrt(0.0475 / replications):.3f} (.007, .010).",
+        f"error at .95 is {error:.3f}, {error * math.sqrt(2):.3f} and {2 * error:.3f}.",
         f"The target is {TARGET:.2f}. Cells with ∗ cannot be held by any method: the mean rests on outcomes that most",
         "samples of that size do not show. A dash: too few instances for an interval.",
         "",

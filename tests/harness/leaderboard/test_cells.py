@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from scipy.stats import beta
 
+from harness.contracts import PROPORTION
 from harness.leaderboard.cells import Failure, cell_of, main_stat, newest
 from harness.results import RunRecord
 
@@ -65,6 +67,23 @@ def test_nothing_right_twice_is_not_certainty(make_run: Any) -> None:
     assert cell.low == 0.0
     assert cell.high == pytest.approx(0.161 * math.sqrt(2) / 2)
     assert cell.spread == pytest.approx(0.161 * math.sqrt(2) / 4 / 1.959964, rel=1e-6)
+
+
+def test_bounded_sub_runs_have_the_interval_of_a_proportion(make_run: Any) -> None:
+    runs = {
+        key: replace(run, stats=[replace(stat, scale=PROPORTION) for stat in run.stats])
+        for key, run in subruns(make_run, *[(0.9, (0.09 / 50) ** 0.5, 50)] * 4).items()
+    }
+    cell = cell_of(runs, of=4)
+    exact = beta(180.5, 20.5)  # Jeffreys's of 180 of 200
+    assert (cell.low, cell.high) == pytest.approx((exact.ppf(0.025), exact.ppf(0.975)), abs=1e-3)
+    perfect = {
+        key: replace(run, stats=[replace(stat, mean=1.0, stderr=0.0, ci95=(0.94, 1.0)) for stat in run.stats])
+        for key, run in runs.items()
+    }
+    cell = cell_of(perfect, of=4)
+    assert cell.high == 1.0
+    assert cell.low == pytest.approx(beta(200.5, 0.5).ppf(0.025), abs=2e-3)
 
 
 def test_a_sub_run_without_a_standard_error_leaves_the_cell_without(make_run: Any) -> None:
