@@ -130,7 +130,9 @@ def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
             try:
                 model = load_model(spec.model, registry)
                 model.close()
-                asks = getattr(registry.get(Kind.ADAPTER, spec.adapter.name).target, "asks", frozenset())
+                asks: frozenset[str] = getattr(
+                    registry.get(Kind.ADAPTER, spec.adapter.name).target, "asks", frozenset()
+                )
                 obstacle = model.obstacle(asks)
                 models[key] = () if obstacle is None else (obstacle,)
             except BaseException as error:

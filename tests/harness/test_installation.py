@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_the_libraries_of_an_extra_are_named(extra: str) -> None:
 
 def test_without_metadata_the_source_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> list[str]:
-        raise harness.installation.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
     monkeypatch.setattr(harness.installation, "requires", absent)
     install_advice.cache_clear()
