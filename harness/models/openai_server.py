@@ -170,7 +170,7 @@ class Server:
             body = {"prompt": _PROBE, "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
             try:
                 answer = await self._post(
-                    ChoicesAnswer, "/completions", {**body, **self._extra}, _SHORT_COST, _unsupported, asks=False
+                    ChoicesAnswer, "/completions", {**body, **self._extra}, _SHORT_COST, _unsupported
                 )
             except RefusedError:
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -168,10 +167,14 @@ def test_retry_after_is_honoured() -> None:
 
 def test_a_key_that_is_revoked_on_the_way_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY_OF_THIS_TEST", "a-secret-key")
-    with serving(Ways(key="a-secret-key", delay=0.01)) as server:
+
+    def revoke(number: int) -> str:
+        server.ways.key = "another" if number >= 60 else "a-secret-key"
+        return "ok"
+
+    with serving(Ways(key="a-secret-key", delay=0.01, behave=revoke)) as server:
         model = opened("openai", server, api_key_env="KEY_OF_THIS_TEST")
         requests = questions("openai", 300)
-        threading.Timer(0.5, lambda: setattr(server.ways, "key", "another")).start()
         responses = ask(model, requests)
         assert 0 < right("openai", requests, responses) < 300
         assert not [response for response in responses if "a-secret-key" in str(response)]
