@@ -112,6 +112,34 @@ def test_the_numbers_are_those_of_the_leaderboard(visit: Visit, results: Path) -
     assert "sample data †" in page.inner_text("#scenarios thead")
 
 
+def test_declined_answers_are_marked_on_every_page_that_shows_the_score(
+    browser: Any, tmp_path: Path, make_run: Record
+) -> None:
+    from harness.leaderboard.site.addresses import address_of
+
+    served = [{"model": "another", "system_fingerprint": None, "answers": 100}]
+    declining = make_run("openai:a", "boolq", 0.25, declined={"refusal": 2}, served=served)
+    save(tmp_path / "results", declining)
+    save(tmp_path / "results", make_run("openai:b", "boolq", 0.5))
+    opened = Visit(browser, build_site(tmp_path / "results", tmp_path / "site").parent.as_uri())
+    opened.page.goto("about:blank")
+    told = "2 of 100 answers were declined (2 refusals)"
+    page = opened.go("")
+    marked = [row.inner_text() for row in page.locator("main tbody tr").all() if "⊘" in row.inner_text()]
+    assert len(marked) == 1
+    assert "openai:a" in marked[0]
+    assert told in page.locator("main").inner_text()
+    page = opened.go(f"scenario/{BOOLQ}")
+    assert page.locator("main table").first.inner_text().count("⊘") == 1
+    page = opened.go(f"model/{model_address(Component(name='openai:a'))}")
+    assert page.locator("main table").first.inner_text().count("⊘") == 1
+    page = opened.go(f"run/{address_of(declining)}")
+    assert "102 of 200 answers were declined" in page.locator("main").inner_text()
+    assert "the server answered with 'another' (100 answers)" in page.locator("main").inner_text()
+    opened.context.close()
+    assert opened.wrong == []
+
+
 def test_win_rates_of_what_is_shown_are_those_of_a_leaderboard_of_it(visit: Visit, results: Path) -> None:
     """The page's arithmetic against the builder's, on the runs that remain."""
     runs = [run for run in find_runs(results) if run.spec.model.name != "hf:org/gamma"]
