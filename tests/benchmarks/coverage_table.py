@@ -145,7 +145,7 @@ COUNT_CELLS = [
         PARETO / (PARETO - 1),
         impossible=SIZES,
     ),
-    mean_cell("negative binomial", COUNT, lambda rng, n: rng.negative_binomial(1, 0.5, n) * 1.0, 1.0),
+    mean_cell("negative binomial", COUNT, lambda rng, n: rng.negative_binomial(1, 0.5, n).astype(float), 1.0),
     mean_cell("10 % are 10 times slower", COUNT, _slow(0.1), 1.9, impossible=(20,)),
     mean_cell("3 % are 10 times slower", COUNT, _slow(0.03), 1.27, impossible=(20, 50, 100)),
     mean_cell("normal", COUNT, lambda rng, n: rng.normal(10.0, 1.0, n), 10.0),

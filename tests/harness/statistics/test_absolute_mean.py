@@ -108,7 +108,8 @@ def test_the_influence_of_a_mean_is_its_standard_error() -> None:
     assert 0.0 < found.low < found.value < found.high < 1.0
     assert [found.low, found.high] == pytest.approx([mean.low, mean.high], abs=0.02)
     certain = influence_estimate(1.0, [0.0] * 60)
-    assert (certain.low, certain.high) == (pytest.approx(0.95, abs=0.02), 1.0)
+    assert certain.low == pytest.approx(0.95, abs=0.02)
+    assert certain.high == 1.0
     few = influence_estimate(mean.value, values[:48])
     assert (few.low, few.high, few.note) == (None, None, "n too small for an interval")
     for value, influences in ((0.5, []), (1.5, [0.0])):
@@ -121,11 +122,8 @@ def test_the_jackknife_of_a_mean_is_its_standard_error(values: list[float], boun
     kinds, counts = np.unique(values, return_counts=True)
     found = jackknife_estimate(lambda samples: samples @ kinds / samples.sum(axis=1), counts.astype(float), bounds)
     mean = mean_estimate(values, Scale("bounded", *bounds))
-    assert (found.value, found.stderr, found.count) == (
-        pytest.approx(mean.value),
-        pytest.approx(mean.stderr),
-        len(values),
-    )
+    assert [found.value, found.stderr] == pytest.approx([mean.value, mean.stderr])
+    assert found.count == len(values)
     assert found.low is not None
     assert found.high is not None
     assert bounds[0] <= found.low <= found.value <= found.high <= bounds[1]
