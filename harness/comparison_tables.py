@@ -13,6 +13,7 @@ from rich.text import Text
 
 from harness.comparison import Comparison, Family
 from harness.display import json_text
+from harness.leaderboard.layout import fits
 
 HEADERS = ("scenario", "metric", "n", "first", "second", "difference", "p", "Holm", "BH", "not compared")
 
@@ -32,11 +33,6 @@ def show(family: Family, console: Console) -> None:
     console.print(table if fits(table, console) else _narrow(family))
     for line in _footnotes(family):
         console.print(Text(line))
-
-
-def fits(table: Table, console: Console) -> bool:
-    """Return whether a table can be printed without wrapping a cell."""
-    return console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width
 
 
 def _wide(family: Family) -> Table:

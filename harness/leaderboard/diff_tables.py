@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from harness.display import brief, json_text, sentence
 from harness.errors import HarnessError, did_you_mean
 from harness.leaderboard.diff import Change, Diff
 from harness.leaderboard.latex import escaped
+from harness.leaderboard.layout import fits, stacked
 
 HEADERS = ("model", "scenario", "metric", "n", "before", "after", "change", "p", "Holm")
 FORMATS = ("csv", "json", "md", "latex")
@@ -37,19 +38,44 @@ def render_diff(diff: Diff, format: str) -> str:
 
 
 def show_diff(diff: Diff, console: Console) -> None:
-    """Print the changes; improvements and declines that are no chance are coloured."""
+    """Print the changes, those that are not chance coloured; where a line does not fit, a few lines for each."""
     console.print(Text(f"before: {brief(diff.first)}\nafter:  {brief(diff.second)}"))
+    rows = [[Text(cell) for cell in _cells(change)] for change in diff.changes]
+    for change, cells in zip(diff.changes, rows, strict=True):
+        cells[6].stylize({True: "green", False: "red", None: ""}[change.better])
+    table = _wide(rows)
+    console.print(table if fits(table, console) else _narrow(rows))
+    for line in _footnotes(diff):
+        console.print(Text(line))
+
+
+def _wide(rows: Sequence[Sequence[Text]]) -> Table:
     table = Table(*HEADERS, box=None, header_style="bold", pad_edge=False)
     for column in table.columns[3:]:
         column.justify = "right"
-    for change in diff.changes:
-        style = {True: "green", False: "red", None: ""}[change.better]
-        cells = [Text(cell) for cell in _cells(change)]
-        cells[6].stylize(style)
+    for cells in rows:
         table.add_row(*cells)
-    console.print(table)
-    for line in _footnotes(diff):
-        console.print(Text(line))
+    return table
+
+
+def _narrow(rows: Sequence[Sequence[Text]]) -> Table:
+    table = Table(
+        "model\nscenario\nmetric", "n", "before\nafter", "change\n95 % interval", "p\nHolm",
+        box=None, header_style="bold", pad_edge=False,
+    )  # fmt: skip
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.justify, column.no_wrap = "right", True
+    for model, scenario, metric, count, before, after, change, p, corrected in rows:
+        value, _, interval = change.plain.partition(" ")
+        table.add_row(
+            stacked(model, scenario, metric),
+            count,
+            stacked(before, after),
+            Text(f"{value}\n{interval}", change.spans[0].style if change.spans else ""),
+            stacked(p, corrected),
+        )
+    return table
 
 
 def _cells(change: Change) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from rich.text import Text
 from harness.display import brief
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Row
+from harness.leaderboard.layout import stacked
 
 MODEL_WIDTH = 36
 GAP = 3  # one space of padding on either side, and the box's separator
@@ -80,8 +81,8 @@ def _rank(board: Board) -> list[_Strip]:
 
 def _win_rate(board: Board) -> list[_Strip]:
     mark = wording.SAMPLE if board.sample_win_rate else ""
-    header = _stacked(Text("mean win rate", "bold"), Text(f"↑{mark}", "dim"))
-    return [_Strip(header, [_stacked(*_rate(row)) for row in board.rows])]
+    header = stacked(Text("mean win rate", "bold"), Text(f"↑{mark}", "dim"))
+    return [_Strip(header, [stacked(*_rate(row)) for row in board.rows])]
 
 
 def _rate(row: Row) -> Iterator[Text]:
@@ -94,7 +95,7 @@ def _columns(board: Board) -> Iterator[_Strip]:
     failures = wording.failures(board)
     for c, (column, heading) in enumerate(zip(board.columns, wording.headings(board), strict=True)):
         details = [Text(detail, "dim") for detail in heading.details]
-        header = _stacked(Text(heading.title, "bold"), Text(heading.metric), *details)
+        header = stacked(Text(heading.title, "bold"), Text(heading.metric), *details)
         cells = []
         for r, row in enumerate(board.rows):
             cell = row.cells[c]
@@ -106,7 +107,7 @@ def _columns(board: Board) -> Iterator[_Strip]:
             if number := failures.get((r, c)):
                 text.append(f"{number}" if cell.mean is None else f" {wording.FAILED}{number}", "red")
             size = wording.size(cell, board, c)
-            cells.append(_stacked(text, Text(size, "dim")) if size else text)
+            cells.append(stacked(text, Text(size, "dim")) if size else text)
         yield _Strip(header, cells)
 
 
@@ -121,7 +122,3 @@ def _footnotes(board: Board) -> Iterator[Text]:
             yield Text(f"{wording.FAILED}{number} {model}, {column}: {error}", "red")
     for note in notes.notes:
         yield Text(f"Note: {note}", "yellow")
-
-
-def _stacked(*lines: Text) -> Text:
-    return Text("\n").join(lines)

@@ -179,6 +179,19 @@ def test_every_format_says_the_same(write: Write) -> None:
         render_diff(diff, "html")
 
 
+def test_a_narrow_terminal_shows_every_name_and_number_whole(write: Write) -> None:
+    name = "a_scenario_with_quite_a_long_name"
+    diff = diff_suites([write("old", "01" * 6, scenario=name), write("new", "1" * 12, scenario=name)], "old", "new")
+    console = Console(file=io.StringIO(), width=80)
+    show_diff(diff, console)
+    assert isinstance(console.file, io.StringIO)
+    table = console.file.getvalue().partition("change: ")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert name in table
+    (change,) = diff.changes
+    assert f"[{change.low:+.3f}, {change.high:+.3f}]" in table
+
+
 def test_names_are_no_markup(write: Write) -> None:
     model = "fake:=x|*<b>\u202e"
     diff = diff_suites([write("old", "01", model=model), write("new", "01", model=model)], "old", "new")
