@@ -124,8 +124,8 @@ def calibration(values: Draw, curve: Curve, count: int, times: int) -> Iterator[
         right = rng.random(count) < curve(stated)
         metrics = (CalibrationError(), PlattCalibrationError())
         for instance, p, ok in zip(instances, stated.tolist(), right.tolist(), strict=True):
-            for metric in metrics:
-                metric.add(Example(instance, prediction="yes" if ok else "no", probability=p))
+            for each in metrics:
+                each.add(Example(instance, prediction="yes" if ok else "no", probability=p))
         for metric, (name, true) in zip(metrics, truth.items(), strict=True):
             estimates = metric.estimates()
             if name in estimates:
@@ -136,7 +136,8 @@ def calibration(values: Draw, curve: Curve, count: int, times: int) -> Iterator[
                 found[name].append((held, one.value, estimates[f"{name}_debiased"].value))
     for name, rows in found.items():
         if rows:
-            yield name, truth[name], *(float(np.mean([row[at] for row in rows])) for at in range(3))
+            held_share, observed, debiased = (float(np.mean([row[at] for row in rows])) for at in range(3))
+            yield name, truth[name], held_share, observed, debiased
 
 
 def judges(share: float, right: float, wrong: float, count: int, times: int) -> tuple[float, float]:

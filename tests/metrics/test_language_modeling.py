@@ -47,8 +47,8 @@ def test_a_uniform_model_over_bytes_has_eight_bits_per_byte_and_perplexity_256(e
 
 
 def test_uncertainty_is_that_of_a_ratio_of_sums(estimated: Estimated) -> None:
-    texts = [("ab", -1.0, -2.0), ("abc", -2.0, -2.0, -5.0), ("a", -0.5)] * 4
-    corpus = [_text(text, *logprobs, id=f"{number}") for number, (text, *logprobs) in enumerate(texts)]
+    texts = [("ab", [-1.0, -2.0]), ("abc", [-2.0, -2.0, -5.0]), ("a", [-0.5])] * 4
+    corpus = [_text(text, *logprobs, id=f"{number}") for number, (text, logprobs) in enumerate(texts)]
     ratio = ratio_estimate([-3.0, -9.0, -0.5] * 4, [2.0, 3.0, 1.0] * 4, high=0.0)
     assert ratio.stderr is not None
     assert ratio.low is not None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness import Estimate
+from harness import PROPORTION, Estimate
 from harness.statistics import bootstrap_estimate, mean_estimate
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ def _mean_of(values: list[float]) -> Any:
 
 def test_a_proportion_has_the_closed_forms_uncertainty() -> None:
     estimate = bootstrap_estimate(_mean_of([0.0, 1.0]), np.array([300.0, 100.0]), seed=0, resamples=20_000)
-    closed = mean_estimate([0.0] * 300 + [1.0] * 100)
+    closed = mean_estimate([0.0] * 300 + [1.0] * 100, PROPORTION)
     assert (estimate.value, estimate.count) == (0.25, 400)
     assert estimate.stderr == pytest.approx(closed.stderr, rel=0.03)
     assert estimate.low == pytest.approx(closed.low, abs=0.005)
@@ -73,4 +73,4 @@ def test_one_instance_has_no_interval_and_none_is_refused() -> None:
 def test_many_kinds_are_resampled_in_blocks() -> None:
     values = np.arange(5_000.0)
     estimate = bootstrap_estimate(_mean_of(list(values)), np.ones(5_000), seed=0, resamples=1000)
-    assert estimate.stderr == pytest.approx(mean_estimate(list(values)).stderr, rel=0.1)
+    assert estimate.stderr == pytest.approx(mean_estimate(list(values), None).stderr, rel=0.1)

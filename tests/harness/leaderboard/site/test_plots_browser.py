@@ -179,7 +179,7 @@ def test_the_browsers_statistics_are_the_harness_s(looking: Visit) -> None:
     ):  # fmt: skip
         for seed in range(12):
             pairs = _pairs(kind, seed)
-            ours = paired_difference(*map(list, zip(*pairs, strict=True)), scale)
+            ours = paired_difference([one for one, _ in pairs], [other for _, other in pairs], scale)
             described = None if scale is None else asdict(scale)
             found = looking.page.evaluate(f"harness.statistics.paired({json.dumps(pairs)}, {json.dumps(described)})")
             assert found["difference"] == pytest.approx(ours.value, abs=1e-12)
