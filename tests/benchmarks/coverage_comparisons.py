@@ -1,9 +1,9 @@
-"""How often intervals of win rates, ranks, calibration errors and corrected judge figures hold the truth.
+"""How often intervals of win rates, ranks, calibration errors and judge-corrected means contain the truth.
 
     python tests/benchmarks/coverage_comparisons.py [--times 400] > docs/coverage_comparisons.md
 
 Draws data whose truth is known, computes the intervals with the code that leaderboards and metrics use, and prints the
-share of the draws in which they hold it. Seeded: the same command prints the same table. About fifteen minutes.
+share of the draws in which they contain it. Seeded: the same command prints the same table. About fifteen minutes.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ CURVES: dict[str, Curve] = {
     "logistic": lambda p: 1 / (1 + np.exp(-(0.5 * np.log(p / (1 - p)) - 0.3))),
     "wave": lambda p: 0.5 + 0.4 * np.sin(7.0 * p),
 }
-"""The share that is right for a stated probability; Platt scaling mends the first."""
+"""The share that is right for a stated probability; Platt scaling can correct the first curve."""
 
 
 def true_errors(values: Draw, curve: Curve) -> tuple[float, float]:
@@ -183,16 +183,15 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=400, help="draws for each cell; the large boards take a fifth")
     times = parser.parse_args().times
     print("# Coverage of comparisons and calibration errors\n")
-    print(
-        "Written by `tests/benchmarks/coverage_comparisons.py`: the share of draws in which a 95 % interval holds the"
-    )
+    print("Written by `tests/benchmarks/coverage_comparisons.py`: the share of draws in which a 95 % interval")
     error = math.sqrt(0.95 * 0.05 / times)
-    print(f"truth, {times} draws a cell (standard error {error:.3f} at .95), a fifth of them for ten models.\n")
+    print(f"contains the truth, with {times} draws per cell (standard error {error:.3f} at .95), a fifth of that")
+    print("for ten models.\n")
     print("## Mean win rates\n")
     print(
-        "Models × columns with n shared instances in each column; answers to one instance correlate. Coverage is that"
+        "Models × columns with n shared instances in each column; answers to the same instance are correlated. Coverage"
     )
-    print("of the model for which it is lowest; ranks are covered if all models' are.\n")
+    print("is that of the model with the lowest; ranks count as covered if those of all models are.\n")
     table(
         ("board", "n", "win rate: coverage", "width", "ranks: coverage", "mean number"),
         (
@@ -212,8 +211,8 @@ def main() -> None:
         ),
     )
     print("## Calibration errors\n")
-    print("With one, five or many different stated probabilities, where a logistic curve mends them and where it does")
-    print("not. Platt-scaled errors are undefined below 5 right or 5 wrong; draws without a figure are left out.\n")
+    print("With one, five or many different stated probabilities, where a logistic curve can correct them and where it")
+    print("cannot. Platt-scaled errors are undefined below 5 right or 5 wrong; draws without a figure are left out.\n")
     table(
         ("stated", "right", "n", "error", "truth", "coverage", "mean", "mean, debiased"),
         (
@@ -226,8 +225,8 @@ def main() -> None:
         ),
     )
     print("## Labels corrected by a judge\n")
-    print("The judge knows a label of 1 and of 0 with the chances given, and has rated 1,000 more items. The width is")
-    print("relative to the normal interval of the labels alone.\n")
+    print("The judge recognises labels of 1 and of 0 with the probabilities given, and has rated 1,000 more items. The")
+    print("width is relative to the normal interval of the labels alone.\n")
     table(
         ("share of 1", "judge", "n", "coverage", "width"),
         (

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/coverage_table.py [replications [processes]] > docs/coverage.md
 
-Target: at least .93 in every cell, but for those that no method can hold, which are marked. It ends with exit status 1
-where a cell misses the target by more than chance explains. Takes about ten minutes of one core with 2000 replications.
+Target: at least .93 in every cell except those where no method can reach it, which are marked. Exits with status 1 if a
+cell misses the target by more than chance explains. Takes about ten minutes on one core with 2000 replications.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Cell:
         draw: Returns an estimate and the truth.
         impossible: Numbers of instances at which no method can cover: samples rarely show what the mean rests on.
         sizes: Numbers of instances, or of clusters.
-        costly: Whether a quarter of the replications must do.
+        costly: Whether only a quarter of the replications are run.
     """
 
     title: str
@@ -71,7 +71,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What the simulation of a cell gave: share that covers, width by the best normal interval's, share without one."""
+    """A cell's coverage, its width relative to the best normal interval's, and the share without an interval."""
 
     coverage: float
     width: float
@@ -420,10 +420,10 @@ def _document(replications: int, results: Iterator[Result]) -> Iterator[str]:
         "",
         "How often an interval contains the true value, and its mean width relative to the best normal interval's",
         "(2·1.96 standard deviations of the estimate). Written by `python tests/benchmarks/coverage_table.py`, with",
-        f"{replications} replications in a cell, half of them at n = 500, a quarter for clusters: the standard",
+        f"{replications} replications per cell (half as many at n = 500, a quarter for clusters): the standard",
         f"error at .95 is {error:.3f}, {error * math.sqrt(2):.3f} and {2 * error:.3f}.",
-        f"The target is {TARGET:.2f}. Cells with ∗ cannot be held by any method: the mean rests on outcomes that most",
-        "samples of that size do not show. A dash: too few instances for an interval.",
+        f"The target is {TARGET:.2f}. No method can reach it in cells with ∗: the mean rests on outcomes that most",
+        "samples of that size do not contain. A dash means too few instances for an interval.",
         "",
         "## Proportions: mid-p binomial, exact",
         "",
