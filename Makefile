@@ -1,6 +1,7 @@
 # Needs Python >= 3.11, git and make; everything else goes into $(VENV).
 #   make quickstart   install, train two tiny models, run the quickstart sweep, show its leaderboard
-#   make test         install for development, then everything that has to pass
+#   make test         install for development; ruff, import rules, mypy and the fast tests
+#   make slow-tests   the tests marked slow: kills, browsers, vLLM, simulations
 #   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate
 # PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
 
@@ -17,7 +18,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 pyth
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: quickstart test lint types tests all-extras clean
+.PHONY: quickstart test lint types tests slow-tests all-extras clean
 
 quickstart: $(VENV)/.installed
 	$(BIN)/harness quickstart
@@ -33,7 +34,10 @@ types: $(VENV)/.installed-dev
 	$(BIN)/mypy --strict
 
 tests: $(VENV)/.installed-dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
+
+slow-tests: $(VENV)/.installed-dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
 
 all-extras: $(VENV)/.installed-all
 
