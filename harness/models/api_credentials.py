@@ -93,6 +93,8 @@ def headers_from(variable: str | None, name: str) -> dict[str, str]:
     if not fits:
         # Not a word of what it holds: that may be a key.
         raise ModelError(f'{name}: {variable} must hold a JSON object of headers, such as {{"X-Team": "evals"}}.')
+    if not all(text.isascii() and text.isprintable() for pair in headers.items() for text in pair):
+        raise ModelError(f"{name}: {variable} holds characters that no header has, such as a line break.")
     return dict(headers)
 
 

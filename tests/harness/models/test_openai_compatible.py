@@ -312,6 +312,14 @@ def test_mistakes_are_told(arguments: dict[str, Any], message: str, monkeypatch:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["hunter2\u00e9", "hunter2\nX-Other: 1", "hunter2\x00"])
+def test_headers_with_characters_that_no_header_has_are_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADERS_OF_THIS_TEST", json.dumps({"X-Team": value}))
+    with pytest.raises(ModelError, match="HEADERS_OF_THIS_TEST holds characters that no header has") as caught:
+        OpenAIModel("a", base_url="http://here/v1", headers_env="HEADERS_OF_THIS_TEST")
+    assert "hunter2" not in str(caught.value)
+
+
 def test_openais_own_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
