@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from harness.claims import STALE_SECONDS
 from harness.contracts import Stat
 from harness.display import brief, sentence, visible
 from harness.results import RunRecord
@@ -202,7 +203,10 @@ def _summary(record: RunRecord, label: str) -> str:
 
 
 def _waiting(runs: int, holders: str) -> str:
-    return f"waiting for {runs} {'run' if runs == 1 else 'runs'} in progress elsewhere: {holders}"
+    return (
+        f"waiting for {runs} {'run' if runs == 1 else 'runs'} in progress elsewhere: {holders} (taken over after "
+        f"{STALE_SECONDS:g} s without a heartbeat)"
+    )
 
 
 def _interval(stat: Stat) -> str:

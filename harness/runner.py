@@ -248,15 +248,21 @@ def finished_before(
     return record if same else None
 
 
-def rescored(record: RunRecord, registry: Registry) -> RunRecord:
+def rescored(record: RunRecord, registry: Registry, cache_dir: Path | None = None) -> RunRecord:
     """Return a run's record with statistics, and hence status, computed again from its examples.
+
+    Args:
+        record: The run's record.
+        registry: Knows the plugins.
+        cache_dir: The folder of the response cache, which has the judges' answers; None for HARNESS_CACHE_DIR, or the
+            folder of results.
 
     Raises:
         HarnessError: The examples are missing or damaged, or a metric cannot score them; or the run was imported.
     """
     if origin := _object(record.provenance.get("origin")):
         raise HarnessError(f"its statistics are those of {origin.get('program', 'another program')}, not ours.")
-    models = Models(registry, cache_file(record.directory.parent.parent))
+    models = Models(registry, cache_file(record.directory.parent.parent, cache_dir))
     judges = Judges(registry, models)
     try:
         outcome = rescore(record, registry, judges)

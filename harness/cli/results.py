@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 @click.command("score")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.plugins
-def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...]) -> None:
+@options.cache_dir
+def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: Path | None) -> None:
     """Compute the statistics of RUNS again from their examples, without the model, and write them.
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
@@ -34,7 +35,7 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...]) -> None:
     failures = 0
     for directory in runs:
         try:
-            record = rescored(read_run(directory), registry)
+            record = rescored(read_run(directory), registry, cache_dir)
         except StorageError:
             raise
         except HarnessError as error:

@@ -207,3 +207,20 @@ def test_the_cache_has_a_folder_of_its_own_where_one_is_named(
     assert not (folder / "second" / FILE_NAME).exists()
     (file,) = (folder / "second").glob("*/*/run.json")
     assert json.loads(file.read_text())["efficiency"]["cached_queries"] == 20
+
+
+def test_scoring_again_finds_a_judges_answers_in_the_named_folder(
+    harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HARNESS_CACHE_DIR", raising=False)
+    (folder / "sweep.yaml").write_text(
+        "suite: judged\nplugins: [./quiz.yaml]\nmodels: ['fake:0']\nruns: [{scenario: quiz, metrics: "
+        "[exact_match, {name: toxicity, judge: {name: llm, model: {name: 'fake:1', log: asked}}}]}]\n"
+    )
+    said = harness("run", "sweep.yaml", "--cache-dir", "local")
+    assert said.code == 0, said.err
+    (run,) = (folder / "results" / "judged").iterdir()
+    asked = (folder / "asked").read_text()
+    assert harness("score", str(run), "--cache-dir", "local").code == 0
+    assert (folder / "asked").read_text() == asked
+    assert not (folder / "results" / FILE_NAME).exists()
