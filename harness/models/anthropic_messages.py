@@ -19,8 +19,8 @@ from harness import (
     Response,
     Served,
     backend,
+    install_advice,
 )
-from harness.installation import install_advice
 from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget, estimated_tokens
 from harness.models.api_calls import Calls, Pace

@@ -13,8 +13,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
-from harness import ModelError, reraise_interrupt
-from harness.installation import install_advice
+from harness import ModelError, install_advice, reraise_interrupt
 from harness.models.checkpoint_files import files_read, folder_digest, weights_held
 
 if TYPE_CHECKING:

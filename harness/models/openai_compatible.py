@@ -15,8 +15,8 @@ from harness import (
     Response,
     SequenceRequest,
     backend,
+    install_advice,
 )
-from harness.installation import install_advice
 from harness.models.account import Limits
 from harness.models.api_backend import ApiModel, Budget
 from harness.models.api_calls import Calls, Pace, RequestFailedError

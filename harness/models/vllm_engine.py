@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from harness import ModelError, Response
-from harness.installation import install_advice
+from harness import ModelError, Response, install_advice
 from harness.models.tokenized import Tokens
 from harness.models.vllm_processes import GRACE, PATIENCE, family, see_off
 
