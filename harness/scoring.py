@@ -23,6 +23,9 @@ from harness.statistics import InstanceTable
 
 _EFFICIENCY, _ROBUSTNESS, _FAIRNESS = "efficiency", "robustness", "fairness"
 
+_LARGEST = 1e150
+"""The largest size of a score; sums of squares of larger ones are beyond double precision."""
+
 _ByGroup = Mapping[tuple[Split, str | None], Mapping[str, float]]
 """A name's scores of single instances, by split and perturbation."""
 
@@ -31,9 +34,9 @@ class Scorer:
     """Scores the examples of one run as they stream by, and keeps numbers only.
 
     Stats are about groups, which are the pairs of split and perturbation. An instance that comes several times in a
-    group, once for each train trial, counts once, with the mean of its scores. A score that is None, NaN or infinite is
-    undefined: it enters no mean and is counted in the stat's ``missing``. A name that has no defined score in a group
-    has no stat there.
+    group, once for each train trial, counts once, with the mean of its scores. A score that is None, NaN, infinite or
+    beyond ±1e150, whose square no float holds, is undefined: it enters no mean and is counted in the stat's
+    ``missing``. A name that has no defined score in a group has no stat there.
 
     Beside these, scores of single instances for which a direction is better give the worst of an instance and its
     copies, by perturbation and by category of perturbations, and the drop from the originals to the copies; and where
@@ -279,7 +282,7 @@ class Scorer:
             self._claim(name, metric)
             if not math.isfinite(estimate.value):
                 raise PluginError(f"{metric} gives {estimate.value} as {name!r} of {_named(key)}, not a finite number.")
-            yield name, _on_scale(metric, name, key, estimate)
+            yield name, _on_scale(metric, name, key, _plain(estimate))
 
     def _claim(self, name: str, metric: _Metric) -> None:
         gives = metric.details.gives
@@ -381,7 +384,7 @@ def _number(metric: _Metric, name: str, value: object, instance: str) -> float |
     except (TypeError, ValueError) as error:
         what = f"{type(value).__name__} as {name!r} of instance {instance!r}"
         raise PluginError(f"{metric} returned {what}, not a number.") from error
-    if not math.isfinite(number):
+    if not abs(number) <= _LARGEST:
         return None
     scale = metric.details.scale_of(name)
     if scale is None:
@@ -393,20 +396,47 @@ def _number(metric: _Metric, name: str, value: object, instance: str) -> float |
     return scale.clipped(number)
 
 
+def _plain(estimate: Estimate) -> Estimate:
+    """Return an estimate of Python's own numbers, without those that are not finite.
+
+    Libraries give NaN as the standard error of a single value.
+    """
+
+    def known(value: float | None) -> float | None:
+        return float(value) if value is not None and math.isfinite(value) else None
+
+    low, high = known(estimate.low), known(estimate.high)
+    note = estimate.note
+    if low is None or high is None:
+        if estimate.low is not None or estimate.high is not None:
+            note = note or "no interval: an end of it is not a finite number"
+        low = high = None
+    return replace(
+        estimate,
+        value=float(estimate.value),
+        count=int(estimate.count),
+        stderr=known(estimate.stderr),
+        low=low,
+        high=high,
+        min=known(estimate.min),
+        max=known(estimate.max),
+        missing=int(estimate.missing),
+        note=note,
+    )
+
+
 def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimate: Estimate) -> Estimate:
-    """Return an estimate whose value and interval lie in the range that the metric declares."""
+    """Return an estimate whose value lies in the range that the metric declares, with its interval cut to the range."""
     scale = metric.details.scale_of(name)
     if scale is None:
         return estimate
-    found = [None if end is None else scale.clipped(end) for end in (estimate.value, estimate.low, estimate.high)]
-    for given, end in zip((estimate.value, estimate.low, estimate.high), found, strict=True):
-        if given is not None and end is None:
-            low, high = scale.bounds
-            raise PluginError(
-                f"{metric} gives {given:g} for {name!r} of {_named(key)}, outside of {low:g} to {high:g}."
-            )
-    value = found[0]
-    return estimate if value is None else replace(estimate, value=value, low=found[1], high=found[2])
+    value, (lowest, highest) = scale.clipped(estimate.value), scale.bounds
+    if value is None:
+        raise PluginError(
+            f"{metric} gives {estimate.value:g} for {name!r} of {_named(key)}; it declares a score that is {scale}."
+        )
+    low, high = (None if end is None else min(max(end, lowest), highest) for end in (estimate.low, estimate.high))
+    return replace(estimate, value=value, low=low, high=high)
 
 
 def _group_order(entry: tuple[tuple[Split, str | None], _Group]) -> tuple[int, str]:

@@ -302,7 +302,3 @@ def _select(runs: Sequence[RunSpec], patterns: Sequence[str], findings: Findings
             findings.add(("--only", index), "matches none of the sweep's runs.", did_you_mean(pattern, names))
         kept.update(matching)
     return [run for run in runs if run.name in kept]
-
-
-def _matches(run: RunSpec, pattern: str) -> bool:
-    return fnmatchcase(run.scenario.name, pattern) or fnmatchcase(run.scenario.label, pattern)

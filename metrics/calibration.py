@@ -377,7 +377,7 @@ def _area(expected: Floats, starts: Ints, correct: Floats, clusters: Ints) -> Es
     right = np.cumsum(expected)
     area = min(1.0, max(0.0, float((right / ranks).mean())))
     if count == 1:
-        return Estimate(area, 1)
+        return influence_estimate(area, [0.0])
     below = np.maximum(ranks - 1.0, 1.0)
     fixed = np.cumsum(right / ranks) - right / ranks + _after(right / below)
     sizes = np.diff(np.r_[starts, count])

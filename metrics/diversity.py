@@ -58,4 +58,4 @@ def monte_carlo_entropy(example: Example) -> float | None:
     known = [logprob for logprob in logprobs if logprob is not None and math.isfinite(logprob)]
     if len(known) < len(logprobs):
         raise MetricError("the model gave no log-probability for a completion.")
-    return -math.fsum(known) / len(known) if known else None
+    return abs(math.fsum(min(logprob, 0.0) for logprob in known)) / len(known) if known else None

@@ -50,7 +50,8 @@ class _LogLikelihood(RunMetric):
                 raise MetricError("the model gave no log-probability for a token of the text.")
             if text:
                 row = self._table.row(example.instance.id)
-                self._table.add(row, "logprob", math.fsum(logprobs))
+                # Rounding can put that of a certain token just above 0.
+                self._table.add(row, "logprob", math.fsum(min(logprob, 0.0) for logprob in logprobs))
                 self._table.add(row, "tokens", len(logprobs))
                 self._table.add(row, "bytes", len(text.encode("utf-8", "surrogatepass")))
 
@@ -99,7 +100,9 @@ class BitsPerByte(_LogLikelihood):
         per_byte = self._per("bytes")
         if per_byte is None:
             return {}
-        return {"bits_per_byte": transformed(per_byte, lambda value: -value / math.log(2), lambda _: 1 / math.log(2))}
+        return {
+            "bits_per_byte": transformed(per_byte, lambda value: abs(value) / math.log(2), lambda _: 1 / math.log(2))
+        }
 
 
 @metric(

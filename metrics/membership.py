@@ -56,7 +56,8 @@ class Membership(RunMetric):
             raise MetricError("membership reads the answers of the adapter membership only.")
         self._role = role
         [response] = example.responses
-        logprobs = response.logprobs or ()
+        # Rounding can put that of a certain token just above 0.
+        logprobs = tuple(min(logprob, 0.0) for logprob in response.logprobs or ())
         if not logprobs:
             raise MetricError(f"the model gave no log-probabilities of example {example.instance.id!r}.")
         scores = {

@@ -35,7 +35,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Dose:
-    """All trials of one number of copies; ``low`` and ``high`` are the Wilson interval of the share detected."""
+    """All trials of one number of copies; ``low`` and ``high`` are the mid-p interval of the share detected."""
 
     copies: int
     trials: int

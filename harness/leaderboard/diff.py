@@ -193,7 +193,7 @@ def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry 
         test=None if p is None else "normal",
         p=p,
         p_holm=None,
-        notes=(*_settings(before, after), *_declined(before, after), *notes),
+        notes=(*_settings(before, after), *_declined(before, after), *notes, *_no_interval(one, other)),
     )
 
 
@@ -223,6 +223,7 @@ def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Compari
             *_settings(before, after),
             *_declined(before, after),
             *(f"{count} instances {what}" for count, what in left_out if count),
+            *(comparison.notes[-1:] if comparison.low is None else ()),  # why there is no interval comes last
         ),
     )
 
@@ -242,6 +243,13 @@ def _declined(before: RunRecord, after: RunRecord) -> Iterator[str]:
         declined = declined_by([run])
         if declined.examples:
             yield f"{when}, {declined}"
+
+
+def _no_interval(before: Stat, after: Stat) -> Iterator[str]:
+    """Yield why the means have no interval."""
+    for stat, when in ((before, "before"), (after, "after")):
+        if stat.ci95 is None and stat.note:
+            yield f"{when}, {stat.note}"
 
 
 def _unpaired(before: Stat, after: Stat) -> tuple[float | None, float | None, float | None]:

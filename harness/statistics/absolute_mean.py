@@ -7,6 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from harness.contracts import Estimate
+from harness.statistics.estimates import TOO_FEW
 from harness.statistics.quantiles import UPPER_TAIL
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def absolute_mean_estimates(
     shares, gaps = sizes / len(values), np.abs(means)
     estimate = float(np.abs(totals).sum()) / len(values)
     if count == 1:
-        return Estimate(estimate, 1), Estimate(estimate, 1)
+        return Estimate(estimate, 1, note=TOO_FEW), Estimate(estimate, 1, note=TOO_FEW)
     _, cells, inverse = np.unique(
         np.stack([places, np.asarray(clusters)]), axis=1, return_index=True, return_inverse=True
     )

@@ -88,7 +88,7 @@ def mean_interval(values: Sequence[float], scale: Scale, upper_tail: float = UPP
     if count < UNBOUNDED_MINIMUM:
         return None, TOO_FEW
     if min(values) == max(values):
-        return None, f"all {count} values are {values[0]:g}"
+        return None, _all_equal(count, values[0])
     if scale.low is None and scale.high is None:
         return _students_interval(values, upper_tail), ""
     low, high = skewed_mean_interval(values, upper_tail)
@@ -160,7 +160,7 @@ def ratio_estimate(
         return replace(plain, stderr=ratio_stderr(numerators, denominators))
     found = ratio_interval(numerators, denominators)
     if found.stderr == 0.0:
-        return replace(plain, stderr=0.0, note=f"all {count} values are {ratio:g}")
+        return replace(plain, stderr=0.0, note=_all_equal(count, ratio))
     below = found.low if low is None else max(found.low, low)
     above = found.high if high is None else min(found.high, high)
     note = "few long items carry the ratio" if found.freedom < _FEW_FREEDOM else ""
@@ -170,8 +170,8 @@ def ratio_estimate(
 def transformed(estimate: Estimate, function: Callable[[float], float], slope: Callable[[float], float]) -> Estimate:
     """Return the estimate of a monotone function of a number.
 
-    The ends of the interval are transformed, so that they stay in the function's range; the standard error is the
-    delta method's, |slope at the value| times the old one.
+    The ends of the interval are transformed, so that they stay in the function's range, and so is the value that a note
+    names; the standard error is the delta method's, |slope at the value| times the old one.
     """
 
     def ordered(low: float | None, high: float | None) -> tuple[float | None, float | None]:
@@ -183,6 +183,11 @@ def transformed(estimate: Estimate, function: Callable[[float], float], slope: C
     low, high = ordered(estimate.low, estimate.high)
     smallest, largest = ordered(estimate.min, estimate.max)
     stderr = None if estimate.stderr is None else abs(slope(estimate.value)) * estimate.stderr
-    return replace(
-        estimate, value=function(estimate.value), stderr=stderr, low=low, high=high, min=smallest, max=largest
-    )
+    value, note = function(estimate.value), estimate.note
+    if note == _all_equal(estimate.count, estimate.value):
+        note = _all_equal(estimate.count, value)
+    return replace(estimate, value=value, stderr=stderr, low=low, high=high, min=smallest, max=largest, note=note)
+
+
+def _all_equal(count: int, value: float) -> str:
+    return f"all {count} values are {value:g}"

@@ -69,7 +69,7 @@ def gap_estimate(values: Sequence[float], groups: Sequence[Sequence[int]], scale
             (None, UNDECLARED) if scale is None else mean_interval(scores[list(group)].tolist(), scale, 1.0 - tail)
         )
         if found is None:
-            return replace(plain, note=note)
+            return replace(plain, note=note if scale is None else f"a group's mean has no interval: {note}")
         reaches.append((mean - found[0], found[1] - mean))
     down, up = np.array(reaches).T
     differences = means[:, None] - means[None, :]

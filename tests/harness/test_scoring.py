@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness import Estimate, Example, HarnessError, Instance, MetricError, PluginError, RunMetric, Split, metric
@@ -152,9 +153,7 @@ class Wide(RunMetric):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ("1.5 0.1 1 0", r"gives 1\.5 for 'wide' of split test, outside of 0 to 1"),
-        ("0.02 -0.022 0.062 0", r"gives -0\.022 for 'wide' of split test, outside of 0 to 1"),
-        ("1 0.933 1.067 0", r"gives 1\.067 for 'wide'"),
+        ("1.5 0.1 1 0", r"gives 1\.5 for 'wide' of split test; it declares a score that is from 0 to 1"),
         ("0.5 0.4 0.6 3", r"gives 3 as 'wide' of instance 'a'; it declares a score that is from 0 to 1"),
     ],
 )
@@ -163,6 +162,55 @@ def test_a_run_metrics_numbers_stay_on_its_scale(values: str, words: str) -> Non
     scorer.add(_example(values))
     with pytest.raises(PluginError, match=rf"metric 'wide' .*{words}"):
         scorer.stats()
+
+
+@pytest.mark.parametrize(
+    ("values", "interval"), [("0.02 -0.022 0.062 0", (0.0, 0.062)), ("1 0.933 1.067 1", (0.933, 1.0))]
+)
+def test_a_run_metrics_interval_is_cut_to_its_scale(values: str, interval: tuple[float, float]) -> None:
+    scorer = _scorer(Wide)
+    scorer.add(_example(values))
+    assert _only(scorer.stats()).ci95 == interval
+
+
+@metric("foreign", category="accuracy")
+class Foreign(RunMetric):
+    """Gives numbers as libraries give them."""
+
+    def add(self, example: Example) -> None:
+        self.low = float(example.prediction)  # of one example
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        one = np.float32(0.5)
+        return {"foreign": Estimate(one, np.int64(1), np.float64("nan"), self.low, 1.0, one, math.inf)}  # type: ignore[arg-type]
+
+
+def test_an_estimate_holds_finite_numbers_of_python() -> None:
+    for low, interval, note in (
+        ("0", (0.0, 1.0), ""),
+        ("nan", None, "no interval: an end of it is not a finite number"),
+    ):
+        scorer = _scorer(Foreign)
+        scorer.add(_example(low))
+        stat = _only(scorer.stats())
+        assert (stat.mean, stat.stderr, stat.ci95, stat.min, stat.max, stat.note) == (
+            0.5,
+            None,
+            interval,
+            0.5,
+            None,
+            note,
+        )
+        assert [type(value) for value in (stat.mean, stat.count, stat.min)] == [float, int, float]
+
+
+@pytest.mark.parametrize("huge", ["1e200", "-1e308"])
+def test_a_score_whose_square_no_float_holds_is_undefined(huge: str) -> None:
+    scorer = _scorer(number)
+    for index in range(12):
+        scorer.add(_example(huge if index == 3 else str(index), f"id{index}"))
+    stat = _only(scorer.stats())
+    assert (stat.count, stat.missing, stat.max) == (11, 1, 11.0)
 
 
 def test_one_instance_has_neither_error_nor_interval() -> None:

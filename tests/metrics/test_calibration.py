@@ -384,6 +384,7 @@ def _covered(slope: float, offset: float, count: int, times: int) -> dict[str, f
         "selective_acc@10": float(accuracy[: len(stated) // 10].mean()),
         "selective_cov_acc_area": float((np.cumsum(accuracy) / ranks).mean()),
     }
+    true["ece_10_bin_debiased"] = true["ece_10_bin"]
     hits = dict.fromkeys(true, 0)
     references = (Reference("yes", correct=True),)
     instances = [Instance(f"i{index}", "", references) for index in range(count)]

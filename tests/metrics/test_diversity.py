@@ -40,6 +40,10 @@ def test_entropy_of_a_fair_choice_is_its_logarithm() -> None:
     assert monte_carlo_entropy(_drawn()) is None
 
 
+def test_a_certain_completion_has_no_entropy_however_it_is_rounded() -> None:
+    assert monte_carlo_entropy(_drawn(1e-4, 0.0)) == 0.0
+
+
 def test_a_missing_log_probability_is_no_certainty() -> None:
     with pytest.raises(MetricError, match="no log-probability"):
         monte_carlo_entropy(_drawn(-1.0, None))

@@ -73,6 +73,15 @@ def test_intervals_stay_in_the_range_of_the_measure(estimated: Estimated) -> Non
     assert logprob["logprob_per_byte"].high == 0.0
 
 
+@pytest.mark.parametrize(("metric", "best"), [(Perplexity, 1.0), (BitsPerByte, 0.0), (LogprobPerByte, 0.0)])
+def test_certain_texts_score_the_best_there_is_however_rounding_goes(
+    metric: type[RunMetric], best: float, estimated: Estimated
+) -> None:
+    corpus = [_text("ab", 1e-4, 0.0, id=f"{n}") for n in range(12)]
+    [found] = estimated(metric(), *corpus).values()
+    assert (found.value, found.note) == (best, f"all 12 values are {best:g}")
+
+
 def test_an_instance_in_several_requests_is_one_cluster(estimated: Estimated) -> None:
     requests = (ScoreRequest("", "ab"), ScoreRequest("", "c"))
     parts = Example(Instance("a", "abc"), requests, (Response(logprobs=(-1.0, -1.0)), Response(logprobs=(-4.0,))))

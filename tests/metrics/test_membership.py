@@ -36,6 +36,12 @@ def test_without_moments_there_is_no_min_k_plus_plus() -> None:
     assert "membership_min_k_plus_plus" not in metric.estimates()
 
 
+def test_a_certain_text_scores_zero_however_rounding_goes() -> None:
+    metric = Membership()
+    metric.add(example("a", (1e-4, 0.0)))
+    assert {estimate.value for estimate in metric.estimates().values()} == {0.0}
+
+
 def test_other_examples_are_refused() -> None:
     with pytest.raises(MetricError, match="adapter membership"):
         Membership().add(example("a", (-1.0,), role="none"))

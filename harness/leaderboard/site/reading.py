@@ -24,7 +24,7 @@ from harness.leaderboard.site.measures import relevant
 from harness.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 from harness.served_models import served_models, served_notes
 
-FORMAT = 4
+FORMAT = 5
 """Changes whenever the files of a run's page do."""
 
 MANY = 200
@@ -126,7 +126,7 @@ def _row(stat: Any) -> list[Any]:
     low, high = stat.ci95 or (None, None)
     return [
         stat.metric, stat.category, stat.split, stat.perturbation, stat.computed_on, stat.group, stat.count, stat.mean,
-        stat.stderr, low, high, stat.missing, stat.higher_is_better,
+        stat.stderr, low, high, stat.missing, stat.higher_is_better, stat.note,
     ]  # fmt: skip
 
 

@@ -114,6 +114,11 @@ def test_without_examples_the_interval_is_that_of_independent_means(write: Write
     assert change.better is True
 
 
+def test_it_says_why_there_is_no_interval(write: Write) -> None:
+    [paired] = diff_suites([write("old", "1"), write("new", "0")], "old", "new").changes
+    assert (paired.low, paired.notes) == (None, ("n too small for an interval",))
+
+
 def test_it_is_the_same_read_the_other_way_round(write: Write) -> None:
     runs = [write("old", "0" * 30 + "1" * 30, examples=False), write("new", "0" * 10 + "1" * 50, examples=False)]
     (there,), (back,) = (diff_suites(runs, *pair).changes for pair in (("old", "new"), ("new", "old")))

@@ -92,7 +92,8 @@ def test_an_error_that_chance_explains_is_zero_without_its_bias() -> None:
 
 
 def test_what_has_no_absolute_mean() -> None:
-    assert [found.low for found in absolute_mean_estimates([0.5], [0], [0])] == [None, None]
+    for found in absolute_mean_estimates([0.5], [0], [0]):
+        assert (found.low, found.high, found.note) == (None, None, "n too small for an interval")
     for rows in (([], [], []), ([0.5], [0, 1], [0])):
         with pytest.raises(ValueError, match="needs examples"):
             absolute_mean_estimates(*rows)

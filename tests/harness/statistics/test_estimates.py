@@ -198,4 +198,11 @@ def test_a_decreasing_function_turns_the_interval_round() -> None:
     assert after.stderr == pytest.approx(0.1 * math.e)
     assert (after.low, after.high) == (math.exp(0.8), math.exp(1.2))
     assert (after.min, after.max) == (math.exp(0.5), math.exp(2.0))
+
+
+def test_the_note_of_a_transformed_number_names_the_transformed_value() -> None:
+    same = transformed(ratio_estimate([-2.0] * 12, [1.0] * 12), lambda value: -10.0 * value, lambda _: 10.0)
+    assert (same.value, same.note) == (20.0, "all 12 values are 20")
+    few = transformed(ratio_estimate([-2.0], [1.0]), lambda value: -10.0 * value, lambda _: 10.0)
+    assert few.note == "n too small for an interval"
     assert transformed(Estimate(2.0, 1), math.sqrt, lambda _: 1.0) == Estimate(math.sqrt(2.0), 1)

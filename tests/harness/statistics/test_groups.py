@@ -69,7 +69,7 @@ def test_more_groups_need_a_wider_interval() -> None:
 def test_groups_without_spread() -> None:
     found = gap_estimate([2.0] * 20 + [3.0] * 20, [range(20), range(20, 40)], COUNT)
     assert (found.value, found.stderr, found.low, found.high) == (1.0, 0.0, None, None)
-    assert found.note == "all 20 values are 2"
+    assert found.note == "a group's mean has no interval: all 20 values are 2"
     found = gap_estimate([1.0] * 10 + [0.0] * 10, [range(10), range(10, 20)], PROPORTION)
     low, _ = midp_interval(10, 10)
     assert found.low == pytest.approx(1 - 2**0.5 * (1 - low))

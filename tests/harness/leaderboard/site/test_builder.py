@@ -88,6 +88,7 @@ def test_a_run_shows_all_its_statistics_and_examples(site: Path, results: Path) 
     run = next(run for run in find_runs(results) if run.spec.scenario.name == "boolq" and run.suite == "first")
     page = data(site, f"runs/{address_of(run)}/run")
     assert len(page["stats"]) == len(run.stats)
+    assert [row[13] for row in page["stats"]] == [stat.note for stat in run.stats]
     index = data(site, f"runs/{address_of(run)}/index")
     examples = [(example, scores) for example, scores, _ in read_examples(run)]
     assert index["count"] == len(examples)

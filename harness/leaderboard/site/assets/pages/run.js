@@ -18,7 +18,7 @@
       if (run.status !== "ok") harness.add(main, make("div.notice.error", { role: "note" }, make("strong", null, "This run failed. "), make("bdi", null, harness.pieces(run.error || "No reason was recorded."))));
       const used = run.efficiency;
       harness.add(main, facts([
-        [`${plain(run.metric, 40)}${stat && stat[12] !== null ? (stat[12] ? " ↑" : " ↓") : ""}`, stat ? [make("strong", null, number(stat[7])), " ", spread(stat[7], stat[9], stat[10]), make("small.quiet", null, `over ${count(stat[6])} instances${stat[11] ? `; ${count(stat[11])} gave no value` : ""}`)] : null],
+        [`${plain(run.metric, 40)}${stat && stat[12] !== null ? (stat[12] ? " ↑" : " ↓") : ""}`, stat ? [make("strong", null, number(stat[7])), " ", spread(stat[7], stat[9], stat[10]), make("small.quiet", null, `over ${count(stat[6])} instances${stat[11] ? `; ${count(stat[11])} gave no value` : ""}${stat[13] ? `; ${plain(stat[13], 120)}` : ""}`)] : null],
         ["Questions", used.queries ? `${count(used.queries)}${used.cached_queries ? `, ${count(used.cached_queries)} from the cache` : ""}` : null],
         ["Tokens", used.prompt_tokens ? `${count(used.prompt_tokens)} read, ${count(used.completion_tokens)} written or scored` : null],
         ["Seconds of the model", used.model_seconds ? number(used.model_seconds) : null],
@@ -55,6 +55,7 @@
       { name: "mean", label: "Mean", key: (row) => row[7], cell: (row) => number(row[7]) },
       { name: "stderr", label: "Standard error", key: (row) => row[8], cell: (row) => number(row[8]) },
       { name: "interval", label: "95 % interval", cell: (row) => (row[9] === null ? "—" : `[${number(row[9])}, ${number(row[10])}]`) },
+      { name: "note", label: "Note", kind: "text", key: (row) => row[13], cell: (row) => text(row[13], 120) },
       { name: "count", label: "Instances", key: (row) => row[6], cell: (row) => count(row[6]) },
       { name: "missing", label: "Undefined", key: (row) => row[11], cell: (row) => (row[11] ? count(row[11]) : "") },
     ], rows, { id: "stats", label: "Statistics", sort: query.sort, onsort: (sort) => go({ sort }, { replace: true }) }));
