@@ -98,8 +98,10 @@ class _Identity:
 class _Gzip(_Identity):
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib
+        self._begun = False
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        self._begun = self._begun or bool(chunk)
         try:
             while piece := self._inflate.decompress(chunk, _PIECE):
                 yield piece
@@ -108,7 +110,7 @@ class _Gzip(_Identity):
             raise UnusableAnswerError(f"not compressed as its headers say ({error})") from None
 
     def finish(self) -> None:
-        if not self._inflate.eof:
+        if self._begun and not self._inflate.eof:  # a refusal may come without a body
             raise UnusableAnswerError("its compressed form ends early")
 
 

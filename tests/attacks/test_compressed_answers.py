@@ -154,6 +154,12 @@ def test_what_was_not_asked_for_is_unusable(backend: str, encoding: str, body: b
     assert f"unusable answer: {problem}" in error
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_refusal_without_a_body_is_read_by_its_status(backend: str) -> None:
+    with answering(lambda: (400, {"Content-Encoding": "gzip"}, b"")) as port:
+        assert "status 400" in (asked(backend, port).error or "")
+
+
 def test_the_limit_is_on_what_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "LARGEST", 10_000)
     for size, fits in ((4_000, True), (6_000, False)):
