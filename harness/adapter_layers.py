@@ -91,7 +91,7 @@ def resolve_adapter(
         trials = settings.get("train_trials")
         ignored = arguments.get("train_trials") == 1 and arguments.get("max_train_instances") == 0
         if trials is not None and trials.value not in (1, "1") and ignored:
-            message = "is ignored where max_train_instances is 0: without examples every trial asks the same."
+            message = "is ignored when max_train_instances is 0: without examples, every trial has the same prompts."
             findings.warn(trials.path, message, "The run has one trial.")
         yield Component(name=plugin.name, arguments=arguments)
 

@@ -44,7 +44,7 @@ def most_tokens(text_bytes: int, asked: int) -> tuple[int, int]:
 def misfit(request: Request, response: Response) -> str | None:
     """Return why an answer does not fit its request; None if it does, or says that there is no answer."""
     if response.error is not None:
-        return None if isinstance(response.error, str) else "its error is not a text"
+        return None if isinstance(response.error, str) else "its error is not text"
     try:
         _check(request, response)
     except (_MisfitError, ValueError, TypeError, AttributeError, OverflowError) as problem:

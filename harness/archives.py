@@ -169,7 +169,7 @@ class _Bounded(io.RawIOBase):
         content = self._stream.read(len(buffer))
         self._size += len(content)
         if self._size > self._most:
-            message = f"expands to more than {MAX_EXPANSION} times its size. If that is meant, decompress it yourself."
+            message = f"expands to more than {MAX_EXPANSION} times its size. If you mean it, decompress it yourself."
             raise DataError(message, file=self._name)
         buffer[: len(content)] = content
         return len(content)

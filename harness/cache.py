@@ -253,7 +253,7 @@ class ResponseCache:
         if count := sum(self._unusable.values()):
             ((problem, _),) = self._unusable.most_common(1)
             _LOG.warning(
-                "%s in the response cache %s could not be used and were asked again, mostly for this reason: %s.",
+                "%s in the response cache %s could not be used and were requested again. The most common reason: %s.",
                 *("1 answer" if count == 1 else f"{count:,} answers", self.path, problem),
             )
             self._unusable.clear()
@@ -297,7 +297,7 @@ class ResponseCache:
             _LOG.warning(
                 "The response cache %s is on a network file system (%s). It is used without a write-ahead log, which "
                 "is slower, and relies on the file system's locks. Put it on a local disk with --cache-dir or "
-                "HARNESS_CACHE_DIR; `harness cache import` takes over its answers.",
+                "HARNESS_CACHE_DIR; `harness cache import` copies its answers there.",
                 *(self.path, network),
             )
         self._warned = True
@@ -320,7 +320,7 @@ class ResponseCache:
             raise self._error("was deleted while it was in use, and cannot be written again", error) from error
         what = "deleted" if now[""] is None else "replaced"
         _LOG.warning(
-            "The response cache %s was %s while it was in use. The %s answers that it held are in it again.",
+            "The response cache %s was %s while it was in use. Its %s answers have been written again.",
             *(self.path, what, f"{kept:,}"),
         )
 

@@ -22,7 +22,7 @@ from harness.run_schema import ExamplesDigest
 
 EXAMPLES_FILE = "examples.jsonl.gz"
 
-AGAIN = "Run the sweep again: answers that are in the response cache are not asked twice."
+AGAIN = "Run the sweep again: answers in the response cache are not requested again."
 
 _CHUNK = 1 << 20
 

@@ -131,8 +131,10 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                 _check_main_metric(entry, metrics, main_metric, context)
             eval_split = keys.eval_split or defaults.keys.eval_split or entry.details.eval_split
             if eval_split == Split.TRAIN and adapter.arguments.get("max_train_instances"):
-                message = f"evaluates the train split of {entry.plugin.name!r}, from which the examples come too."
-                hint = "No instance is shown in its own prompt, so prompts differ in their examples."
+                message = (
+                    f"evaluates the train split of {entry.plugin.name!r}, the source of the few-shot examples too."
+                )
+                hint = "No instance is an example in its own prompt, so prompts may have different examples."
                 context.findings.warn(path, message, hint)
             made += max(1, len(entry.models))
             if made > MAX_RUNS:

@@ -34,8 +34,8 @@ KEYS: Mapping[str, str] = {
 """Other programs' names of settings, and ours."""
 
 OPTIONS: Mapping[str, str] = {
-    "--batch_size": "There is no such setting: batches are chosen by what fits.",
-    "--batch-size": "There is no such setting: batches are chosen by what fits.",
+    "--batch_size": "There is no such setting: batch sizes are chosen automatically.",
+    "--batch-size": "There is no such setting: batch sizes are chosen automatically.",
     "--gen_kwargs": "Write settings of the adapter in a sweep: adapter: {max_tokens: 100, temperature: 0}.",
     "--include_path": "Name plugins and scenario files with --plugin.",
     "--limit": "Here it is --max-eval-instances.",

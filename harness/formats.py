@@ -149,7 +149,7 @@ def _within_limit(lines: Lines, file: str) -> Lines:
         size += len(line)
         if size > MAX_DOCUMENT:
             message = f"is one JSON value of more than {MAX_DOCUMENT >> 20} MiB, which has to be read as a whole. "
-            raise DataError(f"{message}Write it as JSON lines (.jsonl), one object a line.", file=file)
+            raise DataError(f"{message}Write it as JSON lines (.jsonl), one object per line.", file=file)
         yield line
 
 

@@ -216,8 +216,7 @@ class Scorer:
             for instance, score in scores.items() if scale is not None else ():
                 if scale is not None and scale.clipped(score) is None:
                     raise PluginError(
-                        f"{metric} gives {score:g} as {name!r} of instance {instance!r}; it declares a score that is "
-                        f"{scale}."
+                        f"{metric} gives {score:g} as {name!r} of instance {instance!r}; its declared scale is {scale}."
                     )
         return found
 
@@ -391,7 +390,7 @@ def _number(metric: _Metric, name: str, value: object, instance: str) -> float |
         return number
     if not scale.admits(number):
         raise PluginError(
-            f"{metric} returned {number:g} as {name!r} of instance {instance!r}; it declares a score that is {scale}."
+            f"{metric} returned {number:g} as {name!r} of instance {instance!r}; its declared scale is {scale}."
         )
     return scale.clipped(number)
 
@@ -433,7 +432,7 @@ def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimat
     value, (lowest, highest) = scale.clipped(estimate.value), scale.bounds
     if value is None:
         raise PluginError(
-            f"{metric} gives {estimate.value:g} for {name!r} of {_named(key)}; it declares a score that is {scale}."
+            f"{metric} gives {estimate.value:g} for {name!r} of {_named(key)}; its declared scale is {scale}."
         )
     low, high = (None if end is None else min(max(end, lowest), highest) for end in (estimate.low, estimate.high))
     return replace(estimate, value=value, low=low, high=high)

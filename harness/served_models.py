@@ -56,7 +56,7 @@ def served_notes(asked: str, served: Sequence[Mapping[str, Any]]) -> Iterator[st
     models, fingerprints = _by(served, "model"), _by(served, "system_fingerprint")
     others = {model: count for model, count in models.items() if not is_version_of(model, name)}
     if others:
-        yield f"the server answered with {_listed(others)}, not with {name!r} as asked"
+        yield f"the server answered with {_listed(others)}, not with {name!r} as requested"
     if len(models) > 1:
         yield f"the server changed the model between answers: {_listed(models)}"
     if len(fingerprints) > 1:

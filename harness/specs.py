@@ -91,13 +91,13 @@ class RunSpec(BaseModel):
     """Most evaluation instances, drawn by instance seed and id; None for all. Perturbed copies come on top."""
 
     instance_seed: int = 0
-    """Draws the evaluated instances and their perturbed copies, which so are the same for every ``seed``."""
+    """Chooses the evaluated instances and their perturbed copies, so that they are the same for every ``seed``."""
 
     seed: int = 0
-    """Everything else that is random in the run derives from it: few-shot examples, and sampling from the model."""
+    """Seeds everything else that is random in the run: few-shot examples, and sampling from the model."""
 
     max_declined: float = Field(default=0.1, ge=0, le=1)
-    """Largest share of examples that may be declined; with more the run fails. No part of the run's identity."""
+    """Largest share of examples that may be declined before the run fails; not part of the run's identity."""
 
     @property
     def digest(self) -> str:

@@ -254,7 +254,7 @@ def _apply(overrides: _Overrides, data: Mapping[str, Any], context: Context) -> 
     else:
         context.max_eval_instances = overrides.max_eval_instances
     if overrides.max_declined is not None and not 0 <= overrides.max_declined <= 1:
-        findings.add(("--max-declined",), f"is a share from 0 to 1, not {overrides.max_declined:g}.")
+        findings.add(("--max-declined",), f"must be a share from 0 to 1, not {overrides.max_declined:g}.")
     else:
         context.max_declined = overrides.max_declined
     context.seed = overrides.seed

@@ -71,13 +71,13 @@ class DefaultKeys(_Keys):
     """The split that is evaluated; the scenario's own without it."""
 
     max_declined: Annotated[float, Field(strict=False)] = Field(default=0.1, ge=0, le=1)
-    """Largest share of examples that the model or its provider may decline, from 0 to 1; with more the run fails."""
+    """Largest share of examples, from 0 to 1, that the model or its provider may decline before the run fails."""
 
     instance_seed: int = Field(default=0, ge=0, lt=2**63)
-    """Draws the evaluated instances and their perturbed copies, which so are the same for every `seed`."""
+    """Chooses the evaluated instances and their perturbed copies, so that they are the same for every `seed`."""
 
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Everything else that is random in a run derives from it: few-shot examples, and sampling from the model."""
+    """Seeds everything else that is random in a run: few-shot examples, and sampling from the model."""
 
     adapter: Any = None
     """A method, or settings that apply to every method which has them."""

@@ -39,8 +39,8 @@ class PassAtK(ExampleMetric):
     recorded in the details of run.json.
 
     Args:
-        allow_code_execution: Has to be there, and true: your word that this machine may execute the model's code. A
-            sweep without it is refused before anything is run.
+        allow_code_execution: Must be true: your confirmation that this machine may execute the model's code. A sweep
+            without it is refused before anything is run.
         k: The numbers of completions; by default 1 and the number there are.
         timeout: Seconds that a program may take.
         memory: MiB of address space that each of its processes may use.
@@ -56,7 +56,7 @@ class PassAtK(ExampleMetric):
         self,
         *,
         allow_code_execution: Annotated[
-            Literal[True], Field(description="your word that this machine may execute the model's code")
+            Literal[True], Field(description="your confirmation that this machine may execute the model's code")
         ],
         k: Counts | None = None,
         timeout: Annotated[float, Field(gt=0.0)] = 3.0,
@@ -75,7 +75,7 @@ class PassAtK(ExampleMetric):
         programs = example.predictions or (example.prediction,)
         numbers = dict.fromkeys(self._k or (1, len(programs)))
         if max(numbers) > len(programs):
-            raise MetricError(f"pass@{max(numbers)} needs as many completions, and there are {len(programs)}.")
+            raise MetricError(f"pass@{max(numbers)} needs {max(numbers)} completions, but there are {len(programs)}.")
         prefix, entry_point = str(meta.get("prefix", "")), str(meta.get("entry_point", ""))
         known = {
             text: passes(Program(text, meta["tests"], prefix, entry_point), self._isolation, self._limits)

@@ -24,7 +24,7 @@ _models = click.option(
 
 @click.group("cache")
 def cache_command() -> None:
-    """Look after the response cache, responses.sqlite in the folder of results or of --cache-dir."""
+    """Manage the response cache, responses.sqlite in the results folder or in --cache-dir."""
 
 
 @cache_command.command("stats")
@@ -79,17 +79,17 @@ def prune_(
 @options.results_dir
 @options.cache_dir
 @_models
-@click.option("--reset", is_flag=True, help="Count from 0 again.")
+@click.option("--reset", is_flag=True, help="Start again from 0.")
 def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], reset: bool) -> None:
-    """Show how many tokens API models have spent, which is what their budgets count."""
+    """Show how many tokens API models have used, as their budgets count them."""
     with _opened(results_dir, cache_dir) as cache:
         found = spending(cache, models)
         if reset:
             forget(cache, found)
     for one in found:
-        say(f"{one.account}: {one.prompt:,} tokens of prompts, {one.completion:,} of completions")
+        say(f"{one.account}: {one.prompt:,} prompt tokens, {one.completion:,} completion tokens")
     total = f"{sum(one.prompt + one.completion for one in found):,} tokens of {len(found)} models"
-    say(f"{total}; budgets count from 0 again." if reset else f"{total}; --reset counts from 0 again.")
+    say(f"{total}; budgets start again from 0." if reset else f"{total}; --reset starts again from 0.")
 
 
 @cache_command.command("export")
@@ -118,9 +118,9 @@ def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], 
 @options.cache_dir
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def import_(results_dir: Path, cache_dir: Path | None, files: tuple[Path, ...]) -> None:
-    """Add the answers of FILES, exports or caches of other machines; what is known already stays.
+    """Add the answers in FILES, exports or caches from other machines; answers that are known already are kept.
 
-    They are marked with the file's SHA-256; run.json says how many of a run's answers were imported, and from which.
+    They are marked with the file's SHA-256; run.json counts how many of a run's answers came from which file.
     """
     cache = ResponseCache(cache_file(results_dir, cache_dir))
     try:

@@ -209,8 +209,8 @@ def show_report(report: Report, console: Console) -> None:
         _show_family(family, console)
     console.print(
         "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni; Holm, BH and BY: "
-        "corrected for all tests of the table but controls (c) and re-tests (r) of an order that is counted already: "
-        "of these the first that was run counts. detected: dependence on the published order at the run's level after "
+        "corrected for all tests in the table except controls (c) and re-tests (r), whose order an earlier test counts "
+        "for already. detected: dependence on the published order at the run's level after "
         "Holm; in doubt: a control rejects too, so nothing is claimed; inconclusive: the text alone shows that the "
         "order is not exchangeable. A detection proves "
         "that the model depends on the published order, given the examples; not how much a score gained by it. "

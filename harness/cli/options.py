@@ -25,7 +25,7 @@ results_dir = click.option(
     show_default=True,
     envvar="HARNESS_RESULTS_DIR",
     show_envvar=True,
-    help="Folder of results, and of the response cache unless --cache-dir names another.",
+    help="Folder for results, and for the response cache unless --cache-dir is given.",
 )
 
 cache_dir = click.option(
@@ -33,7 +33,7 @@ cache_dir = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     envvar="HARNESS_CACHE_DIR",
     show_envvar=True,
-    help="Folder of the response cache: a local disk where the results are on a network file system.",
+    help="Folder for the response cache. Use a local disk if the results are on a network file system.",
 )
 
 prices = click.option(
@@ -75,7 +75,7 @@ limit = click.option("--max-eval-instances", type=click.IntRange(min=1), help="M
 max_declined = click.option(
     "--max-declined",
     type=click.FloatRange(min=0, max=1),
-    help="Largest share of examples, from 0 to 1, that the model or its provider may decline; with more a run fails. "
+    help="Largest share of examples, from 0 to 1, that the model or its provider may decline before a run fails. "
     "Replaces `max_declined` of every run (default: 0.1).",
 )
 

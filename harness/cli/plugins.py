@@ -63,7 +63,7 @@ def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
     for label, text in rows:
         say(f"{label + ':':<14}{text}")
     if plugin.members:
-        say(f"{'Stands for:':<14}{', '.join(plugin.members)}")
+        say(f"{'Expands to:':<14}{', '.join(plugin.members)}")
     parameters, fields = describe_parameters(plugin), parameters_of(plugin).model_fields
     if parameters:
         say("\nParameters")

@@ -38,12 +38,12 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     from harness.sweep import find_sweep, load_sweep
 
     console = make_console(err=True)
-    console.print(f"Training two tiny models in {directory}/models (or taking the ones that are there) …")
+    console.print(f"Training two tiny models in {directory}/models (or using those already there) …")
     trained = train_models(directory, progress=lambda line: console.print(line))
     sweep, registry = load_sweep(find_sweep("quickstart"), models=[f"hf:{path}" for path in trained])
     records = execute(sweep.runs, registry, Settings(results_dir))
     show(build_board(records), make_console())
-    console.print("Testing what each model has seen, by the order in which it was published …")
+    console.print("Testing what each model was trained on, by the published order of the data …")
     tests, registry = contamination_sweep(demonstration(trained))
     tested = execute(tests.runs, registry, Settings(results_dir))
     if any(record.status == "ok" for record in tested):

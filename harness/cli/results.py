@@ -46,7 +46,7 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
         examples = 0 if record.examples is None else record.examples.count
         say(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
     if failures:
-        say(f"{failures} of {len(runs)} runs were not scored. A plugin of yours is named with --plugin.", err=True)
+        say(f"{failures} of {len(runs)} runs were not scored. Name your own plugins with --plugin.", err=True)
         sys.exit(2)
 
 

@@ -34,7 +34,7 @@ def serve_command(results: Path, suites: tuple[str, ...], host: str, port: int, 
     with SiteServer(folder, site.state, host, port) as server:
         site.start()
         if not is_loopback(host):
-            say("Whoever reaches this machine can read the results.", err=True)
+            say("Anyone who can reach this machine can read the results.", err=True)
         say(f"{server.url} shows {results}. Stop with Ctrl-C.", err=True)
         try:
             server.serve_forever()

@@ -19,7 +19,7 @@ LEGEND = {
     PARTIAL: "over some of the scenario's runs only (how many of how many); left out of the mean win rate.",
     FAILED: "failed; the reasons are below.",
     MISSING: "some examples gave no value and are left out.",
-    DECLINED: "some answers were declined by the model or its provider, and are scored as they are; how many is below.",
+    DECLINED: "some answers were declined by the model or its provider and are scored as they are; counts are below.",
     IMPORTED: "imported: asked and counted by another program, which the model's name begins with.",
 }
 WIN_RATE = (
@@ -28,8 +28,8 @@ WIN_RATE = (
     "certain (closed testing; models are paired where they answered the same instances)."
 )
 RANKS = (
-    "Ranks in brackets are those that the data allow, all of them right at once with 95 % probability. So are the "
-    "ranks in a column, shown where the data separate any two of its models."
+    "Ranks in brackets are those that the data allow, all correct at once with 95 % probability. So are the ranks in "
+    "a column, shown where the data separate at least two of its models."
 )
 UNDECIDED = "n too small to separate the models"
 MEANS = "Numbers are means with 95 % intervals (±, or from and to where lopsided) over n instances."

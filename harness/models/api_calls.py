@@ -35,7 +35,7 @@ FIRST_STREAK = 3
 
 
 _RAISE = (
-    "Earlier starts with this response cache count as well. Raise the budget, or count from 0 again with "
+    "Earlier runs with this response cache count as well. Raise the budget, or start again from 0 with "
     "`harness cache spending --reset`."
 )
 
@@ -253,7 +253,9 @@ class Calls:
             raise RequestFailedError(self._down)
         room = self._spending.room(cost) if asks else Room.YES
         if room is Room.NO:
-            raise RequestFailedError(f"{self._name}: not asked, for want of budget: {self._spending}. {_RAISE}")
+            raise RequestFailedError(
+                f"{self._name}: not sent, because it exceeds the budget: {self._spending}. {_RAISE}"
+            )
         return None if room is Room.WAIT else self._account.enter(cost.tokens, time.monotonic())
 
     def _wake_soon(self) -> None:
@@ -268,7 +270,7 @@ def _advice(failure: Failure) -> str:
     if failure.status is None:
         return "Is the server running, and is base_url right?"
     if 300 <= failure.status < 400:
-        return "If you trust that address, name it as base_url."
+        return "If you trust that address, set base_url to it."
     if failure.status in {401, 403}:
         return "Is the right key in the environment? api_key_env names the variable that holds it."
     if failure.status == 404:

@@ -71,7 +71,7 @@ def key_from(variable: str | None, name: str, *, default: str | None = None) -> 
     if not key and variable is not None:
         raise ModelError(f"{name}: api_key_env names {variable}, which is not set in the environment.")
     if not (key.isascii() and key.isprintable()):
-        raise ModelError(f"{name}: the key in {read} holds characters that no key has, such as a line break.")
+        raise ModelError(f"{name}: the key in {read} contains characters that a key cannot have, such as a line break.")
     return key or None
 
 

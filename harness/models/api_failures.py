@@ -158,7 +158,7 @@ def _told(error: Any) -> str:
 def _of_redirect(status: int, response: Any, redact: Redaction) -> Failure:
     location = response.headers.get("location")
     target = shown_address(location, str(response.request.url)) if location else "an address it does not name"
-    message = f"status {status}: it redirects to {target} (not followed, since keys would go along)"
+    message = f"status {status}: it redirects to {target} (not followed, because keys would be sent there)"
     return Failure(_shown(message, redact), status=status, of_all=True)
 
 

@@ -118,7 +118,7 @@ class ChatTemplate:
             self._end = weakref.finalize(self, _end, self._process)
             if self._line() != b"ready":
                 self._close()
-                raise ModelError("the process that fills in chat templates does not start.")
+                raise ModelError("the process that renders chat templates could not be started.")
         return self._process
 
     def _death(self) -> Mapping[str, Any]:

@@ -171,7 +171,7 @@ def _check_size(checkpoint: Checkpoint, config: Any) -> None:
         found = f"an embedding of {vocabulary:,} tokens by {width:,} does not fit the {size:,} bytes of weights"
     else:
         return
-    raise ModelError(f"hf:{checkpoint.name}: config.json is not that of the weights beside it: {found}.")
+    raise ModelError(f"hf:{checkpoint.name}: config.json does not match the weights in its folder: {found}.")
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> Any:

@@ -21,7 +21,7 @@ STICKY = (
 NVIDIA, CUDA Runtime API, ``cudaError``: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
 """
 
-AFTERWARDS = ". After this error a process cannot use its GPU, so what is left runs in a new process."
+AFTERWARDS = ". After this error a process cannot use its GPU, so the rest runs in a new process."
 """What a message says after CUDA's own words."""
 
 _lost = False

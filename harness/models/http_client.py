@@ -111,7 +111,7 @@ class _Gzip(_Identity):
 
     def finish(self) -> None:
         if self._begun and not self._inflate.eof:  # a refusal may come without a body
-            raise UnusableAnswerError("its compressed form ends early")
+            raise UnusableAnswerError("its compressed data end early")
 
 
 def _decoder(encoding: str) -> _Identity:

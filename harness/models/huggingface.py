@@ -187,7 +187,7 @@ class HuggingFaceModel(Model):
         if not asked:
             return
         if self._crashes >= MOST_CRASHES:
-            raise ModelError(f"hf:{self._found.name}: it is not asked again, since CUDA failed {self._crashes} times.")
+            raise ModelError(f"hf:{self._found.name}: it is not used again, because CUDA failed {self._crashes} times.")
         try:
             if self._devices > 1 or not self._loaded_here():
                 yield from self._processes().answer(asked)
@@ -281,7 +281,7 @@ class HuggingFaceModel(Model):
         kind = self._target
         there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
         if self._devices > there:
-            raise ModelError(f"{name}: devices is {self._devices}, and there are {there} of {kind}.")
+            raise ModelError(f"{name}: devices is {self._devices}, but the number of {kind} devices here is {there}.")
         devices = [f"{kind}:{number}" if kind == "cuda" else kind for number in range(self._devices)]
         return WorkerPool(
             name, self._checkpoint.location, settings, devices, max(1, torch.get_num_threads() // self._devices)

@@ -45,7 +45,8 @@ def finish_of(choice: Choice, usage: Usage | None) -> FinishReason:
     if not content and stated == "length" and (content is None or reasoned):
         return "reasoning_cut_off"
     if content is None and not (stated == "stop" and reasoned):
-        raise UnusableAnswerError(f"the answer's text is null, and finish_reason {choice.finish_reason!r} is no reason")
+        given = f"finish_reason {choice.finish_reason!r}"
+        raise UnusableAnswerError(f"the answer's text is null, and {given} does not explain why")
     if not content and not stated:
         raise UnusableAnswerError("the answer is empty and has no finish_reason")
     return "stop" if stated == "stop" else "length" if stated == "length" else "unknown"

@@ -171,8 +171,8 @@ def _refuse_certainty(echoed: Sequence[float | None]) -> None:
     if len(known) > 1 and not any(known):
         raise CannotAnswerError(
             f"the server gives all {len(known)} tokens of the text a log-probability of 0, hence a probability of 1, "
-            "which no model does; it does not compute what it is asked for, so it cannot score. Ask a server that can, "
-            "such as vLLM's, or use an adapter that generates, such as multiple_choice_joint"
+            "which no model does; it does not really compute them, so it cannot score. Use a server that does, such "
+            "as vLLM's, or an adapter that generates, such as multiple_choice_joint"
         )
 
 

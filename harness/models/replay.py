@@ -82,7 +82,7 @@ class ReplayModel(Model):
     def __init__(self, identifier: str) -> None:
         self._path = Path(identifier).expanduser()
         if self._path.exists() and not self._path.is_file():
-            raise ModelError(f"replay:{identifier}: is not a file; predictions are read from one.")
+            raise ModelError(f"replay:{identifier} is not a file; predictions are read from a file.")
         if not self._path.is_file():
             raise ModelError(
                 f"replay:{identifier}: there is no such file. It holds one prediction a line, "
@@ -227,7 +227,7 @@ def _parse(line: str) -> tuple[str, _Group, _Prediction | str]:
         value = parse_json(line)
     except StrictJsonError as error:
         column = f" (column {error.column})" if error.column else ""
-        raise ValueError(f"{error}{column}. Each line is one object.") from None
+        raise ValueError(f"{error}{column}. Each line must be one JSON object.") from None
     if not isinstance(value, dict):
         raise ValueError(f'must be an object like {{"id": …, "text": …}}, not {_shown(value)}.')
     for key in value:

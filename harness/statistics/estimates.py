@@ -163,7 +163,7 @@ def ratio_estimate(
         return replace(plain, stderr=0.0, note=_all_equal(count, ratio))
     below = found.low if low is None else max(found.low, low)
     above = found.high if high is None else min(found.high, high)
-    note = "few long items carry the ratio" if found.freedom < _FEW_FREEDOM else ""
+    note = "a few long items dominate the ratio" if found.freedom < _FEW_FREEDOM else ""
     return replace(plain, stderr=found.stderr, low=min(below, ratio), high=max(above, ratio), note=note)
 
 

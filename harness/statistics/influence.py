@@ -40,7 +40,7 @@ def influence_estimate(value: float, influences: Sequence[float], bounds: tuple[
     """
     count, (low, high) = len(influences), bounds
     if count == 0 or not low <= value <= high:
-        raise ValueError(f"a statistic from {low} to {high} of an instance or more is needed, not {value} of {count}")
+        raise ValueError(f"needs a statistic from {low} to {high} over at least one instance, not {value} over {count}")
     if count == 1:
         return Estimate(value, 1, note=TOO_FEW)
     center = math.fsum(influences) / count
@@ -69,7 +69,7 @@ def jackknife_estimate(
     counts = np.asarray(counts, dtype=np.float64)
     count = int(counts.sum())
     if count == 0:
-        raise ValueError("the jackknife needs an instance")
+        raise ValueError("the jackknife needs at least one instance")
     value = min(max(float(statistic(counts[None, :])[0]), bounds[0]), bounds[1])
     if count == 1:
         return Estimate(value, 1, note=TOO_FEW)

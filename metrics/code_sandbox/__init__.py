@@ -143,7 +143,7 @@ def choose(kind: Literal["auto"] | Kind = "auto", image: str = IMAGE) -> Isolati
         try:
             if passes(_TRIAL, found, Limits(seconds=20.0)):
                 return found
-            reasons.append(f"{wanted}: a program that should run in it does not")
+            reasons.append(f"{wanted}: a test program that should run in it does not")
         except MetricError as error:
             reasons.append(f"{wanted}: {error}")
     hint = "" if kind == "weak" else _WEAK_HINT
@@ -151,8 +151,8 @@ def choose(kind: Literal["auto"] | Kind = "auto", image: str = IMAGE) -> Isolati
 
 
 _WEAK_HINT = (
-    " Write isolation: weak to execute programs all the same. They can then read your files, use the network and "
-    "disturb other processes, so do it only in a container or a virtual machine of its own."
+    " To execute programs anyway, write isolation: weak. They can then read your files, use the network and "
+    "disturb other processes, so do this only in a dedicated container or virtual machine."
 )
 _TRIAL = Program(
     completion="import threading\nthread = threading.Thread(target=int)\nthread.start()\ndef f(x): return x\n",

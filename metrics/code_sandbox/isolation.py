@@ -100,11 +100,11 @@ def candidates(kind: Kind, image: str) -> Isolation | str:
             if tool is None:
                 return "bubblewrap (bwrap) is not installed"
             if os.geteuid() == 0 and not _readable_by_all():
-                return "bubblewrap would run as the superuser, as other users cannot read this Python"
+                return "bubblewrap would run as the superuser, because other users cannot read this Python"
             return Isolation(kind, _output([tool, "--version"]) or "bubblewrap", tool)
         case "namespaces":
             if sys.platform != "linux":
-                return "namespaces are Linux's"
+                return "namespaces need Linux"
             return Isolation(kind, "own mount, process, network, IPC and host name namespaces")
     user = "the superuser" if os.geteuid() == 0 and not _readable_by_all() else "an ordinary user"
     return Isolation(kind, f"limits only: as {user}, the program sees this machine's files, network and processes")

@@ -163,8 +163,8 @@ def _refused(url: str, error: urllib.error.HTTPError, end: float, redact: Redact
         location = error.headers.get("Location")
         target = redact(shown_address(location, url))[:_SHOWN] if location else "an address that it does not name"
         raise MetricError(
-            f"{url} redirects to {target} (status {error.code}; not followed, since keys would go along). If you trust "
-            "that address, name it as base_url."
+            f"{url} redirects to {target} (status {error.code}; not followed, because keys would be sent there). "
+            "If you trust that address, set base_url to it."
         )
     raise MetricError(f"{url} refuses: {why}")
 

@@ -98,7 +98,9 @@ class Moderation(Judge):
         if not key:
             raise MetricError(f"judge 'moderation' needs a key: set the environment variable {self._key_name}.")
         if not (key.isascii() and key.isprintable()):
-            raise MetricError(f"judge 'moderation': the key in {self._key_name} holds characters that no key has.")
+            raise MetricError(
+                f"judge 'moderation': the key in {self._key_name} contains characters that a key cannot have."
+            )
         return key
 
     def _scores(self, answer: Any, count: int) -> list[float]:

@@ -263,8 +263,8 @@ def test_the_first_calls_go_out_one_by_one_and_then_together(tmp_path: Path) -> 
 def test_a_raised_budget_or_a_reset_goes_on(tmp_path: Path) -> None:
     with billing("honest") as biller:
         refused = start("openai", biller, tmp_path, range(60), budget_tokens=300)[-1].error or ""
-        assert "for want of budget" in refused
-        assert "Raise the budget, or count from 0 again with `harness cache spending --reset`." in refused
+        assert "because it exceeds the budget" in refused
+        assert "Raise the budget, or start again from 0 with `harness cache spending --reset`." in refused
         first = biller.calls
         start("openai", biller, tmp_path, range(60), budget_tokens=300)
         assert biller.calls <= first + 1
@@ -274,7 +274,7 @@ def test_a_raised_budget_or_a_reset_goes_on(tmp_path: Path) -> None:
         result = CliRunner().invoke(cache_command, ["spending", "--results-dir", str(tmp_path), "--reset"])
         assert result.exit_code == 0, result.output
         assert f"openai:m at {biller.url}/v1: " in result.output
-        assert "budgets count from 0 again" in result.output
+        assert "budgets start again from 0" in result.output
         start("openai", biller, tmp_path, range(60), budget_tokens=300)
         assert biller.calls > raised + 5
 

@@ -144,7 +144,7 @@ def test_what_is_compressed_is_read(backend: str, encoding: str) -> None:
         ("gzip, gzip", gzip.compress(gzip.compress(said("x"))), "compressed as 'gzip, gzip'"),
         ("zstd", b"(\xb5/\xfd", "compressed as 'zstd'"),
         ("gzip", said("x"), "not compressed as its headers say"),
-        ("gzip", gzip.compress(said("x" * 500))[:-12], "its compressed form ends early"),
+        ("gzip", gzip.compress(said("x" * 500))[:-12], "its compressed data end early"),
     ],
 )
 @pytest.mark.parametrize("backend", BACKENDS)

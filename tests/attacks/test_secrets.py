@@ -152,7 +152,7 @@ def test_no_redirect_is_followed(backend: str, status: int, host: str) -> None:
         message = str(caught.value)
         assert thief.headers == []
         assert f"status {status}: it redirects to http://{host}:{thief.port}/v1/ch%1B%5B31mat (not followed" in message
-        assert "name it as base_url" in message
+        assert "set base_url to it" in message
         assert "query-secret" not in message
         assert "hidden" not in message
 

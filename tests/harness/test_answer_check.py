@@ -216,7 +216,7 @@ def test_a_cached_value_of_a_wrong_shape_is_asked_again_and_replaced(
     with caplog.at_level(logging.WARNING):
         cache.close()
     assert [record.getMessage().partition(" in ")[0] for record in caplog.records] == ["1 answer"]
-    assert "could not be used and were asked again" in caplog.text
+    assert "could not be used and were requested again" in caplog.text
 
 
 @pytest.mark.parametrize("value", [b"no zlib", zlib.compress(b"{}")[:-3], None, "text", 5])
@@ -241,7 +241,7 @@ def test_many_values_of_a_wrong_shape_are_one_warning(path: Path, caplog: pytest
         cache.close()
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"30 answers in the response cache {path} could not be used and were asked again, mostly for this reason: "
+        f"30 answers in the response cache {path} could not be used and were requested again. The most common reason: "
         "0 completions, where 1 were asked for."
     )
 

@@ -140,7 +140,7 @@ def test_a_damaged_answer_is_asked_again(tmp_path: Path, caplog: pytest.LogCaptu
             assert set(cache.get([b"key", b"whole"])) == {b"whole"}
     cache.close()
     (message,) = caplog.messages
-    assert message.startswith(f"5 answers in the response cache {file} could not be used and were asked again")
+    assert message.startswith(f"5 answers in the response cache {file} could not be used and were requested again")
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1])

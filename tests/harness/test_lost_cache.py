@@ -87,7 +87,7 @@ def test_no_answer_is_lost_with_the_file(
     what = "replaced" if lose in (replace_by_another, replace_by_no_database) else "deleted"
     told = [message for message in caplog.messages if "while it was in use" in message]
     assert told == [
-        f"The response cache {file} was {what} while it was in use. The 50 answers that it held are in it again."
+        f"The response cache {file} was {what} while it was in use. Its 50 answers have been written again."
     ]
 
 

@@ -109,10 +109,10 @@ def graded(example: Example) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("prediction", "words"),
     [
-        ("share=1.2", r"returned 1\.2 as 'share' of instance 'a'; it declares a score that is from 0 to 1"),
+        ("share=1.2", r"returned 1\.2 as 'share' of instance 'a'; its declared scale is from 0 to 1"),
         ("share=-0.01", r"returned -0\.01 as 'share'"),
-        ("right@5=0.5", r"returned 0\.5 as 'right@5' of instance 'a'; it declares a score that is 0 or 1"),
-        ("cosine=-1.5", "it declares a score that is from -1 to 1"),
+        ("right@5=0.5", r"returned 0\.5 as 'right@5' of instance 'a'; its declared scale is 0 or 1"),
+        ("cosine=-1.5", "its declared scale is from -1 to 1"),
     ],
 )
 def test_a_score_outside_of_its_declared_scale_is_refused(prediction: str, words: str) -> None:
@@ -153,8 +153,8 @@ class Wide(RunMetric):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ("1.5 0.1 1 0", r"gives 1\.5 for 'wide' of split test; it declares a score that is from 0 to 1"),
-        ("0.5 0.4 0.6 3", r"gives 3 as 'wide' of instance 'a'; it declares a score that is from 0 to 1"),
+        ("1.5 0.1 1 0", r"gives 1\.5 for 'wide' of split test; its declared scale is from 0 to 1"),
+        ("0.5 0.4 0.6 3", r"gives 3 as 'wide' of instance 'a'; its declared scale is from 0 to 1"),
     ],
 )
 def test_a_run_metrics_numbers_stay_on_its_scale(values: str, words: str) -> None:

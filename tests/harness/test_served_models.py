@@ -1,4 +1,4 @@
-"""What a server says that it answered with is counted, and told where it is not what was asked."""
+"""What a server says that it answered with is counted, and reported where it is not what was requested."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_another_model_and_changes_are_told() -> None:
     one: dict[str, Any] = {"model": "gpt-4o", "system_fingerprint": "fp_1", "answers": 2000}
     other: dict[str, Any] = {"model": "gpt-4o-mini", "system_fingerprint": "fp_2", "answers": 1}
     assert list(served_notes("openai:gpt-4o", [one, other])) == [
-        "the server answered with 'gpt-4o-mini' (1 answer), not with 'gpt-4o' as asked",
+        "the server answered with 'gpt-4o-mini' (1 answer), not with 'gpt-4o' as requested",
         "the server changed the model between answers: 'gpt-4o' (2,000 answers), 'gpt-4o-mini' (1 answer)",
         "the server's system fingerprint changed between answers: 'fp_1' (2,000 answers), 'fp_2' (1 answer)",
     ]

@@ -87,7 +87,7 @@ def test_nothing_is_executed_without_the_users_word(isolation: Isolation) -> Non
 
 
 def test_what_cannot_be_estimated_is_refused(metric: Callable[..., dict[str, float | None]]) -> None:
-    with pytest.raises(MetricError, match="needs as many completions, and there are 1"):
+    with pytest.raises(MetricError, match="needs 2 completions, but there are 1"):
         metric(_problem("    return 2 * x"), k=(2,))
     with pytest.raises(MetricError, match="no 'tests'"):
         metric(Example(Instance("a", "")))
@@ -201,7 +201,7 @@ def test_a_run_that_has_not_allowed_execution_is_told_what_to_write_and_that_is_
         load("humaneval")
     (mistake,) = refused.value.mistakes
     assert mistake.path == "runs[0]"
-    assert "needs allow_code_execution, your word that this machine may execute" in mistake.message
+    assert "needs allow_code_execution, your confirmation that this machine may execute" in mistake.message
     proposed = mistake.hint.removeprefix("Write ").removesuffix(".")
     load(proposed)
     with pytest.raises(SpecError) as refused:

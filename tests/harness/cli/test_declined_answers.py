@@ -295,7 +295,7 @@ def test_the_served_model_is_recorded_and_told_where_it_is_another(
         {"model": "cheaper-model", "system_fingerprint": fingerprint, "answers": 2},
     ]
     assert record(folder)["provenance"]["served"] == expected
-    assert f"the server answered with 'cheaper-model' (2 answers), not with '{MODEL}' as asked." in said.err
+    assert f"the server answered with 'cheaper-model' (2 answers), not with '{MODEL}' as requested." in said.err
     assert "the server changed the model between answers" in said.err
     assert "cheaper-model" in harness("leaderboard").out
     # A run that the cache answers knows it as well.

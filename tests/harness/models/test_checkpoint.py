@@ -255,7 +255,7 @@ def test_a_configuration_far_larger_than_the_weights_is_refused_at_once(
     clock = time.process_time()
     message = load(folder)
     assert time.process_time() - clock < 15
-    assert "config.json is not that of the weights" in message
+    assert "config.json does not match the weights" in message
     assert said in message
 
 

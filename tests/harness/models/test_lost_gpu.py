@@ -154,7 +154,7 @@ def test_a_model_that_keeps_losing_the_gpu_is_given_up(sticky: Path, monkeypatch
     monkeypatch.setattr(huggingface, "MOST_CRASHES", 1)
     with pytest.raises(ModelError, match="device-side assert"):
         list(model.answer([ScoreRequest("Z", " b")]))
-    with pytest.raises(ModelError, match="not asked again, since CUDA failed 1 time"):
+    with pytest.raises(ModelError, match="not used again, because CUDA failed 1 time"):
         list(model.answer([ScoreRequest("a", " b")]))
 
 

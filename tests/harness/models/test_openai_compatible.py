@@ -429,7 +429,9 @@ def test_the_budget_in_tokens_stops_cleanly(connect: Connect) -> None:
     assert 5 < len(answered) < 30
     assert spent <= 200 + 10 * 12  # what a prompt takes is a guess; ten may be under way
     refused = {response.error for response in responses if response.error is not None}
-    assert all(error and "for want of budget" in error and "of 200 tokens are spent" in error for error in refused)
+    assert all(
+        error and "because it exceeds the budget" in error and "of 200 tokens are spent" in error for error in refused
+    )
     assert all(response.error for response in ask(model, many(10)))
 
 

@@ -179,7 +179,7 @@ def test_few_long_items_carry_a_ratio() -> None:
     estimate = ratio_estimate(sums, lengths, low=0.0)
     expected = ratio_interval(sums, lengths)
     assert (estimate.low, estimate.high, estimate.stderr) == (expected.low, expected.high, expected.stderr)
-    assert estimate.note == "few long items carry the ratio"
+    assert estimate.note == "a few long items dominate the ratio"
 
 
 def test_a_ratio_stays_in_its_range_and_says_where_all_are_equal() -> None:

@@ -120,7 +120,7 @@ def test_declined_answers_are_marked_wherever_the_score_is(tmp_path: Path, make_
     page = data(site, f"runs/{address_of(declining)}/run")
     # The page of a run is about all of its answers, those to perturbed copies as well.
     assert page["declined"] == "102 of 200 answers were declined (2 refusals, 100 tool calls)"
-    assert page["served"] == ["the server answered with 'another' (100 answers), not with 'a' as asked"]
+    assert page["served"] == ["the server answered with 'another' (100 answers), not with 'a' as requested"]
     (run,) = data(site, f"models/{model_address(Component(name='openai:a'))}")["runs"]
     assert run["declined"] == page["declined"]
 

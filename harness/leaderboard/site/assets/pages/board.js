@@ -131,7 +131,7 @@
     const columns = [
       { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) },
       { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => harness.rankOf(places.get(i), total.get(i)),
-        title: "The rank by mean win rate, and in brackets the ranks that the data allow, all of them right at once with 95 % probability" },
+        title: "The rank by mean win rate, and in brackets the ranks that the data allow, all correct at once with 95 % probability" },
       { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
       ...board.categories.map((category, at) => category.name === "contamination" ? null : ({
         name: category.name, label: title(category.name), note: columnsOf(category),
@@ -202,7 +202,7 @@
     const seen = state.seen.get(`${i}/${measure.column}`);
     const target = runs ? `run/${runs[0]}` : `scenario/${column.address}`;
     const value = make("a", { href: link(target) }, number(mean));
-    // Of all models, so of no use beside some; and only where the data separate any two of them.
+    // They are over all models, so they are hidden when only some are shown, and where the data separate no two models.
     const among = measure.cells.filter((other) => other && other[8] !== null);
     const ranks = first !== null && state.models.length === able(board).length && among.some((other) => other[8] > 1 || other[9] < among.length);
     const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}${declined ? "⊘" : ""}`;
