@@ -267,7 +267,10 @@ def test_scores_that_a_run_metric_gives_are_computed_again(run: Run) -> None:
         compare_runs(runs[0], runs[1])
 
 
-def test_the_command(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "180")
     first, second = run("a", _scores("1100")), run("b", _scores("0100"))
     group(["compare", str(first.directory), str(second.directory), "--format", "csv"], standalone_mode=False)
     by_folder = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -628,7 +628,8 @@ list(run_sweep(specs, registry, Settings(folder / "results", folder), Silent()))
 @pytest.mark.slow
 def test_killed_and_started_again_gives_the_same_and_asks_nothing_twice(sweep: Sweep, folder: Path) -> None:
     log = folder / "log"
-    specs = [spec(arguments={"delay": 0.02, "log": str(log)}, seed=seed, max_eval_instances=25) for seed in (0, 1)]
+    arguments = {"delay": 0.02, "log": str(log)}
+    specs = [spec(arguments=arguments, instance_seed=seed, max_eval_instances=25) for seed in (0, 1)]
     uninterrupted = sweep(*specs, results="uninterrupted")
     expected = asked(log)
     log.unlink()

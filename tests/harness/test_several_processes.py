@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,7 @@ def test_what_a_killed_process_had_claimed_is_done_by_the_other(server: FakeServ
 
 @pytest.mark.slow
 def test_a_process_that_has_nothing_left_to_do_says_for_whom_it_waits(server: FakeServer, tmp_path: Path) -> None:
+    server.ways = replace(server.ways, delay=0.2)  # so that the first is still busy when the second has started
     first = start(tmp_path)
     while sum(asked(server).values()) < 3:
         time.sleep(0.02)

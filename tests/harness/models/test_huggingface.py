@@ -270,7 +270,7 @@ def test_the_logprob_of_a_completion_is_that_of_its_text(tiny_checkpoint: Make) 
     [completion] = response.completions
     assert completion.logprob == pytest.approx(sum(max(top.values()) for top in completion.top_logprobs), abs=1e-4)
     assert [len(top) for top in completion.top_logprobs] == [3] * (completion.tokens or 0)
-    stop = completion.text[-1]
+    stop = next(character for character in completion.text[1:] if character != completion.text[0])
     [cut] = ask(model, [GenerateRequest("the answer", max_tokens=6, stop=(stop,))])
     assert cut.completions[0].logprob is not None
     assert completion.logprob is not None
