@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -87,8 +88,7 @@ class Calls:
         self._name, self._library, self._account, self._pace = name, library, account, pace
         self._spending, self._redact = spending, redact
         self._rng = derive_rng(0, f"retries/{name}")
-        self._expected = 0
-        self._read = 0
+        self._counted = self._expected = self._read = 0
         self._changed = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._streak = 0
@@ -134,7 +134,7 @@ class Calls:
             read: Turns what it returned into the answer; raises
                 :class:`harness.models.api_failures.UnusableAnswerError`.
             expected: What it may cost at most, as far as is known; estimates of prompts that turn out to be too low on
-                average are scaled up.
+                average are corrected.
             refused: Whether a failure says that the server does not do such a thing, which the caller is prepared for.
             asks: Whether it puts a question to the model, so that its answer shows that questions can be put. Others
                 find out what the server can do; they are charged, but made without regard to the budget.
@@ -161,7 +161,7 @@ class Calls:
     async def _attempt(
         self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], T], expected: Cost, asks: bool
     ) -> T | Failure:
-        cost = self._scaled(expected)
+        cost = self._corrected(expected)
         await self._enter(cost, asks)
         sending, spent, known = watch_sending(), Cost(), False
         try:
@@ -174,6 +174,7 @@ class Calls:
             bill = read_bill(bytes(raw.content), cost)
             spent, known = bill.cost, True
             if bill.known:
+                self._counted += 1
                 self._expected += expected.prompt
                 self._read += spent.prompt
             if bill.problem:
@@ -203,8 +204,18 @@ class Calls:
             return cost
         return Cost(cost.prompt, 0) if failure.status >= 500 and not failure.throttled else Cost()
 
-    def _scaled(self, expected: Cost) -> Cost:
-        return expected.scaled(max(1.0, self._read / self._expected) if self._expected else 1.0)
+    def _corrected(self, expected: Cost) -> Cost:
+        """Return the cost with its prompt corrected by how far estimates were too low so far.
+
+        A server's tokens may be shorter than estimated, so that estimates are off by a factor, or its chat template may
+        add a number of tokens to every prompt. The smaller correction counts: a factor learned from a prompt of two
+        words says nothing about a long one.
+        """
+        if not self._counted:
+            return expected
+        added = max(0, math.ceil((self._read - self._expected) / self._counted))
+        scaled = expected.scaled(max(1.0, self._read / self._expected) if self._expected else 1.0)
+        return Cost(min(scaled.prompt, expected.prompt + added), expected.completion)
 
     def _delay(self, failure: Failure, attempt: int) -> float | None:
         """Return how long to wait for another try; None for no other try."""

@@ -39,7 +39,8 @@ class Biller:
 
     Attributes:
         way: ``honest``, ``bad`` (unusable answers with usage), ``half`` (every other one is), ``random`` (a half is),
-            ``hidden`` (a system prompt of 1,000 tokens that the caller does not see), ``no usage``, ``absurd`` (a usage
+            ``hidden`` (a system prompt of 1,000 tokens that the caller does not see), ``template`` (50 tokens more),
+            ``no usage``, ``absurd`` (a usage
             of 400 digits), ``500``, ``drop`` (hangs up after reading), ``hang``, ``429``.
         billed: Tokens of prompts and of completions.
         largest: Most tokens of one request.
@@ -79,6 +80,8 @@ class Biller:
         prompt, completion = len(text.split()), min(body["max_tokens"], 4)
         if bad or self.way == "hidden":
             prompt += 1000
+        if self.way == "template":
+            prompt += 50
         if self.way == "429":
             self._reply(handler, 429, {"error": {"message": "slow down"}})
             return
@@ -237,6 +240,17 @@ def _nowhere(folder: Path) -> list[Response]:
         return start("openai", biller, folder, range(3), budget_tokens=100_000)
     except Exception as error:
         return [Response(error=str(error))]
+
+
+def test_a_chat_template_s_tokens_are_added_and_not_multiplied(tmp_path: Path) -> None:
+    """The first question to a server is of two words: 52 tokens where 2 were expected say nothing about long prompts."""
+    with billing("template") as biller:
+        model = OpenAIModel("m", base_url=f"{biller.url}/v1", budget_tokens=1600, retry_delay=0.001)
+        asked = [GenerateRequest(f"question {number} " + "word " * 60, MAX_TOKENS) for number in range(12)]
+        responses = Client(model, "openai:m", None).ask(asked)
+        model.close()
+        assert [response.error for response in responses] == [None] * 12
+        assert 12 * (62 + 50 + 4) < sum(biller.billed) <= 1600
 
 
 def test_an_absurd_usage_is_not_believed_and_charged_by_estimate(tmp_path: Path) -> None:
