@@ -243,7 +243,7 @@ def _nowhere(folder: Path) -> list[Response]:
 
 
 def test_a_chat_template_s_tokens_are_added_and_not_multiplied(tmp_path: Path) -> None:
-    """The first question to a server is of two words: 52 tokens where 2 were expected say nothing about long prompts."""
+    """52 tokens for a first question of two words say nothing about long prompts."""
     with billing("template") as biller:
         model = OpenAIModel("m", base_url=f"{biller.url}/v1", budget_tokens=1600, retry_delay=0.001)
         asked = [GenerateRequest(f"question {number} " + "word " * 60, MAX_TOKENS) for number in range(12)]
