@@ -175,9 +175,9 @@ def compare_models(
     known = list(runs)
     left, right = (_by_question(known, name) for name in (first, second))
     comparisons, problems = [], []
-    questions = sorted(left.keys() | right.keys())
-    asked = [(left.get(question) or right[question]).spec for question in questions]
-    alone = [spec.model_copy(update={"model": Component(name=first)}) for spec in asked]
+    asked = {question: run.spec for question, run in {**right, **left}.items()}
+    questions = sorted(asked, key=lambda question: (_label(asked[question]), question))
+    alone = [asked[question].model_copy(update={"model": Component(name=first)}) for question in questions]
     for question, distinction in zip(questions, distinctions(alone, _label), strict=True):
         if question not in left or question not in right:
             run, absent = (left[question], second) if question in left else (right[question], first)

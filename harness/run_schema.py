@@ -169,14 +169,15 @@ def reasons(error: ValidationError) -> str:
 def _reason(place: tuple[int | str, ...], message: str, kind: str, given: Any) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     if kind == "value_error":
-        return f"{path}: {message.removeprefix('Value error, ')}"
+        return f"{path}: {message}".removeprefix(": ").replace("Value error, ", "", 1)
     if kind == "missing":
         return f"{path} is missing"
     if kind == "extra_forbidden":
         return f"{path} is not a key of run.json"
     if kind == "json_invalid":
         return f"it is not JSON ({message.removeprefix('Invalid JSON: ')})"
-    return f"{path}: {message[:1].lower()}{message[1:].replace('nput should', 'nput must')}, not {_shown(given)}"
+    what = f"{message[:1].lower()}{message[1:].replace('nput should', 'nput must')}, not {_shown(given)}"
+    return f"{path}: {what}" if path else what
 
 
 def _shown(value: Any) -> str:
