@@ -197,6 +197,7 @@ def test_a_budget_in_tokens_holds_over_several_starts(backend: str, way: str, tm
         assert billed >= budget - 2 * biller.largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["honest", "half", "hidden"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_budget_in_money_holds_over_several_starts(backend: str, way: str, tmp_path: Path) -> None:
@@ -293,6 +294,7 @@ def test_a_raised_budget_or_a_reset_goes_on(tmp_path: Path) -> None:
         assert biller.calls > raised + 5
 
 
+@pytest.mark.slow
 def test_calls_under_way_when_the_process_is_killed_count(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.attacks.test_budgets import Biller, start; "

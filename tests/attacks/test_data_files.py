@@ -157,6 +157,7 @@ except DataError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_file_that_becomes_a_large_one_is_refused_in_little_memory(tmp_path: Path, name: str) -> None:
     file = tmp_path / name

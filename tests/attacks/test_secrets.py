@@ -234,6 +234,7 @@ def test_answers_hide_what_was_sent(backend: str, caplog: pytest.LogCaptureFixtu
     assert caplog.text.count("repeats a key or a header") == 1
 
 
+@pytest.mark.slow
 def test_nothing_of_a_run_holds_a_secret(tmp_path: Path) -> None:
     def echo(handler: Any) -> tuple[int, dict[str, str], bytes]:
         sent = " ".join(f"{name}: {value}" for name, value in handler.headers.items())

@@ -491,6 +491,7 @@ def check(folder: Path, content: bytes) -> None:
     assert all(mistake.message and mistake.file == str(path) for mistake in found)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutated())
 def test_mutated_files_are_plugins_or_mistakes(tmp_path: Path, content: Any) -> None:

@@ -194,6 +194,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 quick = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @quick
 @given(content=mutated_data())
 def test_mutated_values(content: bytes, folder: Path, toy_plugins: Path) -> None:

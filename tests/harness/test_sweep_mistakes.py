@@ -203,6 +203,7 @@ def test_a_broken_plugin_is_a_mistake_where_it_is_named(load: Load, tmp_path: Pa
     assert "ZeroDivisionError" in found[0]
 
 
+@pytest.mark.slow
 def test_too_many_runs_are_refused_before_they_are_made(load: Load) -> None:
     years = list(range(2000))
     runs = f"[{{scenario: {{name: exam, subject: [law, virology], year: {years}}}, adapter: {{max_tokens: {years}}}}}]"

@@ -76,6 +76,7 @@ def _told(request: Request) -> Request:
     return replace(request, prompt=f"<user>\n{request.prompt}\n<assistant>\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(script=st.lists(st.sampled_from(["ok", *QUICK]), max_size=80), stays=st.sampled_from(["ok", *QUICK]))

@@ -86,5 +86,5 @@ def test_devices_that_make_no_sense_are_refused(tiny_checkpoint: Make) -> None:
         HuggingFaceModel(folder, device="cuda:1", devices=2)
     with pytest.raises(ModelError, match="leave out device"):
         HuggingFaceModel(folder, device_map="auto", devices=2)
-    with pytest.raises(ModelError, match="there are 1 of mps"):
+    with pytest.raises(ModelError, match="the number of mps devices here is 1"):
         list(HuggingFaceModel(folder, device="mps", devices=2).answer(REQUESTS))
