@@ -111,6 +111,7 @@ def results(folder: Path) -> dict[str, tuple[dict[str, Any], bytes]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # fifty starts of an interpreter
 def test_fifty_kills_change_no_result_and_no_answered_question_is_asked_again(tmp_path: Path) -> None:
     (tmp_path / "sweep.txt").write_text(SWEEP.format(log="LOG"))
     done = subprocess.run(

@@ -88,6 +88,7 @@ def results(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several interpreters start
 @pytest.mark.parametrize("processes", [2, 4])
 def test_each_question_is_asked_once(server: FakeServer, tmp_path: Path, processes: int) -> None:
     running = [start(tmp_path) for _ in range(processes)]
@@ -107,6 +108,7 @@ def test_each_question_is_asked_once(server: FakeServer, tmp_path: Path, process
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several interpreters start
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 def test_what_a_killed_process_had_claimed_is_done_by_the_other(server: FakeServer, tmp_path: Path) -> None:
     first = start(tmp_path)
@@ -126,6 +128,7 @@ def test_what_a_killed_process_had_claimed_is_done_by_the_other(server: FakeServ
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several interpreters start
 def test_a_process_that_has_nothing_left_to_do_says_for_whom_it_waits(server: FakeServer, tmp_path: Path) -> None:
     server.ways = replace(server.ways, delay=0.2)  # so that the first is still busy when the second has started
     first = start(tmp_path)

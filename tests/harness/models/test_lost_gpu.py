@@ -105,6 +105,7 @@ def sticky(tmp_path: Path, tiny_tokenizer: Any, fresh: None) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several interpreters start
 def test_the_runs_of_a_sweep_go_on_in_new_processes(tmp_path: Path, sticky: Path) -> None:
     other = shutil.copytree(sticky, tmp_path / "other")
     (tmp_path / "letters.py").write_text(SCENARIO)
@@ -134,6 +135,7 @@ def test_the_runs_of_a_sweep_go_on_in_new_processes(tmp_path: Path, sticky: Path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # several interpreters start
 def test_a_gpu_that_something_else_lost_costs_no_run(sticky: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = HuggingFaceModel(str(sticky), trust_remote_code=True, device="cpu")
 

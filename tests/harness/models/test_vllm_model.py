@@ -265,6 +265,7 @@ class TestRealEngine:
 
 @REAL
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_another_architecture(checkpoints: dict[str, Path], in_process: None) -> None:
     folder = str(checkpoints["gpt2"])
     model = VllmModel(folder, enforce_eager=True)
