@@ -116,7 +116,7 @@ def _check_completion(completion: Completion, request: GenerateRequest) -> None:
 
 
 def _check_segments(request: SequenceRequest, response: Response) -> int:
-    """Check what is told of segments, and return the bytes of all of them."""
+    """Check the scores and token counts of the segments, and return the size of all segments in bytes."""
     scored = len(request.order) if request.scored is None else request.scored
     _check_logprobs(response.logprobs)
     _number_of("log-probabilities of segments", response.logprobs or (), scored)

@@ -35,7 +35,7 @@ Digits may be those of any script. Exponents of more than three digits are not r
 8    ``Paris``                                              the whole answer is the text of one option
 ===  =====================================================  ========================================================
 
-Two options joined by "or", "and", a comma or a slash ("A or B", "the answer is A/B") are no answer.
+Two options joined by "or", "and", a comma or a slash ("A or B", "the answer is A/B") are not read as an answer.
 """
 
 from __future__ import annotations

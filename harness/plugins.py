@@ -140,8 +140,8 @@ class MetricDetails:
         category: One of Liang et al.'s seven, or another.
         higher_is_better: Which way is better; None: neither.
         judges: Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`).
-        gives: The names of the stats that it gives; ``*`` stands for any text. Empty where it is not said.
-        scales: What values its scores can have, by name; ``*`` stands for any text. Empty where it is not declared.
+        gives: Names of the stats that it computes; ``*`` matches any text. Empty if not declared.
+        scales: The range of its scores, by name; ``*`` matches any text. Empty if not declared.
     """
 
     category: str

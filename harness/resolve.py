@@ -99,7 +99,7 @@ def combinations(
         path: Where the component stands.
         findings: Takes mistakes.
         fan_out: Whether lists may stand for one value each.
-        all_choices: Whether ``all`` stands for each choice of a parameter that has choices and none of that name.
+        all_choices: Whether ``all`` means every choice of a parameter, unless ``all`` is one of its choices.
     """
     written = {key: _all_choices(model, key, setting) if all_choices else setting for key, setting in settings.items()}
     alternatives = {

@@ -144,10 +144,10 @@ class Completion:
             text has no tokens, so the 0 that their sum would be is None, too: it would read as certainty. A declined
             completion is not an answer that could have a probability, so it is None there as well.
         tokens: Number of generated tokens; None when unknown.
-        finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), ``unknown``, or why there
-            is no answer: ``refusal`` (the model refused), ``content_filter`` (the provider withheld or cut the text),
-            ``tool_call`` (the model called a tool instead of answering) or ``reasoning_cut_off`` (a reasoning model
-            reached max_tokens before it wrote an answer).
+        finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), ``unknown``, or why the
+            model did not answer: ``refusal`` (the model refused), ``content_filter`` (the provider withheld or cut the
+            text), ``tool_call`` (the model called a tool instead of answering) or ``reasoning_cut_off`` (a reasoning
+            model reached max_tokens before it wrote an answer).
         top_logprobs: For each generated position the likeliest tokens' texts and natural log-probabilities, as many
             as were asked for, likeliest first; empty when none were asked for.
         explanation: What model or provider says about a declined answer, such as the words of a refusal. It is not

@@ -113,7 +113,7 @@ def answer(n):
             except OSError:
                 pass
 """,
-    "sends what is no message": """
+    "sends bytes that are not a message": """
 import os
 def answer(n):
     for descriptor in range(3, 64):

@@ -1,4 +1,4 @@
-"""No encoding of a secret gets through, and what is no secret stays."""
+"""Every encoding of a secret is hidden, and other text is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that one label would name alike are told apart by what differs."""
+"""Runs with the same label are told apart by the settings in which they differ."""
 
 from __future__ import annotations
 

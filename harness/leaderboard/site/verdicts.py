@@ -46,7 +46,7 @@ class Finding:
 def findings(runs: Iterable[RunRecord]) -> list[Finding]:
     """Return the findings of all runs that tested for contamination, by model in the runs' order.
 
-    Controls and re-tests are among them; they belong to no family, and what they show is no verdict.
+    Controls and re-tests are included, but belong to no family and get no verdict of their own.
     """
     judged = judged_tests(list(order_tests(runs)))
     return [
