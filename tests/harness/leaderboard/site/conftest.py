@@ -260,12 +260,16 @@ class Visit:
 
     def go(self, route: str) -> Any:
         """Show a page; waits until it is drawn."""
+        return self.after(lambda: self.page.goto(f"{self.address}/index.html#/{route}"))
+
+    def after(self, action: Callable[[], Any]) -> Any:
+        """Do what makes the site draw a page, such as a click on a link; waits until that page is drawn."""
         self.page.evaluate("() => { delete document.documentElement.dataset.ready; }")
-        self.page.goto(f"{self.address}/index.html#/{route}")
+        action()
         return self.drawn()
 
     def drawn(self) -> Any:
-        """Wait until a page is drawn."""
+        """Wait until a page is drawn; of pages drawn one after the other, the first counts: see :meth:`after`."""
         self.until("document.documentElement.dataset.ready")
         self.page.wait_for_timeout(30)
         return self.page

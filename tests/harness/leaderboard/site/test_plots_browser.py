@@ -69,8 +69,7 @@ def test_every_plot_is_drawn_with_names_that_do_nothing(looking: Visit) -> None:
     looking.go("plots")
     assert _draw_all(looking) == 8 + 2 + 1  # of the models, of the first column, of the copies
     assert "<img src=x" in looking.page.text_content("figure[data-key='all/categories'] svg")
-    looking.page.select_option("#column", _column(looking, "mmlu"))
-    looking.drawn()
+    looking.after(lambda: looking.page.select_option("#column", _column(looking, "mmlu")))
     assert _draw_all(looking) == 8 + 1 + 1
 
 
@@ -121,8 +120,7 @@ def test_files_of_a_plot(looking: Visit, tmp_path: Path) -> None:
 
 def test_orders_are_drawn_on_the_page_of_a_contamination_test(looking: Visit) -> None:
     page = looking.go("contamination")
-    page.locator("#contamination tbody tr a[href*='contamination/']").first.click()
-    looking.drawn()
+    looking.after(lambda: page.locator("#contamination tbody tr a[href*='contamination/']").first.click())
     page.locator("#plot-orders").scroll_into_view_if_needed()
     looking.until("document.querySelector('#plot-orders figure')?.dataset.drawn")
     assert page.locator("#plot-orders svg path").count() >= 4 * 3
@@ -148,8 +146,7 @@ def test_comparisons_are_those_of_the_command(looking: Visit, plotted: Path) -> 
     looking.until("document.querySelector('#instances')")
     assert "5 of 20 instances" in page.inner_text("main")
     assert page.locator("#instances tbody tr").count() == 5
-    page.locator("#instances tbody a").first.click()
-    looking.drawn()
+    looking.after(lambda: page.locator("#instances tbody a").first.click())
     assert page.locator("article.example, .example").count() >= 1
 
 
