@@ -22,7 +22,7 @@ class MultipleChoiceJoint(LetteredAdapter):
     """The question and all options in one prompt, each option by a letter; the letter that the model writes counts.
 
     The letter may be alone or in a short answer, such as "B) Paris" or "I think it's B"; the rules are those of
-    :mod:`harness.answer_reading`. An output that names no option, or several, chooses none; its prediction is empty.
+    :mod:`harness.answers.reading`. An output that names no option, or several, chooses none; its prediction is empty.
     """
 
     asks = frozenset({"generate"})

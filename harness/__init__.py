@@ -1,51 +1,9 @@
 """The public API: everything that a plugin's author needs, and nothing else."""
 
-from harness.answer_check import most_tokens
-from harness.answer_reading import final_number, first_number, read_option, whole_number
-from harness.archives import DAMAGE, open_file
-from harness.contracts import (
-    BOUNDED,
-    COUNT,
-    DECLINES,
-    PROPORTION,
-    SCALES,
-    SIGNED,
-    SMOOTH,
-    Adapted,
-    Adapter,
-    AskedModel,
-    Completion,
-    Decline,
-    Estimate,
-    Example,
-    ExampleMetric,
-    FinishReason,
-    GenerateRequest,
-    Instance,
-    Judge,
-    JudgeFinder,
-    Ledger,
-    Message,
-    Model,
-    ModelFinder,
-    Origin,
-    Prediction,
-    Prompt,
-    Reference,
-    Request,
-    Response,
-    RunMetric,
-    Scale,
-    ScoreRequest,
-    SequenceRequest,
-    Served,
-    Split,
-    Tokenization,
-    Unjudged,
-)
-from harness.data import Data
-from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError, reraise_interrupt
-from harness.exchangeability import (
+from harness.answers.check import most_tokens
+from harness.answers.reading import final_number, first_number, read_option, whole_number
+from harness.answers.reasoning import reason_with_thoughts
+from harness.contamination.statistics import (
     DIAGNOSTICS_LEVEL,
     BesagClifford,
     Boundary,
@@ -89,10 +47,56 @@ from harness.exchangeability import (
     verdict,
     zlib_ratio,
 )
+from harness.contracts import (
+    BOUNDED,
+    COUNT,
+    DECLINES,
+    PROPORTION,
+    SCALES,
+    SIGNED,
+    SMOOTH,
+    Adapted,
+    Adapter,
+    AskedModel,
+    Completion,
+    Decline,
+    Estimate,
+    Example,
+    ExampleMetric,
+    FinishReason,
+    GenerateRequest,
+    Instance,
+    Judge,
+    JudgeFinder,
+    Ledger,
+    Message,
+    Model,
+    ModelFinder,
+    Origin,
+    Prediction,
+    Prompt,
+    Reference,
+    Request,
+    Response,
+    RunMetric,
+    Scale,
+    ScoreRequest,
+    SequenceRequest,
+    Served,
+    Split,
+    Tokenization,
+    Unjudged,
+)
+from harness.contracts.data import Data
+from harness.contracts.plugins import HubSource, Source
+from harness.contracts.row import Row
+from harness.costs.prices import Price, load_prices
+from harness.data.archives import DAMAGE, open_file
+from harness.data.strict_json import StrictJsonError, parse_json
+from harness.errors import DataError, HarnessError, MetricError, ModelError, PluginError, reraise_interrupt
 from harness.installation import install_advice
-from harness.plugins import (
-    HubSource,
-    Source,
+from harness.output.redaction import Redaction, shown_address
+from harness.plugins.decorators import (
     adapter,
     backend,
     judge,
@@ -102,9 +106,6 @@ from harness.plugins import (
     perturbation_set,
     scenario,
 )
-from harness.prices import Price, load_prices
-from harness.redaction import Redaction, shown_address
-from harness.row import Row
 from harness.seeds import derive_rng, derive_seed
 from harness.statistics import (
     CorrectedMean,
@@ -122,7 +123,6 @@ from harness.statistics import (
     ratio_estimate,
     transformed,
 )
-from harness.strict_json import StrictJsonError, parse_json
 
 __all__ = [
     "BOUNDED",
@@ -239,6 +239,7 @@ __all__ = [
     "rank_test",
     "ratio_estimate",
     "read_option",
+    "reason_with_thoughts",
     "relabelling_test",
     "reraise_interrupt",
     "scenario",

@@ -21,7 +21,7 @@ def absolute_value_difference(example: Example) -> Score:
 
     At least 0, without an upper end, and lower is better. With k > 1 completions, ``absolute_value_difference@k`` is
     the smallest difference of any of them. The whole text must be a number by the rules of
-    :mod:`harness.answer_reading` (``1,234.5``, ``1e3``, ``2½``; a full stop after it is ignored). Where the prediction
+    :mod:`harness.answers.reading` (``1,234.5``, ``1e3``, ``2½``; a full stop after it is ignored). Where the prediction
     or every reference is not one, the score is undefined and counted as missing.
 
     Other than in HELM, where a text that is no number counts as 0, so that a model that says nothing is as far off as

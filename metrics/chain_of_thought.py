@@ -25,7 +25,7 @@ def chain_of_thought_option(example: Example) -> Score:
     r"""1 if the option that a chain of thought states last is correct; else 0.
 
     A statement is "the answer is B", "I think it's B", "B is correct", ``\boxed{B}`` and the like; all rules are those
-    of :mod:`harness.answer_reading`. Letters are those that the adapter showed, or A, B, C … in the references' order.
+    of :mod:`harness.answers.reading`. Letters are those that the adapter showed, or A, B, C … in the references' order.
     A text that names no option, or two ("A or B"), scores 0. The mean lies between 0 and 1, and higher is better.
     Undefined without a correct option. With k > 1 completions, ``chain_of_thought_option@k`` is 1 if any of them is
     right.

@@ -107,7 +107,7 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
 def final_number_exact_match(example: Example) -> Score:
     """1 if the last number in the prediction equals the last number in a correct reference; else 0.
 
-    Numbers are read by the rules of :mod:`harness.answer_reading`: decimals with optional commas between thousands,
+    Numbers are read by the rules of :mod:`harness.answers.reading`: decimals with optional commas between thousands,
     exponents (1e3), powers (5^2), fractions (3/4) and mixed numbers (2½). The mean lies between 0 and 1, and higher is
     better. A prediction or reference without a number scores 0.
 

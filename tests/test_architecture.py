@@ -46,19 +46,23 @@ def trespasses(source: str, module: str) -> list[str]:
     return sorted({name for name in named if name.startswith("harness.") and not name.startswith("harness.models")})
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "harness" / "models").glob("*.py")), ids=lambda file: file.stem)
+MODELS = ROOT / "harness" / "models"
+
+
+@pytest.mark.parametrize("file", sorted(MODELS.rglob("*.py")), ids=lambda file: str(file.relative_to(MODELS)))
 def test_backends_know_the_public_api_and_each_other_alone(file: Path) -> None:
-    assert trespasses(file.read_text(encoding="utf-8"), f"harness.models.{file.stem}") == []
+    module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+    assert trespasses(file.read_text(encoding="utf-8"), module) == []
 
 
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
         ("from harness import Model", []),
-        ("from harness.models.windows import windows", []),
+        ("from harness.models.tokens.windows import windows", []),
         ("from .windows import windows", []),
-        ("from harness.cache import Cache", ["harness.cache"]),
-        ("def load():\n    import harness.registry", ["harness.registry"]),
+        ("from harness.inference.cache import Cache", ["harness.inference.cache"]),
+        ("def load():\n    import harness.plugins.registry", ["harness.plugins.registry"]),
         ("from ..cache import Cache", ["harness.cache"]),
     ],
 )
@@ -72,9 +76,9 @@ def test_a_trespass_is_seen(source: str, expected: list[str]) -> None:
         "import harness",
         "import harness.cli",
         "from harness.cli import main",
-        "from harness.registry import default_registry; registry = default_registry(); assert not registry.problems",
+        "from harness.plugins.registry import default_registry; assert not default_registry().problems",
         "import harness.cli.run, harness.cli.check, harness.cli.plugins, harness.cli.results, harness.cli.quickstart",
-        "import harness.runner, harness.sweep, harness.quickstart",
+        "import harness.runs.runner, harness.sweeps.load, harness.quickstart",
     ],
 )
 def test_heavy_libraries_are_imported_where_they_are_used(code: str) -> None:
@@ -85,9 +89,9 @@ def test_heavy_libraries_are_imported_where_they_are_used(code: str) -> None:
 
 def test_finding_every_plugin_is_what_loads_the_built_in_packages() -> None:
     assert {"scenarios", "adapters", "metrics"}.isdisjoint(
-        _modules_after("import harness, harness.cli, harness.runner")
+        _modules_after("import harness, harness.cli, harness.runs.runner")
     )
-    assert _modules_after("from harness.registry import default_registry; default_registry()") >= {
+    assert _modules_after("from harness.plugins.registry import default_registry; default_registry()") >= {
         "scenarios",
         "adapters",
         "metrics",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugins import Kind
-from harness.registry import Registry, default_registry
+from harness.contracts.plugins import Kind
+from harness.plugins.registry import Registry, default_registry
 
 PAGE = Path(__file__).parent.parent / "docs" / "deviations.md"
 SECTIONS = {

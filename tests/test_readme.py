@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.runtimes import load_runtimes
+from harness.costs.runtimes import load_runtimes
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS: list[tuple[str, str]] = re.findall(r"```(\w+)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)

@@ -10,8 +10,8 @@ import click
 
 from harness.cli.interrupts import Terminated
 from harness.errors import HarnessError
-from harness.foreign_names import OPTIONS
-from harness.terminal import make_diagnostics_safe, say
+from harness.output.terminal import make_diagnostics_safe, say
+from harness.sweeps.foreign_names import OPTIONS
 
 # Command → the module that defines it as a function of the same name (``-`` and Python's words avoided). Modules are
 # imported only when their command runs, so that help and completion answer at once.

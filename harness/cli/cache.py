@@ -10,12 +10,12 @@ from typing import NoReturn
 
 import click
 
-from harness.cache import ResponseCache, cache_file
-from harness.cache_upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
 from harness.cli import options
 from harness.errors import DataError, StorageError
-from harness.ledger import forget, spending
-from harness.terminal import say
+from harness.inference.cache import ResponseCache, cache_file
+from harness.inference.ledger import forget, spending
+from harness.inference.upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
+from harness.output.terminal import say
 
 _models = click.option(
     "-m", "--model", "models", multiple=True, help="Only models of this name, * for anything. Repeatable."
@@ -62,7 +62,7 @@ def prune_(
     """Remove the answers to which all that is given applies; they would be asked again."""
     if not models and older_than is None and not orphaned:
         raise click.UsageError("say what to remove: --model, --older-than or --orphaned; all that is given must apply.")
-    from harness.results import find_runs
+    from harness.storage.results import find_runs
 
     with _opened(results_dir, cache_dir) as cache:
         used = models_in_use(find_runs(results_dir, set_aside=_refuse)) if orphaned else None
@@ -150,7 +150,7 @@ def _show(found: list[Holding]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.console import make_console
+    from harness.output.console import make_console
 
     if not found:
         return

@@ -11,7 +11,7 @@ import click
 
 from harness.cli import options
 from harness.contracts import Adapted, GenerateRequest, Model
-from harness.terminal import say
+from harness.output.terminal import say
 
 
 @click.command("validate")
@@ -32,7 +32,7 @@ def validate_command(
     mistake of the sweep, and leaves the exit code 0. Judges are not tried before the sweep is run.
     """
     from harness.cli.sources import read_sweep
-    from harness.runner import obstacles
+    from harness.runs.runner import obstacles
 
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     counted = len({spec.model.name for spec in found.runs})
@@ -48,8 +48,8 @@ def validate_command(
 @options.plugins
 def schema_command(plugins: tuple[Path, ...]) -> None:
     """Print the JSON Schema of sweep files, with the names of everything that is installed."""
-    from harness.registry import default_registry
-    from harness.sweep import json_schema
+    from harness.plugins.registry import default_registry
+    from harness.sweeps.load import json_schema
 
     say(json.dumps(json_schema(default_registry(plugins)), indent=2))
 
@@ -69,11 +69,11 @@ def preview_command(
     instances: int,
 ) -> None:
     """Show the exact prompts of the first instances of SWEEP's runs, with token counts and few-shot examples."""
-    from harness.asked_models import load_model
     from harness.cli.sources import read_sweep
     from harness.errors import HarnessError
-    from harness.pipeline import prepare
-    from harness.preview import first_prompts
+    from harness.inference.model_pool import load_model
+    from harness.runs.pipeline import prepare
+    from harness.runs.preview import first_prompts
 
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
     problems: dict[str, None] = {}
@@ -94,7 +94,7 @@ def preview_command(
 
 def _show(adapted: Adapted, model: Model) -> None:
     """Print what one instance becomes."""
-    from harness.preview import question, readable
+    from harness.runs.preview import question, readable
 
     notes = [f"few-shot examples: {', '.join(adapted.train_instances) or 'none'}"]
     if adapted.trial:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import options
-from harness.terminal import say
+from harness.output.terminal import say
 
 
 @click.command("compare")
@@ -40,12 +40,12 @@ def compare_command(
     paired difference with its 95 % interval, the p-value of an exact test, p-values adjusted for the number of
     scenarios, and the instances that could not be compared.
     """
-    from harness.comparison import Family, adjusted, compare_models, compare_runs
-    from harness.comparison_tables import render, show
-    from harness.console import make_console
     from harness.errors import DataError
-    from harness.registry import default_registry
-    from harness.results import RUN_FILE, find_runs, read_run
+    from harness.leaderboard.comparison import Family, adjusted, compare_models, compare_runs
+    from harness.leaderboard.comparison_tables import render, show
+    from harness.output.console import make_console
+    from harness.plugins.registry import default_registry
+    from harness.storage.results import RUN_FILE, find_runs, read_run
 
     registry = default_registry(plugins)
     if suites:

@@ -11,14 +11,14 @@ import click
 
 from harness.cli import options
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
-from harness.display import json_text
-from harness.terminal import say
+from harness.output.display import json_text
+from harness.output.terminal import say
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from harness.contamination_report import Family, Report
+    from harness.contamination.report import Family, Report
 
 render = click.option(
     "--render",
@@ -103,9 +103,9 @@ def test_command(
     from being asked.
     """
     from harness.cli.run import execute
-    from harness.contamination_report import build_report
-    from harness.contamination_sweep import ContaminationPlan, contamination_sweep
-    from harness.runner import Settings
+    from harness.contamination.report import build_report
+    from harness.contamination.sweep import ContaminationPlan, contamination_sweep
+    from harness.runs.runner import Settings
 
     settings: dict[str, Any] = {"render": render, "shuffles": shuffles, "max_examples": max_examples}
     settings |= {"shards": shards} if shards is not None else {}
@@ -133,8 +133,8 @@ def test_command(
 @as_json
 def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) -> None:
     """Report on the tests of SUITES, or of all suites, of a results folder."""
-    from harness.contamination_report import build_report
-    from harness.results import find_runs
+    from harness.contamination.report import build_report
+    from harness.storage.results import find_runs
 
     _print(build_report(find_runs(results_dir, suites or None)), as_json, _console())
 
@@ -162,7 +162,7 @@ def diagnose_command(
 
     Exit code 1 says that an order is not exchangeable.
     """
-    from harness.contamination_sweep import ContaminationPlan, contamination_sweep, diagnoses
+    from harness.contamination.sweep import ContaminationPlan, contamination_sweep, diagnoses
 
     settings = {"render": render, **({"repairs": [_repair(name) for name in repairs]} if repairs else {})}
     plan = ContaminationPlan(("fake:0",), data, (), rows, None, settings, plugins=plugins, seed=seed)
@@ -180,7 +180,7 @@ def diagnose_command(
 
 def _console() -> Console:
     """A terminal's own width; where there is none, one that names of files fit."""
-    from harness.console import make_console
+    from harness.output.console import make_console
 
     return make_console()
 
@@ -223,7 +223,7 @@ def _show_family(family: Family, console: Console) -> None:
     from rich.measure import Measurement
     from rich.text import Text
 
-    from harness.contamination_p_values import shown_p
+    from harness.contamination.p_values import shown_p
 
     what = "models" if family.shared_order else "data sets"
     console.print(Text(f"{family.name}: {len(family.targets)} {what}", style="bold"), soft_wrap=True)
@@ -250,7 +250,7 @@ def _tests(family: Family, *, brief: bool = False) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.contamination_p_values import shown_p
+    from harness.contamination.p_values import shown_p
 
     corrected = "BY" if family.shared_order else "BH"
     shown = partial(shown_p, brief=brief)

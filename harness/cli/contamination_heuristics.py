@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from harness.cli import options
-from harness.display import json_text
-from harness.terminal import say
+from harness.output.display import json_text
+from harness.output.terminal import say
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 
@@ -35,9 +35,9 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
     from rich.text import Text
 
     from harness.cli.contamination import short_label
-    from harness.console import make_console
-    from harness.membership_report import membership_report
-    from harness.results import find_runs
+    from harness.contamination.membership_report import membership_report
+    from harness.output.console import make_console
+    from harness.storage.results import find_runs
 
     suspects = membership_report(find_runs(results_dir, suites or None), rate=rate)
     if as_json:
@@ -79,10 +79,10 @@ def overlap_command(
     from rich.text import Text
 
     from harness.cli.contamination import short_label
-    from harness.console import make_console
-    from harness.contamination_sweep import ContaminationPlan, contamination_sweep
-    from harness.exchangeability import overlap
-    from harness.pipeline import prepare
+    from harness.contamination.statistics import overlap
+    from harness.contamination.sweep import ContaminationPlan, contamination_sweep
+    from harness.output.console import make_console
+    from harness.runs.pipeline import prepare
 
     sweep, registry = contamination_sweep(ContaminationPlan(("fake:0",), data, plugins=plugins))
     found: dict[str, dict[str, Any]] = {}

@@ -10,7 +10,7 @@ import click
 
 from harness.cli import options
 from harness.errors import HarnessError
-from harness.terminal import say
+from harness.output.terminal import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ def _shared(suite: str) -> Callable[[F], F]:
 def helm_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
     """Import PATH, a run folder of HELM or a folder that holds some (benchmark_output/runs/SUITE)."""
     from harness.imports.helm import helm_runs, read_helm
-    from harness.registry import default_registry
+    from harness.plugins.registry import default_registry
 
     registry = default_registry(plugins)
     _import_all(helm_runs(path), lambda folder: [read_helm(folder, suite, registry, metric)], results_dir)
@@ -48,7 +48,7 @@ def helm_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path
 def lm_eval_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
     """Import PATH, a results_*.json of lm-evaluation-harness or a folder that holds some, with samples beside them."""
     from harness.imports.lm_eval import lm_eval_files, read_lm_eval
-    from harness.registry import default_registry
+    from harness.plugins.registry import default_registry
 
     registry = default_registry(plugins)
     _import_all(lm_eval_files(path), lambda file: read_lm_eval(file, suite, registry, metric), results_dir)

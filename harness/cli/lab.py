@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from harness.console import make_console
 from harness.errors import ModelError
-from harness.terminal import say
+from harness.output.console import make_console
+from harness.output.terminal import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PRESETS = "tiny, small, medium, llama-small, gpt2-124m or gpt2-355m"  # said without loading what trains them
 
 if TYPE_CHECKING:
-    from harness.lab.checkpoints import Plan
-    from harness.results import RunRecord
+    from harness.contamination.lab.checkpoints import Plan
+    from harness.storage.results import RunRecord
 
 
 def _output(default: str) -> Callable[[Command], Command]:
@@ -68,9 +68,9 @@ def train_command(
     \b
     harness lab train lab/piqa --inject piqa.jsonl:0-60@50 --inject piqa.jsonl:200-280@0
     """  # noqa: D301 - click wants the character itself
-    from harness.lab.checkpoints import Plan, train_checkpoint
-    from harness.lab.injections import read_injection
-    from harness.lab.presets import preset_named
+    from harness.contamination.lab.checkpoints import Plan, train_checkpoint
+    from harness.contamination.lab.injections import read_injection
+    from harness.contamination.lab.presets import preset_named
 
     console = make_console(err=True)
     plan = Plan(
@@ -130,11 +130,11 @@ def power_command(
     import json
     from dataclasses import asdict
 
-    from harness.lab.checkpoints import Plan
-    from harness.lab.power import power_curve
-    from harness.lab.presets import preset_named
-    from harness.lab.study import dose_slices, trials
-    from harness.lab.tables import power_sentences, power_table
+    from harness.contamination.lab.checkpoints import Plan
+    from harness.contamination.lab.power import power_curve
+    from harness.contamination.lab.presets import preset_named
+    from harness.contamination.lab.study import dose_slices, trials
+    from harness.contamination.lab.tables import power_sentences, power_table
 
     doses = numbers(copies, "--copies", least=0)
     if len(set(doses)) < 2:
@@ -195,10 +195,10 @@ def table1_command(
 
     DATA is the paper's folder of examples, one <set>.jsonl each.
     """
-    from harness.lab.checkpoints import Plan
-    from harness.lab.presets import preset_named
-    from harness.lab.study import results, table_1_slices
-    from harness.lab.tables import evidence_table
+    from harness.contamination.lab.checkpoints import Plan
+    from harness.contamination.lab.presets import preset_named
+    from harness.contamination.lab.study import results, table_1_slices
+    from harness.contamination.lab.tables import evidence_table
 
     slices = table_1_slices(data, examples=None if whole else examples)
     folder = output / "models" / f"{preset}-{seed}"
@@ -219,12 +219,12 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
     Choose neither by the p-value that it gives: the smallest of several is no p-value.
     """
     from harness.cli.run import execute
-    from harness.lab.checkpoints import read_record
-    from harness.lab.injections import read_injection
-    from harness.lab.study import results, write_sweep
-    from harness.lab.tables import evidence_table
-    from harness.runner import Settings
-    from harness.sweep import load_sweep
+    from harness.contamination.lab.checkpoints import read_record
+    from harness.contamination.lab.injections import read_injection
+    from harness.contamination.lab.study import results, write_sweep
+    from harness.contamination.lab.tables import evidence_table
+    from harness.runs.runner import Settings
+    from harness.sweeps.load import load_sweep
 
     grid = [
         *({"shards": count} for count in numbers(shards, "--shards", least=1)),
@@ -269,10 +269,10 @@ def _train_and_test(
 ) -> list[RunRecord]:
     """Train the models that are not there yet, and run the contamination test on all that they may have read."""
     from harness.cli.run import execute
-    from harness.lab.checkpoints import train_checkpoint, trained_before
-    from harness.lab.study import write_sweep
-    from harness.runner import Settings
-    from harness.sweep import load_sweep
+    from harness.contamination.lab.checkpoints import train_checkpoint, trained_before
+    from harness.contamination.lab.study import write_sweep
+    from harness.runs.runner import Settings
+    from harness.sweeps.load import load_sweep
 
     console = make_console(err=True)
     for folder, plan in plans:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from harness.errors import HarnessError, StorageError
-from harness.terminal import say
+from harness.output.terminal import say
 
 _SCENARIO = """\
 # A scenario that maps the fields of a data file. Try it:

@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from harness.cli import options
+from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.errors import did_you_mean
-from harness.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
-from harness.registry import Registry, default_registry, describe_parameters, given_names, parameters_of
-from harness.terminal import say
+from harness.output.terminal import say
+from harness.plugins.parameters import describe_parameters, given_names, parameters_of
+from harness.plugins.registry import Registry, default_registry
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 
@@ -52,7 +53,7 @@ def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
 def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
     """Show the definition, source, parameters and defaults of the KIND called NAME."""
     if kind is Kind.SCENARIO and name.endswith((".yaml", ".yml")):
-        from harness.scenario_file import load_scenario_file
+        from harness.data.scenario_file import load_scenario_file
 
         registry, plugin = default_registry(plugins), load_scenario_file(Path(name))
     else:

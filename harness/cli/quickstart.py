@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from harness.cli import options
-from harness.console import make_console
-from harness.terminal import say
+from harness.output.console import make_console
+from harness.output.terminal import say
 
 
 @click.command("quickstart")
@@ -28,14 +28,14 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     """
     from harness.cli.contamination import show_report
     from harness.cli.run import execute
-    from harness.contamination_report import build_report
-    from harness.contamination_sweep import contamination_sweep
+    from harness.contamination.report import build_report
+    from harness.contamination.sweep import contamination_sweep
     from harness.leaderboard.aggregate import build_board
     from harness.leaderboard.tables import show
     from harness.quickstart import train_models
     from harness.quickstart.demonstration import WHAT_IT_PROVES, demonstration
-    from harness.runner import Settings
-    from harness.sweep import find_sweep, load_sweep
+    from harness.runs.runner import Settings
+    from harness.sweeps.load import find_sweep, load_sweep
 
     console = make_console(err=True)
     console.print(f"Training two tiny models in {directory}/models (or using those already there) …")

@@ -12,7 +12,7 @@ import click
 from harness.cli import options
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError, StorageError
-from harness.terminal import say
+from harness.output.terminal import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,9 +27,9 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
-    from harness.registry import default_registry
-    from harness.results import read_run, write_run
-    from harness.runner import rescored
+    from harness.plugins.registry import default_registry
+    from harness.runs.runner import rescored
+    from harness.storage.results import read_run, write_run
 
     registry = default_registry(plugins)
     failures = 0
@@ -60,9 +60,9 @@ def stats_command(runs: tuple[Path, ...]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.console import make_console
-    from harness.results import read_run
-    from harness.served_models import served_models, served_notes
+    from harness.answers.served_models import served_models, served_notes
+    from harness.output.console import make_console
+    from harness.storage.results import read_run
 
     console = make_console()
     refused = False
@@ -161,7 +161,7 @@ def leaderboard_command(
         return
     from harness.leaderboard.aggregate import build_board
     from harness.leaderboard.tables import render, show
-    from harness.results import find_runs
+    from harness.storage.results import find_runs
 
     board = build_board(find_runs(results_dir, suites or None))
     _put(format_, output, lambda console: show(board, console), lambda: render(board, format_))
@@ -171,7 +171,7 @@ def _put(
     format_: str, output: Path | None, show: Callable[[Console], None], render: Callable[[], str], width: int = 80
 ) -> None:
     """Show a table on the terminal, or write it in its format, to a file where one is named."""
-    from harness.console import make_console
+    from harness.output.console import make_console
 
     if output is not None:
         try:
@@ -192,8 +192,8 @@ def _put(
 def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output: Path | None) -> None:
     from harness.leaderboard.diff import diff_suites
     from harness.leaderboard.diff_tables import render_diff, show_diff
-    from harness.registry import default_registry
-    from harness.results import find_runs
+    from harness.plugins.registry import default_registry
+    from harness.storage.results import find_runs
 
     found = diff_suites(find_runs(results_dir, suites), *suites, default_registry())
 

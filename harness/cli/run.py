@@ -10,21 +10,21 @@ from pathlib import Path
 
 import click
 
+from harness.answers.declined import Declined
+from harness.answers.served_models import served_models, served_notes
 from harness.cli import options
 from harness.cli.interrupts import terminable
 from harness.cli.sources import read_sweep
-from harness.console import make_console
-from harness.declined import Declined
+from harness.contracts.specs import RunSpec
+from harness.costs.prices import load_prices
+from harness.costs.runtimes import load_runtimes
 from harness.errors import HarnessError, StorageError
-from harness.prices import load_prices
-from harness.progress import watch
-from harness.progress_file import ProgressFile
-from harness.registry import Registry
-from harness.results import RunRecord
-from harness.runner import Settings, run_sweep
-from harness.runtimes import load_runtimes
-from harness.served_models import served_models, served_notes
-from harness.specs import RunSpec
+from harness.output.console import make_console
+from harness.plugins.registry import Registry
+from harness.progress.file import ProgressFile
+from harness.progress.terminal import watch
+from harness.runs.runner import Settings, run_sweep
+from harness.storage.results import RunRecord
 
 
 @click.command("run")
@@ -140,13 +140,13 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     from rich.table import Table
     from rich.text import Text
 
-    from harness.asked_models import load_model
-    from harness.client import Client
-    from harness.judges import Judges
-    from harness.pipeline import prepare, run_judges
-    from harness.preview import plan
-    from harness.run_labels import distinctions
-    from harness.runner import finished_before
+    from harness.inference.caching_model import Client
+    from harness.inference.judge_pool import Judges
+    from harness.inference.model_pool import load_model
+    from harness.runs.pipeline import prepare, run_judges
+    from harness.runs.preview import plan
+    from harness.runs.runner import finished_before
+    from harness.storage.run_labels import distinctions
 
     heads = ("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
     table = Table(*heads, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harness.terminal import say
+from harness.output.terminal import say
 
 
 @click.command("serve")
@@ -26,8 +26,8 @@ def serve_command(results: Path, suites: tuple[str, ...], host: str, port: int, 
     prompts and answers.
     """
     from harness.leaderboard.site.builder import build_site
-    from harness.live_site import LiveSite
-    from harness.serve import SiteServer, is_loopback
+    from harness.leaderboard.site.live import LiveSite
+    from harness.leaderboard.site.server import SiteServer, is_loopback
 
     folder = output or results / "site"
     site = LiveSite(results, folder, build_site, suites or None)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from harness.registry import Registry
-from harness.sweep import Sweep, find_sweep, load_sweep, sweep_from_entries
-from harness.terminal import say
+from harness.output.terminal import say
+from harness.plugins.registry import Registry
+from harness.sweeps.load import Sweep, find_sweep, load_sweep, sweep_from_entries
 
 
 def read_sweep(

@@ -14,14 +14,15 @@ from statistics import fmean
 from typing import Any, Literal
 
 from harness.contracts import Split, Stat
+from harness.contracts.plugins import Kind
+from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, understood
 from harness.imports.helm_examples import Key, perturbation_name, read_examples
 from harness.imports.imported_run import OTHER, Imported, Scored, agrees, described, scale_of, stat_from
 from harness.imports.scenario_names import scenario_component, scenario_details
-from harness.plugins import Kind
-from harness.registry import Registry, parameters_of
-from harness.specs import Component, RunSpec
+from harness.plugins.parameters import parameters_of
+from harness.plugins.registry import Registry
 
 SPEC, STATS, INSTANCES, STATE = "run_spec.json", "stats.json", "per_instance_stats.json", "scenario_state.json"
 RUN_FOLDER = "a run folder of HELM"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.answers.reasoning import reason_with_thoughts
 from harness.contracts import (
     Completion,
     Example,
@@ -22,7 +23,6 @@ from harness.contracts import (
     Split,
 )
 from harness.imports.imported_run import Scored
-from harness.models.reasoning import reason_with_thoughts
 
 Key = tuple[str, str | None, int]
 """Instance, perturbation and train trial."""

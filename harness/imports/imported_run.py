@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness.answers.declined import declined_in
 from harness.contracts import BOUNDED, PROPORTION, Example, Scale, Stat
-from harness.declined import declined_in
+from harness.contracts.plugins import Kind, MetricDetails
+from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
-from harness.example_files import ExampleWriter, discard_examples
-from harness.instance_scores import InstanceScores, instance_key
-from harness.plugins import Kind, MetricDetails
-from harness.registry import Registry
-from harness.results import RunRecord, run_directory, write_run
-from harness.run_schema import check_range, check_stat
-from harness.specs import RunSpec
+from harness.plugins.registry import Registry
 from harness.statistics import mean_estimate
+from harness.storage.example_files import ExampleWriter, discard_examples
+from harness.storage.instance_scores import InstanceScores, instance_key
+from harness.storage.results import RunRecord, run_directory, write_run
+from harness.storage.run_schema import check_range, check_stat
 
 OTHER = "other"
 """The category of a metric that is not one of ours."""

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Split, Stat
+from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, read_json_lines, understood
 from harness.imports.imported_run import OTHER, Imported, Scored, described, scale_of, stat_from
 from harness.imports.lm_eval_samples import OPTIONS, PREFIX, evaluated_split, read_samples, their_name
 from harness.imports.scenario_names import scenario_component
-from harness.registry import Registry
-from harness.specs import Component, RunSpec
+from harness.plugins.registry import Registry
 
 RESULTS_FILE = "a results file of lm-evaluation-harness"
 SAMPLES_FILE = "a samples file of lm-evaluation-harness"

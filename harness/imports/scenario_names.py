@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.contracts.specs import Component
 from harness.errors import HarnessError
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import Registry, check_parameters, parameters_of
-from harness.specs import Component
+from harness.plugins.parameters import check_parameters, parameters_of
+from harness.plugins.registry import Registry
 
 
 def scenario_component(registry: Registry, name: str, arguments: Mapping[str, Any]) -> Component:

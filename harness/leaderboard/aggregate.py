@@ -6,14 +6,14 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
+from harness.contracts.specs import Component
 from harness.leaderboard.cells import Cell, cell_of, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import Group, canonical, group_runs
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
-from harness.results import RunRecord
-from harness.served_models import served_models, served_notes
-from harness.specs import Component
+from harness.storage.results import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
+from harness.answers.declined import Declined
 from harness.contracts import Stat
-from harness.declined import Declined
-from harness.instance_scores import InstanceScores
-from harness.results import RunRecord
 from harness.statistics import effective_size_interval
+from harness.storage.instance_scores import InstanceScores
+from harness.storage.results import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.results import RunRecord
-from harness.specs import Component, RunSpec
+from harness.contracts.specs import Component, RunSpec
+from harness.storage.results import RunRecord
 
 # No scenario's parameters ask for another of these: they separate columns whenever they vary.
 NEVER_BY_SCENARIO = frozenset({"seed", "max_eval_instances"})

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
-from harness.comparison import Comparison, compare_runs
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
-from harness.example_files import has_examples
 from harness.leaderboard.aggregate import model_names, model_of
 from harness.leaderboard.cells import declined_by, main_stat, newest
 from harness.leaderboard.columns import canonical, run_settings
-from harness.registry import Registry
-from harness.results import RunRecord
+from harness.leaderboard.comparison import Comparison, compare_runs
+from harness.plugins.registry import Registry
 from harness.statistics import holm
 from harness.statistics.quantiles import UPPER_TAIL
+from harness.storage.example_files import has_examples
+from harness.storage.results import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
 
     Runs belong together if all of their specs but the suite is equal, else if they are the only ones of the model with
     the scenario, method, main metric and split; what differs is then noted. Where both have examples the change is over
-    the instances of both (:func:`harness.comparison.compare_runs`); else its interval follows from those of the two
+    the instances of both (:func:`.comparison.compare_runs`); else its interval follows from those of the two
     means (MOVER, Zou and Donner 2008), as if the instances were others.
 
     Args:

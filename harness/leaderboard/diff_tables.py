@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.display import brief, json_text, sentence
 from harness.errors import HarnessError, did_you_mean
 from harness.leaderboard.diff import Change, Diff
 from harness.leaderboard.latex import escaped
 from harness.leaderboard.layout import fits, stacked
+from harness.output.display import brief, json_text, sentence
 
 HEADERS = ("model", "scenario", "metric", "n", "before", "after", "change", "p", "Holm")
 FORMATS = ("csv", "json", "md", "latex")

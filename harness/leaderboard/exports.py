@@ -8,11 +8,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from harness.declined import encode_declined, named_kinds
-from harness.display import brief
+from harness.answers.declined import encode_declined, named_kinds
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board
 from harness.leaderboard.columns import canonical
+from harness.output.display import brief
 
 CSV_COLUMNS = (
     "rank", "rank_first", "rank_last", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",

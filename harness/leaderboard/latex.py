@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.display import brief
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
+from harness.output.display import brief
 
 COLUMNS = 4
 """Columns of results in one table: with intervals, what a page holds."""

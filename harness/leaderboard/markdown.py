@@ -6,10 +6,10 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.display import brief
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
+from harness.output.display import brief
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$@-])")
 _LINKS = re.compile(r"(?i)(https?|ftp|mailto|xmpp|www)([.:])")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.instance_scores import InstanceScores
+from harness.storage.instance_scores import InstanceScores
 
 if TYPE_CHECKING:
     import numpy as np

@@ -39,7 +39,7 @@ def show(board: Board, console: Console) -> None:
 def _terminal(board: Board) -> str:
     import io
 
-    from harness.console import SafeConsole
+    from harness.output.console import SafeConsole
 
     file = io.StringIO()
     show(board, SafeConsole(file=file, width=120, color_system=None, legacy_windows=False))

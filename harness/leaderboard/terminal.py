@@ -11,10 +11,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harness.display import brief
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Row
 from harness.leaderboard.layout import stacked
+from harness.output.display import brief
 
 MODEL_WIDTH = 36
 GAP = 3  # one space of padding on either side, and the box's separator

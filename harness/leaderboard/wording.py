@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.display import brief, sentence, visible
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
+from harness.output.display import brief, sentence, visible
 
 SAMPLE, PARTIAL, FAILED, MISSING, IMPORTED, DECLINED = "†", "‡", "✗", "§", "¶", "⊘"
 NONE = "—"

@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.contamination.lab.generated_text import documents
+from harness.contamination.lab.training import Recipe, Trained, train, train_tokenizer
 from harness.contracts import Split
+from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.errors import ModelError, PluginError
 from harness.installation import install_advice
-from harness.lab.generated_text import documents
-from harness.lab.training import Recipe, Trained, train, train_tokenizer
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import Registry, default_registry
+from harness.plugins.registry import Registry, default_registry
 from harness.seeds import derive_rng, derive_seed
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.contamination_sweep import ContaminationPlan
+from harness.contamination.sweep import ContaminationPlan
 from harness.quickstart.checkpoints import SEEN_SCENARIO
 
 UNSEEN_SCENARIO = "sample_reading"

@@ -16,8 +16,8 @@ from adapters.multiple_choice_separate_calibrated import MultipleChoiceSeparateC
 from adapters.multiple_choice_separate_original import MultipleChoiceSeparateOriginal
 from adapters.ranking_binary import RankingBinary
 from harness import Adapted, GenerateRequest, HarnessError, Instance, PluginError, Split
-from harness.pipeline import prepare
-from harness.sweep import sweep_from_entries
+from harness.runs.pipeline import prepare
+from harness.sweeps.load import sweep_from_entries
 
 Make = Callable[..., Instance]
 METHODS: list[Any] = [

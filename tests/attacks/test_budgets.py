@@ -20,12 +20,12 @@ import pytest
 from click.testing import CliRunner
 
 from harness import GenerateRequest, Model, Response
-from harness.cache import FILE_NAME, ResponseCache
 from harness.cli.cache import cache_command
-from harness.client import Client
-from harness.ledger import spending
-from harness.models.anthropic_messages import AnthropicModel
-from harness.models.openai_compatible import OpenAIModel
+from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.caching_model import Client
+from harness.inference.ledger import spending
+from harness.models.api.anthropic_messages import AnthropicModel
+from harness.models.api.openai_compatible import OpenAIModel
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")

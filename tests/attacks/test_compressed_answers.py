@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Response
-from harness.models import http_client
-from harness.models.anthropic_messages import AnthropicModel
-from harness.models.openai_compatible import OpenAIModel
+from harness.models.api import http_client
+from harness.models.api.anthropic_messages import AnthropicModel
+from harness.models.api.openai_compatible import OpenAIModel
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -31,8 +31,8 @@ BOMB = 2**29
 _ASK = """
 import resource, sys
 from harness import GenerateRequest
-from harness.models.anthropic_messages import AnthropicModel
-from harness.models.openai_compatible import OpenAIModel
+from harness.models.api.anthropic_messages import AnthropicModel
+from harness.models.api.openai_compatible import OpenAIModel
 backend, port = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2)
 pace = {"max_retries": 1, "retry_delay": 0.001}

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import DataError, GenerateRequest, ModelError, Origin
-from harness.archives import find_file
+from harness.data.archives import find_file
+from harness.data.formats import read_rows
+from harness.data.strict_json import StrictJsonError, parse_json
 from harness.errors import SpecError
-from harness.formats import read_rows
-from harness.located_yaml import loads as load_yaml
-from harness.models.replay import ReplayModel
-from harness.strict_json import StrictJsonError, parse_json
+from harness.models.offline.replay import ReplayModel
+from harness.yaml_lines import loads as load_yaml
 
 # (line, what it is, what is said of it)
 MISTAKES = [
@@ -148,7 +148,7 @@ READ = """
 import resource, sys
 from pathlib import Path
 from harness import DataError
-from harness.formats import read_rows
+from harness.data.formats import read_rows
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 try:
     list(read_rows(Path(sys.argv[1]), file="bomb"))

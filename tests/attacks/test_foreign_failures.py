@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from harness.contracts import Split
-from harness.plugins import Kind
-from harness.registry import Registry, default_registry
-from harness.results import RunRecord
-from harness.runner import Settings, run_sweep
-from harness.specs import Component, RunSpec
+from harness.contracts.plugins import Kind
+from harness.contracts.specs import Component, RunSpec
+from harness.plugins.registry import Registry, default_registry
+from harness.runs.runner import Settings, run_sweep
+from harness.storage.results import RunRecord
 
 PLUGIN = '''\
 """Every kind of plugin, each of which can fail at every place where it is called."""

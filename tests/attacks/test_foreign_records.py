@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import DataError
-from harness.live_site import LiveSite
-from harness.results import find_runs, read_run, write_run
-from harness.run_schema import parse_run
+from harness.leaderboard.site.live import LiveSite
+from harness.storage.results import find_runs, read_run, write_run
+from harness.storage.run_schema import parse_run
 from tests.harness.cli.conftest import Harness, folder, harness
 
 __all__ = ["folder", "harness"]  # fixtures

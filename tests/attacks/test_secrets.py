@@ -21,9 +21,9 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from harness import GenerateRequest, MetricError, ModelError
-from harness.models.anthropic_messages import AnthropicModel
-from harness.models.api_backend import ApiModel
-from harness.models.openai_compatible import OpenAIModel
+from harness.models.api.anthropic_messages import AnthropicModel
+from harness.models.api.backend import ApiModel
+from harness.models.api.openai_compatible import OpenAIModel
 from metrics.judges.json_post import Patience, post_json
 from tests.hub_server import serve_hub
 

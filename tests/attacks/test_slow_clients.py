@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.live_site import LiveState
-from harness.serve import CONNECTIONS, SiteServer
+from harness.leaderboard.site.live import LiveState
+from harness.leaderboard.site.server import CONNECTIONS, SiteServer
 
 LARGE = 150 << 20
 
@@ -108,8 +108,8 @@ def test_a_client_that_does_not_receive_is_given_up(server: SiteServer) -> None:
 READER = """
 import resource, sys, threading
 from pathlib import Path
-from harness.live_site import LiveState
-from harness.serve import SiteServer
+from harness.leaderboard.site.live import LiveState
+from harness.leaderboard.site.server import SiteServer
 with SiteServer(Path(sys.argv[1]), lambda: LiveState(3, "", [], 0.0), port=0) as server:
     print(server.server_address[1], flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

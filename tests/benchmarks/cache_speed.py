@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Completion, GenerateRequest, Request, Response, ScoreRequest
-from harness.cache import ResponseCache, request_key
-from harness.client import Client
-from harness.models.fake import FakeModel
+from harness.inference.cache import ResponseCache, request_key
+from harness.inference.caching_model import Client
+from harness.models.offline.fake import FakeModel
 
 
 @contextmanager

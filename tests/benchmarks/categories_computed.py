@@ -13,9 +13,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import default_registry
-from harness.results import RunRecord, find_runs
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.plugins.registry import default_registry
+from harness.storage.results import RunRecord, find_runs
 
 CATEGORIES = ("accuracy", "calibration", "robustness", "fairness", "bias", "toxicity", "efficiency")
 PERTURBED = {"robustness", "fairness"}

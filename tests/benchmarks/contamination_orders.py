@@ -21,9 +21,9 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from harness.client import Client
-from harness.models.fake import FakeModel
-from harness.models.huggingface import HuggingFaceModel
+from harness.inference.caching_model import Client
+from harness.models.offline.fake import FakeModel
+from harness.models.transformers.huggingface import HuggingFaceModel
 from tests.benchmarks.contamination_speed import run_ours
 
 

@@ -20,10 +20,10 @@ from typing import Any
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from harness.client import Client
-from harness.contamination_p_values import shown_p
-from harness.exchangeability.families import holm
-from harness.models.huggingface import HuggingFaceModel
+from harness.contamination.p_values import shown_p
+from harness.contamination.statistics.families import holm
+from harness.inference.caching_model import Client
+from harness.models.transformers.huggingface import HuggingFaceModel
 from tests.benchmarks.contamination_speed import run_ours
 
 LEVEL = 0.01

@@ -27,14 +27,14 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from harness.client import Client
 from harness.contracts import Example, Split
-from harness.judges import Judges
-from harness.models.huggingface import HuggingFaceModel
-from harness.pipeline import build_scorer, prepare
-from harness.registry import default_registry
-from harness.specs import Component, RunSpec
-from tests.benchmarks.published_sharded_test import likelihood_table, t_test
+from harness.contracts.specs import Component, RunSpec
+from harness.inference.caching_model import Client
+from harness.inference.judge_pool import Judges
+from harness.models.transformers.huggingface import HuggingFaceModel
+from harness.plugins.registry import default_registry
+from harness.runs.pipeline import build_scorer, prepare
+from tests.benchmarks.published_sharded import likelihood_table, t_test
 
 REGISTRY = default_registry()
 

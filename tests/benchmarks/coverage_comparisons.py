@@ -20,9 +20,9 @@ from scipy.stats import norm
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from harness import Example, Instance, Reference, corrected_mean
-from harness.instance_scores import InstanceScores
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks
 from harness.leaderboard.win_rate import mean_win_rates
+from harness.storage.instance_scores import InstanceScores
 from metrics.calibration import CalibrationError, PlattCalibrationError, bin_numbers, equal_mass_edges
 from metrics.platt import fit_platt, scaled
 

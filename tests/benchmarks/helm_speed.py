@@ -54,7 +54,7 @@ HARNESS_DRIVER = """
 import json, sys, time
 from harness import GenerateRequest
 from harness.cli import group
-from harness.models.huggingface import HuggingFaceModel
+from harness.models.transformers.huggingface import HuggingFaceModel
 answer, spent = HuggingFaceModel.answer, [0.0, 0, 0]
 def timed(self, requests):
     list(answer(self, [GenerateRequest("Load the weights.", 1)]))

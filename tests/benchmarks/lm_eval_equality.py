@@ -59,9 +59,9 @@ class Questions:
 def read_questions(checkpoint: Path, data: Path, instances: int) -> Questions:
     """Adapt real instances, exactly as a run does."""
     from harness import GenerateRequest, ScoreRequest
-    from harness.models.huggingface import HuggingFaceModel
-    from harness.pipeline import prepare
-    from harness.sweep import load_sweep
+    from harness.models.transformers.huggingface import HuggingFaceModel
+    from harness.runs.pipeline import prepare
+    from harness.sweeps.load import load_sweep
 
     model = HuggingFaceModel(str(checkpoint))
     entries = [*RUNS.values(), GENERATION]
@@ -92,7 +92,7 @@ def ask_ours(checkpoint: Path, questions: Questions, threads: int) -> Answers:
     import torch
 
     from harness import GenerateRequest, ScoreRequest
-    from harness.models.huggingface import HuggingFaceModel
+    from harness.models.transformers.huggingface import HuggingFaceModel
 
     torch.set_num_threads(threads)
     model = HuggingFaceModel(str(checkpoint), dtype="float32", device="cpu")

@@ -74,9 +74,9 @@ def make_model(folder: Path, data: Path) -> None:
 def mmlu_documents(model: Path, data: Path, questions: int) -> list[dict[str, Any]]:
     """Return prompts and answers as a run of the harness makes them."""
     from harness import ScoreRequest
-    from harness.models.huggingface import HuggingFaceModel
-    from harness.pipeline import prepare
-    from harness.sweep import load_sweep
+    from harness.models.transformers.huggingface import HuggingFaceModel
+    from harness.runs.pipeline import prepare
+    from harness.sweeps.load import load_sweep
 
     with tempfile.TemporaryDirectory() as folder:
         sweep = Path(folder) / "speed.yaml"
@@ -114,7 +114,7 @@ def ours(model: Path, asked: dict[str, Any], threads: int) -> dict[str, Any]:
     import torch
 
     from harness import GenerateRequest, ScoreRequest
-    from harness.models.huggingface import HuggingFaceModel
+    from harness.models.transformers.huggingface import HuggingFaceModel
 
     torch.set_num_threads(threads)
     loaded = HuggingFaceModel(str(model), dtype="float32", device="cpu")

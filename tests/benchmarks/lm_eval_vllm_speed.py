@@ -65,7 +65,7 @@ class Stopwatch:
 def score_ours(asked: dict[str, Any]) -> dict[str, Any]:
     """Score the choices with this harness."""
     from harness import ScoreRequest
-    from harness.models.vllm_model import VllmModel
+    from harness.models.vllm.vllm_model import VllmModel
 
     model = VllmModel(asked["model"], dtype="float32", enforce_eager=True)
     list(model.answer([ScoreRequest("a text to warm up", f" {letter}") for letter in "AB"]))
@@ -104,7 +104,7 @@ def write_both(asked: dict[str, Any]) -> dict[str, Any]:
     from vllm import LLM, SamplingParams
 
     from harness import GenerateRequest
-    from harness.models.vllm_model import VllmModel
+    from harness.models.vllm.vllm_model import VllmModel
 
     model = VllmModel(asked["model"], dtype="float32", enforce_eager=True)
     raw = LLM(asked["model"], dtype="float32", enforce_eager=True, max_model_len=WINDOW, block_size=32)
@@ -149,7 +149,7 @@ def run_side(name: str, asked: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def prepare(folder: Path, data: Path, questions: int, prompts: int, rounds: int) -> dict[str, Any]:
     """Make the model, install the rival, and return what both sides are asked."""
-    from harness.models.vllm_engine import vllm_version
+    from harness.models.vllm.engine import vllm_version
     from tests.benchmarks.lm_eval_speed import gsm8k_prompts, make_model, mmlu_documents
 
     model, lm_eval = folder / "model", folder / "lm_eval"

@@ -12,10 +12,10 @@ import sys
 import time
 
 from harness import Example, Instance, Reference
-from harness.plugins import Kind
-from harness.registry import default_registry
-from harness.scoring import Scorer
-from harness.specs import Component
+from harness.contracts.plugins import Kind
+from harness.contracts.specs import Component
+from harness.plugins.registry import default_registry
+from harness.runs.scoring import Scorer
 
 TARGETS = {
     "exact_match": 5,

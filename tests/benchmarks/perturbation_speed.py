@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 from harness import Instance, Reference, derive_rng
-from harness.data import open_data
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.data.source import open_data
 from harness.errors import HarnessError
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import build, default_registry
+from harness.plugins.parameters import build
+from harness.plugins.registry import default_registry
 
 COUNT = 500
 SENTENCE = "He is sure that Jack and his mother would not have watched these films with their friends because of it. "

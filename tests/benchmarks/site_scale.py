@@ -77,8 +77,8 @@ def statistics(random_: random.Random, ability: float) -> list[dict[str, Any]]:
 
 def write_results(folder: Path, runs: int, examples: int) -> None:
     from harness.contracts import Split
-    from harness.instance_scores import KEY_BYTES, InstanceScores
-    from harness.specs import Component, RunSpec
+    from harness.contracts.specs import Component, RunSpec
+    from harness.storage.instance_scores import KEY_BYTES, InstanceScores
 
     random_ = random.Random(0)
     written = 0

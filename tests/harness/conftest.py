@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.registry import Registry
-from harness.sweep import Sweep, load_sweep
+from harness.plugins.registry import Registry
+from harness.sweeps.load import Sweep, load_sweep
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ import pytest
 
 import harness.installation
 from harness import install_advice
-from harness.plugins import BackendDetails, Kind
-from harness.registry import default_registry
+from harness.contracts.plugins import BackendDetails, Kind
+from harness.plugins.registry import default_registry
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness import Estimate, Example, Instance, MetricError, Reference
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import default_registry
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.plugins.registry import default_registry
 from metrics.bbq_scores import BBQBias, bbq_accuracy
 
 Estimated = Callable[..., Mapping[str, Estimate]]

@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Example, Instance, MetricError, PluginError
+from harness.contracts.plugins import Kind
+from harness.contracts.specs import Component
 from harness.errors import SpecError
-from harness.plugins import Kind
-from harness.registry import build, default_registry
-from harness.scoring import Scorer
-from harness.specs import Component
-from harness.sweep import load_sweep
+from harness.plugins.parameters import build
+from harness.plugins.registry import default_registry
+from harness.runs.scoring import Scorer
+from harness.sweeps.load import load_sweep
 from metrics.code_sandbox import Isolation, Limits, Program, choose, passes
 from metrics.pass_at_k import PassAtK, _announce, pass_at_k_estimate
 

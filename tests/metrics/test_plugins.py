@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from harness import Example
-from harness.plugins import Kind
-from harness.registry import Registry, default_registry
+from harness.contracts.plugins import Kind
+from harness.plugins.registry import Registry, default_registry
 
 Build = Callable[..., Example]
 

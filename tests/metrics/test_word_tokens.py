@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import Example, Instance, Reference
-from harness.registry import default_registry
-from harness.sweep import sweep_from_entries
+from harness.plugins.registry import default_registry
+from harness.sweeps.load import sweep_from_entries
 from metrics.bleu import bleu_1, bleu_4, tokenizer_for
 from metrics.diversity import self_bleu
 from metrics.extractive_fragments import extractiveness

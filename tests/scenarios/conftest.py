@@ -11,9 +11,10 @@ import pytest
 
 import scenarios
 from harness import Data, DataError, Instance, Row, Split
-from harness.data import open_data
-from harness.plugins import Kind, Plugin, ScenarioDetails
-from harness.registry import Registry, build, check_parameters, default_registry, parameters_of
+from harness.contracts.plugins import Kind, Plugin, ScenarioDetails
+from harness.data.source import open_data
+from harness.plugins.parameters import build, check_parameters, parameters_of
+from harness.plugins.registry import Registry, default_registry
 
 Read = Callable[..., list[Instance]]
 

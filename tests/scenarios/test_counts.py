@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from harness import Instance
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import Registry, build, parameters_of
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.plugins.parameters import build, parameters_of
+from harness.plugins.registry import Registry
 
 Read = Callable[..., list[Instance]]
 

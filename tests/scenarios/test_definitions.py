@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import Registry, build, parameters_of
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.plugins.parameters import build, parameters_of
+from harness.plugins.registry import Registry
 from scenarios.raft import _adapter as raft_adapter
 from scenarios.raft import _subsets as raft_subsets
 

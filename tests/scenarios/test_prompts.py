@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Instance, Prompt, ScoreRequest
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import Registry, build
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.plugins.parameters import build
+from harness.plugins.registry import Registry
 
 Read = Callable[..., list[Instance]]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness import DataError, Instance
-from harness.pipeline import prepare
-from harness.sweep import sweep_from_mapping
+from harness.runs.pipeline import prepare
+from harness.sweeps.load import sweep_from_mapping
 
 
 def read(path: Path | str, data_dir: Path | None = None, column: str | None = None) -> list[Instance]:

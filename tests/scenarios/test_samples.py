@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.data import open_data
-from harness.plugins import Kind, ScenarioDetails
-from harness.registry import Registry, build, default_registry
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.data.source import open_data
+from harness.plugins.parameters import build
+from harness.plugins.registry import Registry, default_registry
 
 SAMPLES = {
     "sample_multiple_choice": (40, 10),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 
+from harness.contracts.specs import Component
 from harness.leaderboard.columns import canonical
-from harness.results import RunRecord
-from harness.specs import Component
+from harness.storage.results import RunRecord
 
 READABLE = 40
 """Characters of the readable beginning."""

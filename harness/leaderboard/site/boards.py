@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.display import sentence
+from harness.contracts.plugins import CATEGORIES
 from harness.leaderboard import wording
 from harness.leaderboard.cells import Cell, imported_from
 from harness.leaderboard.columns import Group
@@ -17,7 +17,7 @@ from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import CONTAMINATION, Measure, category_measures, win_rates
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.leaderboard.win_rate import WinRate
-from harness.plugins import CATEGORIES
+from harness.output.display import sentence
 
 MAIN = "main"
 """The view that stands before the categories: every column's main metric, as on the terminal."""

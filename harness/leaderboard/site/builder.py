@@ -14,7 +14,7 @@ from harness.leaderboard.site import boards, comparisons, contamination_page, mo
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.reading import read_runs
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.registry import Registry, default_registry
+from harness.plugins.registry import Registry, default_registry
 
 if TYPE_CHECKING:
     from jinja2 import Template

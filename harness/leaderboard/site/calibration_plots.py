@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.display import brief
 from harness.leaderboard.site import plot_specs as draw
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import BoardView
-from harness.results import RunRecord
+from harness.output.display import brief
+from harness.storage.results import RunRecord
 
 METRIC = "ece_10_bin"
 

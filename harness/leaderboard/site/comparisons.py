@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from harness.display import brief
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site.addresses import address_of, model_address
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.results import RunRecord
+from harness.output.display import brief
+from harness.storage.results import RunRecord
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from harness.display import brief
 from harness.leaderboard.site import plot_specs as draw
 from harness.leaderboard.site.addresses import address_of
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.leaderboard.site.verdicts import Finding
+from harness.output.display import brief
 
 ALPHA = 0.01
 """The level of a verdict where a finding does not say its own."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from harness.contracts.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
 from harness.errors import PluginError
-from harness.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
-from harness.registry import Registry
+from harness.plugins.registry import Registry
 
 FACETS = ("task", "what", "who", "when", "language")
 """The parts of HELM's taxonomy of scenarios."""

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.example_files import EXAMPLES_FILE, example_lines
 from harness.leaderboard.site.addresses import instance_key
 from harness.leaderboard.site.files import SiteFolder, data_file, data_script
-from harness.results import RunRecord
+from harness.storage.example_files import EXAMPLES_FILE, example_lines
+from harness.storage.results import RunRecord
 
 PIECE_EXAMPLES = 200
 PIECE_BYTES = 400_000

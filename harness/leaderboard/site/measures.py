@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
+from harness.contracts.plugins import CATEGORIES
 from harness.leaderboard.aggregate import Counting, contest_of
 from harness.leaderboard.cells import Cell, declined_by, pooled
 from harness.leaderboard.columns import Group
 from harness.leaderboard.pairwise import Contest, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates
-from harness.plugins import CATEGORIES
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 REPRESENTATIVES: Mapping[str, tuple[str, ...]] = {
     "calibration": ("ece_10_bin",),

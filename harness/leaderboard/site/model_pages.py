@@ -10,7 +10,7 @@ from harness.leaderboard.site.addresses import address_of, model_address, scenar
 from harness.leaderboard.site.boards import rate_row
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 FACTS = ("creator", "modality", "parameters", "tokenizer", "window", "access")
 """What a backend may say of its model, the columns of the paper's table."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.display import brief
+from harness.output.display import brief
 
 Json = dict[str, Any]
 Row = Sequence[Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.display import brief
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site import plot_specs as draw
 from harness.leaderboard.site.calibration_plots import reliability_plot
@@ -14,6 +13,7 @@ from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import Measure, category_measures, win_rates
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.output.display import brief
 
 TRADEOFFS = ("calibration", "robustness", "fairness", "bias", "toxicity", "efficiency")
 """Categories that are drawn against accuracy, as in figure 25 of Liang et al. 2022."""

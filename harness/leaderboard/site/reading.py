@@ -15,14 +15,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from harness.answers.served_models import served_models, served_notes
 from harness.errors import DataError, HarnessError
-from harness.example_files import EXAMPLES_FILE
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
-from harness.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
-from harness.served_models import served_models, served_notes
+from harness.storage.example_files import EXAMPLES_FILE
+from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
 FORMAT = 5
 """Changes whenever the files of a run's page do."""

@@ -12,8 +12,8 @@ from harness.leaderboard.columns import Group, group_runs
 from harness.leaderboard.site.addresses import address, address_of
 from harness.leaderboard.site.measures import Measure, all_measures
 from harness.leaderboard.site.verdicts import Finding, findings
-from harness.registry import Registry
-from harness.results import RunRecord
+from harness.plugins.registry import Registry
+from harness.storage.results import RunRecord
 
 ALL_SUITES = "all"
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.contamination_families import judged_tests, order_tests
-from harness.exchangeability.headline import Verdict
-from harness.results import RunRecord
+from harness.contamination.families import judged_tests, order_tests
+from harness.contamination.statistics.headline import Verdict
+from harness.storage.results import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

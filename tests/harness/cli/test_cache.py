@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness.cache import FILE_NAME, ResponseCache
 from harness.cli.cache import cache_command
 from harness.contracts import Response
 from harness.errors import DataError, StorageError
+from harness.inference.cache import FILE_NAME, ResponseCache
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness import Split, contamination_report
+from harness import Split
 from harness.cli.contamination import show_report
-from harness.contamination_families import OrderTest
-from harness.contamination_report import Family, Report
-from harness.exchangeability import Verdict
-from harness.results import RunRecord
-from harness.specs import Component, RunSpec
+from harness.contamination import report as contamination_report
+from harness.contamination.families import OrderTest
+from harness.contamination.report import Family, Report
+from harness.contamination.statistics import Verdict
+from harness.contracts.specs import Component, RunSpec
+from harness.storage.results import RunRecord
 
 WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from harness.contamination.membership_report import membership_report
 from harness.errors import DataError
-from harness.membership_report import membership_report
-from harness.results import find_runs, read_run
+from harness.storage.results import find_runs, read_run
 from tests.harness.cli.conftest import Harness
 
 

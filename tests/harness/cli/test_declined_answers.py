@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.example_files import read_examples
-from harness.results import read_run
+from harness.storage.example_files import read_examples
+from harness.storage.results import read_run
 from tests.harness.cli.conftest import Harness
 from tests.harness.models.api_server import MODEL, FakeServer, serving
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.contracts.plugins import Kind
 from harness.errors import SpecError
-from harness.foreign_names import KEYS, METHODS, SCENARIOS
-from harness.plugins import Kind
-from harness.registry import default_registry
-from harness.sweep import load_sweep, sweep_from_entries
-from harness.sweep_file import DefaultKeys, RunKeys, SweepKeys
+from harness.plugins.registry import default_registry
+from harness.sweeps.foreign_names import KEYS, METHODS, SCENARIOS
+from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
+from harness.sweeps.load import load_sweep, sweep_from_entries
 from tests.harness.cli.conftest import Harness
 
 

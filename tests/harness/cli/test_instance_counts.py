@@ -9,8 +9,8 @@ import pytest
 
 from harness import Example, Instance, Reference
 from harness.errors import DataError
-from harness.instance_counts import InstanceCount, InstanceCounts, Perturbed
-from harness.results import read_run
+from harness.storage.instance_counts import InstanceCount, InstanceCounts, Perturbed
+from harness.storage.results import read_run
 from tests.harness.cli.conftest import Harness
 
 ROWS = [

@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from harness.results import find_runs
+from harness.storage.results import find_runs
 
 WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "kelp", "lagoon")
 FILES, KILLS = 57, 4

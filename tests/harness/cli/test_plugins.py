@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.plugins import Kind
+from harness.contracts.plugins import Kind
 from tests.harness.cli.conftest import Harness
 
 

@@ -108,11 +108,13 @@ def test_names_in_json_are_escaped_and_still_the_same_names(harness: Harness, fo
 
 
 @pytest.mark.parametrize(
-    "statement", ["logging.getLogger('harness.cache').warning(text)", "raise ValueError(text)"], ids=["log", "bug"]
+    "statement",
+    ["logging.getLogger('harness').warning(text)", "raise ValueError(text)"],
+    ids=["log", "bug"],
 )
 def test_logged_warnings_and_tracebacks_are_escaped(statement: str) -> None:
     program = (
-        "import logging\nfrom harness.terminal import make_diagnostics_safe\n"
+        "import logging\nfrom harness.output.terminal import make_diagnostics_safe\n"
         f"make_diagnostics_safe()\ntext = {HOSTILE!r}\n{statement}\n"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

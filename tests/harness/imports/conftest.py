@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.registry import Registry, default_registry
+from harness.plugins.registry import Registry, default_registry
 
 ANSWERS = {"id1": ("B", "B"), "id2": ("A", "C"), "id3": ("D", "D"), "id4": ("A", "A")}
 """What is right and what the model says."""

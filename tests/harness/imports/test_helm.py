@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from harness.contracts import Split, Stat
 from harness.errors import DataError
-from harness.example_files import read_examples
 from harness.imports.helm import helm_runs, read_helm
 from harness.imports.imported_run import Imported, write_imported
-from harness.registry import Registry
-from harness.results import read_run
+from harness.plugins.registry import Registry
 from harness.statistics import midp_interval
+from harness.storage.example_files import read_examples
+from harness.storage.results import read_run
 
 HelmRun = Callable[..., Path]
 ALL = ("scenario_state.json", "per_instance_stats.json")

@@ -11,11 +11,11 @@ import pytest
 from harness import ScoreRequest
 from harness.contracts import Stat
 from harness.errors import DataError
-from harness.example_files import read_examples
 from harness.imports.imported_run import Imported, write_imported
 from harness.imports.lm_eval import lm_eval_files, read_lm_eval
-from harness.registry import Registry
+from harness.plugins.registry import Registry
 from harness.statistics import midp_interval
+from harness.storage.example_files import read_examples
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from harness.answers.declined import Declined, DeclinedGroup
 from harness.contracts import Decline, Split, Stat
-from harness.declined import Declined, DeclinedGroup
-from harness.results import RunRecord
-from harness.specs import Component, RunSpec
+from harness.contracts.specs import Component, RunSpec
+from harness.storage.results import RunRecord
 
 
 def _make_run(

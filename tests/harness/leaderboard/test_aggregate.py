@@ -12,7 +12,7 @@ from harness import Scale
 from harness.leaderboard.aggregate import Board, Row, build_board, contest_of, counting_runs, model_names
 from harness.leaderboard.cells import cell_of
 from harness.leaderboard.columns import group_runs
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 
 def row(board: Board, model: str) -> Row:

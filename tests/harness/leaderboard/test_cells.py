@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from harness.contracts import PROPORTION
 from harness.leaderboard.cells import Failure, cell_of, main_stat, newest
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 
 def subruns(make_run: Any, *cells: tuple[float | None, float | None, int]) -> dict[str, RunRecord]:

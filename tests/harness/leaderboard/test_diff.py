@@ -15,13 +15,13 @@ from rich.console import Console
 
 from harness import Example, Instance, Split
 from harness.contracts import PROPORTION, Stat
+from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError
-from harness.example_files import ExampleWriter
 from harness.leaderboard.diff import diff_suites
 from harness.leaderboard.diff_tables import FORMATS, render_diff, show_diff
-from harness.results import RunRecord, run_directory, write_run
-from harness.specs import Component, RunSpec
 from harness.statistics import holm, mcnemar_test, mean_estimate, paired_difference
+from harness.storage.example_files import ExampleWriter
+from harness.storage.results import RunRecord, run_directory, write_run
 
 Write = Callable[..., RunRecord]
 

@@ -16,7 +16,7 @@ from harness.leaderboard import wording
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.latex import COLUMNS, as_latex, escaped
 from harness.leaderboard.tables import render
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 MakeRun = Callable[..., RunRecord]
 HOSTILE = r"fake:\input{/etc/passwd} & 50% $x$ #1 _a_ ^b ~c {d} [e] *f --g <h> |i| \\ \end{tabular}"

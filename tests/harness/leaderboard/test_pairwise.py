@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t, ttest_rel
 
 from harness.contracts import PROPORTION
-from harness.instance_scores import InstanceScores
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks, z_scores
 from harness.statistics import paired_difference
+from harness.storage.instance_scores import InstanceScores
 
 KEYS = [f"{index:06d}".encode() for index in range(2000)]
 

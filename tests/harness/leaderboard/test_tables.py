@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from harness.contracts.specs import Component
 from harness.errors import HarnessError
 from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, build_board
 from harness.leaderboard.cells import Cell
 from harness.leaderboard.tables import render, show
-from harness.specs import Component
 
 SHOWN = ("terminal", "md")
 

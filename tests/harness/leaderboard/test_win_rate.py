@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.instance_scores import InstanceScores
 from harness.leaderboard.pairwise import Contest, Entry
 from harness.leaderboard.win_rate import best, mean_win_rates, ranks, win_rates
+from harness.storage.instance_scores import InstanceScores
 
 
 def contest(

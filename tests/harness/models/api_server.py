@@ -16,8 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from harness import derive_rng
-from harness.models.hash_language import END, TextState, tokenize
-from harness.models.stop_sequences import cut_at_stop
+from harness.models.offline.hash_language import END, TextState, tokenize
+from harness.models.tokens.stop_sequences import cut_at_stop
 
 MODEL = "fake-model"
 

@@ -16,13 +16,13 @@ import torch
 from rich.console import Console
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from harness.contamination_families import order_tests
-from harness.contamination_sweep import contamination_sweep
+from harness.contamination.families import order_tests
+from harness.contamination.sweep import contamination_sweep
 from harness.errors import ModelError
-from harness.progress import watch
+from harness.progress.terminal import watch
 from harness.quickstart import SEEN_SCENARIO, checkpoints, train_models
 from harness.quickstart.demonstration import UNSEEN_SCENARIO, demonstration
-from harness.runner import Settings, run_sweep
+from harness.runs.runner import Settings, run_sweep
 
 SAMPLES = Path(__file__).parents[3] / "scenarios" / "samples"
 Score = Callable[[str, str], float]

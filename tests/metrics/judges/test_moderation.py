@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from harness import MetricError, PluginError
-from harness.plugins import Kind
-from harness.registry import build, default_registry
+from harness.contracts.plugins import Kind
+from harness.plugins.parameters import build
+from harness.plugins.registry import default_registry
 from metrics.judges.json_post import Patience, post_json
 from metrics.judges.moderation import Moderation
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Instance, Reference, perturbation
-from harness.plugins import Kind, PerturbationDetails
-from harness.registry import Registry
+from harness.contracts.plugins import Kind, PerturbationDetails
+from harness.plugins.registry import Registry
 from scenarios.perturbations.contractions import contraction, expansion
 from scenarios.perturbations.dialect import dialect
 from scenarios.perturbations.filler_words import filler_words

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.contracts.specs import Component
 from harness.errors import SpecError
-from harness.registry import Registry
-from harness.specs import Component
-from harness.sweep import load_sweep
+from harness.plugins.registry import Registry
+from harness.sweeps.load import load_sweep
 
 DIALECT, GENDER, NAME = "dialect", "gender", "person_name"
 

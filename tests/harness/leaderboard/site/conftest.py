@@ -25,9 +25,9 @@ from harness.contracts import (
     ScoreRequest,
     Stat,
 )
-from harness.example_files import ExampleWriter
 from harness.leaderboard.site.builder import build_site
-from harness.results import RunRecord, write_run
+from harness.storage.example_files import ExampleWriter
+from harness.storage.results import RunRecord, write_run
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 FLAGS = [

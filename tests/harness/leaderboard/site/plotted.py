@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from harness.specs import Component
+from harness.contracts.specs import Component
 from tests.harness.leaderboard.site.conftest import Record, example, save, stat
 
 HOSTILE = 'hf:<img src=x onerror=alert(1)>"datum.x"\u202e&amp;</script>'

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.contracts.specs import Component
 from harness.leaderboard.site.addresses import address, instance_key, model_address, run_address
-from harness.specs import Component
 
 NAMES = st.text(st.characters(), max_size=60)
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.contracts.specs import Component
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.pairwise import Contest, Entry
 from harness.leaderboard.site.addresses import model_address, scenario_address
 from harness.leaderboard.site.boards import pair_scores
 from harness.leaderboard.site.builder import build_site
 from harness.leaderboard.win_rate import mean_win_rates
-from harness.results import find_runs, read_run
-from harness.specs import Component
+from harness.storage.results import find_runs, read_run
 from tests.harness.leaderboard.site.conftest import Record, Visit, save
 
 pytestmark = pytest.mark.slow

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from harness.contracts.specs import Component
 from harness.errors import DataError
-from harness.example_files import read_examples
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.builder import build_site
-from harness.results import find_runs
-from harness.specs import Component
+from harness.storage.example_files import read_examples
+from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record, save
 
 

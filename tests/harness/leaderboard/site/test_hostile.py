@@ -11,7 +11,7 @@ import pytest
 
 from harness.leaderboard.site.addresses import address_of
 from harness.leaderboard.site.builder import build_site
-from harness.results import find_runs
+from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record, Visit, example, save
 
 pytestmark = pytest.mark.slow

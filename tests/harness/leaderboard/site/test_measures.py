@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.leaderboard.pairwise import Contest
 from harness.leaderboard.site.measures import Measure, category_measures, relevant, representing, win_rates
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.registry import Registry
+from harness.plugins.registry import Registry
 from tests.harness.leaderboard.site.conftest import stat
 
 

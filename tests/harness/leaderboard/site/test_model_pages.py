@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.leaderboard.site.model_pages import totals
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 
 def test_seconds_of_a_model_on_several_devices_count_for_each(make_run: Callable[..., RunRecord]) -> None:

@@ -18,8 +18,8 @@ from harness.leaderboard.site.measures import category_measures, win_rates
 from harness.leaderboard.site.plot_specs import Plot, short_names
 from harness.leaderboard.site.plots import board_plots
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.registry import Registry
-from harness.results import find_runs
+from harness.plugins.registry import Registry
+from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record
 from tests.harness.leaderboard.site.plotted import COPIES, HOSTILE, MODELS, write_plotted
 

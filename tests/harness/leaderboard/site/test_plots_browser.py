@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from harness.comparison import compare_models
 from harness.contracts import BOUNDED, PROPORTION, SIGNED, SMOOTH, Scale
+from harness.contracts.specs import Component
+from harness.leaderboard.comparison import compare_models
 from harness.leaderboard.site.addresses import model_address
 from harness.leaderboard.site.builder import build_site
-from harness.live_site import LiveSite
-from harness.results import find_runs
-from harness.serve import SiteServer
-from harness.specs import Component
+from harness.leaderboard.site.live import LiveSite
+from harness.leaderboard.site.server import SiteServer
 from harness.statistics import holm, mcnemar_test, paired_difference, permutation_test
+from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record, Visit
 from tests.harness.leaderboard.site.plotted import MODELS, write_plotted
 

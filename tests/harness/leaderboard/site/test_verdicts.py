@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.leaderboard.site.verdicts import findings
-from harness.results import RunRecord
+from harness.storage.results import RunRecord
 
 
 def order_run(make_run: Any, model: str, scenario: str, log10_p: float, **fields: Any) -> RunRecord:

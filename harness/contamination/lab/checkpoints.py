@@ -1,0 +1,208 @@
+"""``harness lab train``: a checkpoint that has read chosen test sets, and the record of what it has read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.contamination.lab.background import from_folder, generated
+from harness.contamination.lab.injections import Injection
+from harness.contamination.lab.training import Recipe, Trained
+from harness.errors import ModelError
+from harness.installation import install_advice
+from harness.seeds import derive_seed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+    from harness.contamination.lab.corpus import Corpus
+
+RECORD = "contamination.json"
+TOKENIZER_DOCUMENTS = 20_000
+GENERATED_CHARACTERS = 600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What decides a checkpoint.
+
+    Attributes:
+        injections: What it reads beside the background; those with no copies are recorded as controls.
+        recipe: The model and its training.
+        background: A folder of text; None for generated text.
+        characters: How much of the background is read; None for all of a folder, and for 600,000 generated.
+        seed: Of the generated text, the order of the documents and the first weights.
+    """
+
+    injections: tuple[Injection, ...]
+    recipe: Recipe
+    background: Path | None = None
+    characters: int | None = None
+    seed: int = 0
+
+    def documents(self) -> Iterator[str]:
+        """Yield the background's documents.
+
+        Raises:
+            DataError: The folder has none.
+        """
+        if self.background is not None:
+            return from_folder(self.background, self.characters)
+        return generated(self.seed, self.characters or GENERATED_CHARACTERS)
+
+
+def train_checkpoint(
+    folder: Path, plan: Plan, *, device: str = "auto", progress: Callable[[str], None] = lambda line: None
+) -> dict[str, Any]:
+    """Train a model on a background with injected test sets; return the record that is kept in ``contamination.json``.
+
+    The vocabulary is learnt from the background and from one copy of every injection and control, so that neither
+    costs more tokens than the other.
+
+    Args:
+        folder: The checkpoint's; made whole, or not at all.
+        plan: What it is to be.
+        device: ``auto`` is a GPU where there is one.
+        progress: Told in a line what is being done.
+
+    Raises:
+        ModelError: torch and transformers are missing, the folder holds something else, or there is too little text.
+        DataError: The background cannot be read.
+    """
+    if folder.exists() and not (folder / RECORD).is_file():
+        raise ModelError(f"{folder} exists and is no checkpoint of the lab. Remove it, or name another folder.")
+    _require_libraries()
+    import numpy as np
+    import torch
+
+    from harness.contamination.lab.corpus import write_corpus
+    from harness.contamination.lab.training import train_rows, train_tokenizer
+
+    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    try:
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(
+            f"device {device!r} cannot be used ({reason}). `auto` takes a GPU where there is one."
+        ) from error
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        progress("vocabulary")
+        tokenizer = train_tokenizer(_vocabulary_texts(plan), plan.recipe)
+        corpus = write_corpus(
+            plan.documents(), plan.injections, tokenizer, draft, seed=derive_seed(plan.seed, "lab/order")
+        )
+        progress(f"{corpus.tokens:,} tokens, {corpus.documents:,} documents of background")
+        tokens = torch.from_numpy(np.memmap(corpus.file, dtype=np.int32, mode="c"))
+        window = plan.recipe.window
+        trained = train_rows(
+            tokens[: len(tokens) // window * window].view(-1, window),
+            plan.recipe,
+            tokenizer=tokenizer,
+            seed=derive_seed(plan.seed, "lab/weights") % 2**63,
+            progress=progress,
+            device=chosen,
+        )
+        del tokens
+        corpus.file.unlink()
+        record = _record(plan, corpus, trained)
+        _save(draft, trained, tokenizer, record)
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(draft, folder)
+    except ValueError as error:
+        raise ModelError(f"there is too little text: {error}.") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return record
+
+
+def trained_before(folder: Path, plan: Plan) -> bool:
+    """Return whether the folder holds the checkpoint of this very plan."""
+    try:
+        record = read_record(folder)
+    except ModelError:
+        return False
+    wanted = [{"label": one.label, **one.record()} for one in plan.injections]
+    injected = [{key: value for key, value in one.items() if key != "tokens"} for one in record["injected"]]
+    return (
+        injected == wanted
+        and record.get("recipe") == asdict(plan.recipe)
+        and record.get("seed") == plan.seed
+        and record.get("background") == {**record.get("background", {}), **_background(plan)}
+    )
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Return what a checkpoint of the lab has read.
+
+    Raises:
+        ModelError: The folder is no checkpoint of the lab.
+    """
+    try:
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} is no checkpoint of the lab: {RECORD} cannot be read ({error}).") from None
+    if not isinstance(record, dict) or not isinstance(record.get("injected"), list):
+        raise ModelError(f"{folder / RECORD} does not say what was injected; `harness lab train` writes it.")
+    return record
+
+
+def _vocabulary_texts(plan: Plan) -> Iterator[str]:
+    yield from islice(plan.documents(), TOKENIZER_DOCUMENTS)
+    yield from (one.document for one in plan.injections)
+
+
+def _background(plan: Plan) -> dict[str, Any]:
+    source = "generated" if plan.background is None else str(plan.background)
+    return {"source": source, "characters": plan.characters}
+
+
+def _record(plan: Plan, corpus: Corpus, trained: Trained) -> dict[str, Any]:
+    sizes: Sequence[int] = corpus.injected
+    injected: Iterable[tuple[Injection, int]] = zip(plan.injections, sizes, strict=True)
+    return {
+        "injected": [{"label": one.label, **one.record(), "tokens": size} for one, size in injected],
+        "background": {**_background(plan), "documents": corpus.documents},
+        "recipe": asdict(plan.recipe),
+        "seed": plan.seed,
+        "parameters": sum(weight.numel() for weight in trained.model.parameters()),
+        "tokens": trained.tokens,
+        "steps": trained.steps,
+        "final_loss": round(trained.loss, 4),
+        "seconds": round(trained.seconds, 1),
+    }
+
+
+def _save(folder: Path, trained: Trained, tokenizer: PreTrainedTokenizerFast, record: dict[str, Any]) -> None:
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        trained.model.save_pretrained(folder)
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+    tokenizer.save_pretrained(folder)
+    (folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    folder.chmod(0o755)
+    for file in folder.iterdir():
+        file.chmod(0o644)
+
+
+def _require_libraries() -> None:
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ModelError(f"the lab needs torch and transformers: {install_advice('hf')} ({error}).") from error

@@ -1,0 +1,147 @@
+"""Studies of the lab: which slices are read how often, the sweep that tests them, and what it detected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.contamination.lab.injections import Injection, read_examples, take
+from harness.contamination.lab.power import Trial
+from harness.errors import DataError
+from harness.seeds import derive_rng
+from harness.storage.results import RunRecord
+
+TABLE_1: Mapping[str, int] = {
+    "boolq": 1,
+    "hellaswag": 1,
+    "openbookqa": 1,
+    "mnli": 10,
+    "naturalquestions": 10,
+    "truthfulqa": 10,
+    "piqa": 50,
+    "mmlu_professional_law": 50,
+    "mmlu_professional_psychology": 50,
+    "mmlu_high_school_psychology": 100,
+}
+"""How often the paper's models read each test set (Oren et al. 2023, table 1)."""
+
+
+def dose_slices(file: Path, copies: Sequence[int], *, examples: int, repeats: int, seed: int) -> tuple[Injection, ...]:
+    """Cut a file into neighbouring slices, and give each a number of copies in a seeded random order.
+
+    Every number of copies is given to equally many slices: ``repeats``, or as many as the file has.
+
+    Raises:
+        DataError: The file has too few examples for one slice of each.
+    """
+    lines = read_examples(file)
+    rounds = min(repeats, len(lines) // (examples * len(copies)))
+    if rounds < 1:
+        raise DataError(
+            f"has {len(lines)} examples; {len(copies)} numbers of copies with {examples} examples each need "
+            f"{examples * len(copies)}. Ask for fewer of either.",
+            file=str(file),
+        )
+    doses = list(copies) * rounds
+    derive_rng(seed, "lab/doses").shuffle(doses)
+    return tuple(
+        take(file, lines, copies=dose, bounds=(index * examples, (index + 1) * examples))
+        for index, dose in enumerate(doses)
+    )
+
+
+def table_1_slices(folder: Path, *, examples: int | None) -> tuple[Injection, ...]:
+    """Return the first examples of each of the paper's test sets, with the paper's numbers of copies.
+
+    Where a file has twice as many, the next ones are a control.
+
+    Args:
+        folder: Holds ``<set>.jsonl``, compressed or not.
+        examples: How many of each; None for all, without controls.
+
+    Raises:
+        DataError: A file is missing.
+    """
+    found: list[Injection] = []
+    for name, copies in TABLE_1.items():
+        file = next((path for path in sorted(folder.glob(f"{name}.jsonl*"))), None)
+        if file is None:
+            raise DataError(
+                f"{folder} has no {name}.jsonl; the paper's repository, test_set_contamination, has all ten."
+            )
+        lines = read_examples(file)
+        count = len(lines) if examples is None else min(examples, len(lines))
+        found.append(take(file, lines, copies=copies, bounds=(0, count)))
+        if len(lines) >= 2 * count:
+            found.append(take(file, lines, copies=0, bounds=(count, 2 * count)))
+    return tuple(found)
+
+
+def write_sweep(
+    file: Path,
+    suite: str,
+    checkpoints: Iterable[tuple[Path, Sequence[Injection]]],
+    settings: Sequence[Mapping[str, Any]] = ({},),
+) -> None:
+    """Write the sweep that tests each checkpoint on its slices, with each of the adapter's settings.
+
+    Args:
+        file: The YAML file.
+        suite: Where its results go.
+        checkpoints: Folders of checkpoints, with what they have read and their controls.
+        settings: Of the adapter ``exchangeability``.
+    """
+    runs = [
+        {
+            "model": f"hf:{folder.resolve()}",
+            "scenario": {"name": "published_file", "path": str(one.file.resolve())},
+            "adapter": {
+                "method": "exchangeability",
+                "rows": f"{one.start}:{one.stop}",
+                **({} if one.copies else {"role": "control"}),
+                **some,
+            },
+        }
+        for folder, slices in checkpoints
+        for one in slices
+        for some in settings
+    ]
+    file.write_text(yaml.safe_dump({"suite": suite, "runs": runs}, sort_keys=False, width=1000), encoding="utf-8")
+
+
+def results(
+    records: Iterable[RunRecord], checkpoints: Iterable[tuple[Path, Sequence[Injection]]]
+) -> Iterator[tuple[Path, Injection, RunRecord, Mapping[str, Any]]]:
+    """Yield what the contamination test found of each slice that it could test."""
+    known = {
+        (f"hf:{folder.resolve()}", str(one.file.resolve()), f"{one.start}:{one.stop}"): (folder, one)
+        for folder, slices in checkpoints
+        for one in slices
+    }
+    for record in records:
+        arguments = record.spec.scenario.arguments, record.spec.adapter.arguments
+        place = known.get((record.spec.model.name, arguments[0].get("path", ""), arguments[1].get("rows", "")))
+        if place is not None and record.status == "ok" and (found := _details(record)) is not None:
+            yield *place, record, found
+
+
+def trials(
+    records: Iterable[RunRecord], checkpoints: Sequence[tuple[Path, Sequence[Injection]]], alpha: float
+) -> list[Trial]:
+    """Return the outcome of each slice's test: detected is a headline p-value of at most alpha."""
+    found = []
+    for folder, one, _, details in results(records, checkpoints):
+        log10_p = float(details["headline_log10_p"])
+        found.append(Trial(one.copies, 10**log10_p <= alpha, log10_p, f"{folder.name}: {one.label}"))
+    return found
+
+
+def _details(record: RunRecord) -> Mapping[str, Any] | None:
+    """Return what the metric found in a run, where it could."""
+    found: Any = record.details
+    for key in ("contamination", str(record.spec.eval_split), "original"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) and "headline_log10_p" in found else None

@@ -1,0 +1,84 @@
+"""Tables of the lab's studies, for the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.table import Table
+
+from harness.contamination.lab.power import PowerCurve
+
+if TYPE_CHECKING:
+    from harness.contamination.lab.injections import Injection
+
+CERTAIN = (0.5, 0.9)
+FIRST_WIDTH = 12
+
+
+def shown_p(log10_p: float | None) -> str:
+    """Return a p-value as text: ``0.031``, ``2.4e-17``; it is given as log10, since it may be too small for a float."""
+    if log10_p is None:
+        return "–"
+    if log10_p > -3:
+        return f"{10**log10_p:.3f}"
+    exponent = math.floor(log10_p)
+    return f"{10 ** (log10_p - exponent):.1f}e{exponent}"
+
+
+def power_table(curve: PowerCurve, alpha: float) -> Table:
+    """Return what was detected of each number of copies, and the fitted probability."""
+    table = _table("copies", "tests", f"detected (p ≤ {alpha:g})", "share", "median p", "fitted probability")
+    for dose in curve.doses:
+        probability, low, high = curve.probability(dose.copies)
+        table.add_row(
+            str(dose.copies),
+            str(dose.trials),
+            str(dose.detected),
+            f"{dose.detected / dose.trials:.2f} [{dose.low:.2f}, {dose.high:.2f}]",
+            shown_p(dose.median_log10_p),
+            f"{probability:.2f} [{low:.2f}, {high:.2f}]",
+        )
+    return table
+
+
+def power_sentences(curve: PowerCurve) -> Iterable[str]:
+    """Yield what the curve says, a sentence each."""
+    for probability in CERTAIN:
+        copies = curve.copies(probability)
+        most = curve.doses[-1].copies
+        if copies is None or copies > 10 * most:
+            yield f"No number of copies that was tried comes near being found with probability {probability}."
+        else:
+            yield f"About {copies:.0f} copies are found with probability {probability}."
+    yield "That holds for this data, model size and background; what a larger model remembers of a copy is more."
+
+
+def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table:
+    """Return each slice's p-values: the tests of the paper, and the exact ones."""
+    table = _table("slice", "copies", "shards", "shuffles", "t test", "exact", "next", "p")
+    for one, found in rows:
+        following = found.get("next_example") or {}
+        table.add_row(
+            one.label,
+            str(one.copies),
+            str(found.get("r", "–")),
+            str(found.get("shuffles", "–")),
+            shown_p(found.get("log10_p_t")),
+            shown_p(found.get("log10_p_exact")),
+            shown_p(following.get("log10_p")),
+            shown_p(found["headline_log10_p"]),
+        )
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for number, column in enumerate(columns):
+        # On a narrow terminal the numbers wrap between words; the first column, which says what a row is about, stays.
+        table.add_column(
+            column, justify="right" if number else "left", overflow="fold", min_width=0 if number else FIRST_WIDTH
+        )
+    return table

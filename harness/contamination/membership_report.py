@@ -1,0 +1,132 @@
+"""Membership scores beside what cannot be members: shares above a threshold, and what words alone would tell.
+
+Heuristics, for comparison with the tests of the published order: no p-value comes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.contamination.statistics import auroc, blind_classifier, share_flagged, threshold
+from harness.errors import DataError
+from harness.storage.example_files import read_examples
+from harness.storage.results import RunRecord
+
+METRIC = "membership"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score of one data set.
+
+    Attributes:
+        name: The score's.
+        threshold: What at most 5 % of the controls exceed.
+        flagged: The share of the examples above it.
+        auroc: The probability that an example scores higher than a control.
+    """
+
+    name: str
+    threshold: float
+    flagged: float
+    auroc: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One data set's scores under one model, with the model's controls.
+
+    Attributes:
+        model: The model's label.
+        scenario: The scenario's label, with the rows that were taken.
+        run: The run's name.
+        examples: How many.
+        controls: How many examples that the model cannot have seen set the thresholds.
+        blind_auroc: How well a classifier that never asks the model tells the two sets apart, by words alone; where it
+            is far from 1/2, so may every score be for the same reason.
+        scores: The scores.
+    """
+
+    model: str
+    scenario: str
+    run: str
+    examples: int
+    controls: int
+    blind_auroc: float
+    scores: tuple[Score, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values, marked as what it is."""
+        return {"heuristic": True, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    record: RunRecord
+    scores: Mapping[str, list[float]]
+    control: bool
+
+    @property
+    def texts(self) -> list[str]:
+        return [example.instance.input for example, _, error in read_examples(self.record) if error is None]
+
+
+def membership_report(records: Iterable[RunRecord], *, rate: float = 0.05) -> list[Suspect]:
+    """Return what membership scores say of each data set, by thresholds from the controls of the same model.
+
+    Args:
+        records: Runs; those without the metric ``membership`` are passed over.
+        rate: The share of the controls that may be flagged.
+
+    Raises:
+        DataError: There are no such runs, a model has no controls, or too few for a threshold.
+    """
+    by_model: dict[str, list[_Scored]] = {}
+    for record in records:
+        found = _scored(record)
+        if found is not None:
+            by_model.setdefault(record.spec.model.label, []).append(found)
+    if not by_model:
+        raise DataError("no run here has membership scores; use the adapter and the metric `membership`.")
+    return [suspect for model, scored in sorted(by_model.items()) for suspect in _suspects(model, scored, rate)]
+
+
+def _suspects(model: str, scored: Sequence[_Scored], rate: float) -> Iterable[Suspect]:
+    controls = [one for one in scored if one.control]
+    if not controls:
+        raise DataError(
+            f"{model} has no membership scores of texts that it cannot have seen. Run some with the adapter's "
+            "`role: control`: held-out rows of the same data, or newer data of the same kind."
+        )
+    clean_texts = [text for one in controls for text in one.texts]
+    for target in (one for one in scored if not one.control):
+        scores = []
+        for name, values in target.scores.items():
+            clean = [value for one in controls for value in one.scores.get(name, ())]
+            try:
+                limit = threshold(clean, rate)
+            except ValueError as error:
+                raise DataError(f"{model}: {error}; add controls.") from None
+            scores.append(Score(name, limit, share_flagged(values, limit), auroc(values, clean)))
+        rows = target.record.spec.adapter.arguments.get("rows")
+        yield Suspect(
+            model=model,
+            scenario=target.record.spec.scenario.label + (f" [{rows}]" if rows else ""),
+            run=target.record.name,
+            examples=max(map(len, target.scores.values())),
+            controls=len(clean_texts),
+            blind_auroc=blind_classifier(target.texts, clean_texts),
+            scores=tuple(scores),
+        )
+
+
+def _scored(record: RunRecord) -> _Scored | None:
+    found: Any = record.details
+    for key in (METRIC, str(record.spec.eval_split), "original"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping) or not found.get("scores") or record.status != "ok":
+        return None
+    scores = {name: list(values.values()) for name, values in found["scores"].items()}
+    return _Scored(record, scores, found.get("role") == "control")

@@ -1,0 +1,239 @@
+"""The next-example test: after a prefix of the data set, does the model pick the example that really comes next?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from harness.contamination.statistics.choice_tail import tail
+
+LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""Stakes per nat over which the e-process averages."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankTestResult:
+    """What the ranks of the true next examples say.
+
+    Attributes:
+        n: Boundaries.
+        mean_rank: Mean rank of the true next example; 1 is the best.
+        top1_rate: Share of boundaries at which it was the best.
+        log10_p: Log10 of the exact p-value.
+        ranks: Its rank at each boundary, among that boundary's candidates.
+    """
+
+    n: int
+    mean_rank: float
+    top1_rate: float
+    log10_p: float
+    ranks: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class RankTest:
+    """Ranks of the true next examples, collected boundary by boundary.
+
+    Where the published order was drawn at random and the model does not depend on it, the true next example is, given
+    the past and the set of candidates, uniform on that set: the ranks are independent and uniform on 1 to K. The
+    statistic is the sum of their normal scores Φ⁻¹(1 - (rank - 1/2)/K), its tail exact, also where K varies.
+
+    Attributes:
+        ranks: Rank of the true next example at each boundary, 1 the best.
+        candidates: How many candidates each boundary had.
+    """
+
+    ranks: list[int] = field(default_factory=list)
+    candidates: list[int] = field(default_factory=list)
+
+    def add(self, scores: Sequence[float], rng: Random) -> int:
+        """Rank one boundary's candidates and return the rank of the true next example.
+
+        Args:
+            scores: The candidates' scores, the true next example's first.
+            rng: Breaks ties, so that the rank is uniform under the null hypothesis also where scores tie.
+
+        Raises:
+            ValueError: There are fewer than 2 candidates, or a score is not finite.
+        """
+        _check(scores)
+        true, others = scores[0], scores[1:]
+        ties = sum(other == true for other in others)
+        rank = 1 + sum(other > true for other in others) + rng.randint(0, ties)
+        self.ranks.append(rank)
+        self.candidates.append(len(scores))
+        return rank
+
+    def result(self) -> RankTestResult:
+        """Return the test of all boundaries so far.
+
+        Raises:
+            ValueError: There is no boundary.
+        """
+        import numpy as np
+        from scipy.special import ndtri
+
+        if not self.ranks:
+            raise ValueError("there is no boundary")
+        by_candidates: dict[int, list[int]] = {}
+        for rank, candidates in zip(self.ranks, self.candidates, strict=True):
+            by_candidates.setdefault(candidates, []).append(rank)
+        tables = []
+        for candidates, ranks in sorted(by_candidates.items()):
+            scores = ndtri(1 - (np.arange(1, candidates + 1) - 0.5) / candidates)
+            turns = (np.array(ranks)[:, None] - 1 + np.arange(candidates)) % candidates
+            tables.append(scores[turns])
+        n = len(self.ranks)
+        found = tail(tables)
+        top1 = sum(rank == 1 for rank in self.ranks) / n
+        return RankTestResult(n, sum(self.ranks) / n, top1, found.log10_p, tuple(self.ranks))
+
+
+def rank_test(boundaries: Sequence[Sequence[float]], seed: int) -> RankTestResult:
+    """Test whether the true next examples rank higher than chance.
+
+    Args:
+        boundaries: Per boundary the candidates' scores, the true next example's first.
+        seed: Seeds the tie-breaks.
+    """
+    rng = Random(seed)  # noqa: S311 - reproducible tie-breaks, not secrets
+    test = RankTest()
+    for scores in boundaries:
+        test.add(scores, rng)
+    return test.result()
+
+
+class EProcess:
+    """Evidence against exchangeability that may be looked at after every boundary.
+
+    Before each boundary it bets on the true next example, with a stake of ``l`` per nat of its score s: the evidence
+    is multiplied by exp(l s) / mean over the candidates of exp(l s), whose expectation is 1 under the null hypothesis,
+    whatever the past. The average over several l is a test martingale E; the probability that it ever reaches 1/alpha
+    is at most alpha (Ville 1939), so that 1 / max E is a p-value.
+
+    Args:
+        lambdas: Stakes per nat over which it averages.
+        threshold: The evidence at which it counts as stopped: 1/alpha.
+
+    Attributes:
+        log10_e: Log10 of the evidence now.
+        max_log10_e: Log10 of the most evidence so far, at least 0: it starts at 1.
+        stopped_at: The boundary, from 1, after which the evidence first reached the threshold; None if it has not.
+        n: Boundaries so far.
+
+    Raises:
+        ValueError: There is no stake, or the threshold is not above 1.
+    """
+
+    def __init__(self, lambdas: Sequence[float] = LAMBDAS, threshold: float = 1000.0) -> None:
+        if not lambdas or not threshold > 1:
+            raise ValueError("an e-process needs a stake and a threshold above 1")
+        self.log10_e = 0.0
+        self.max_log10_e = 0.0
+        self.stopped_at: int | None = None
+        self.n = 0
+        self._lambdas = tuple(lambdas)
+        self._threshold = threshold
+        self._logs = [0.0] * len(self._lambdas)
+
+    def add(self, scores: Sequence[float]) -> float:
+        """Bet on one boundary and return log10 of the evidence so far.
+
+        Args:
+            scores: The candidates' scores, nats, the true next example's first; any function of the past and of the
+                set of candidates.
+
+        Raises:
+            ValueError: There are fewer than 2 candidates, or a score is not finite.
+        """
+        _check(scores)
+        for index, stake in enumerate(self._lambdas):
+            won = stake * scores[0] - _log_mean_exp([stake * score for score in scores])
+            self._logs[index] += won
+        self.n += 1
+        self.log10_e = _log_mean_exp(self._logs) / math.log(10)
+        self.max_log10_e = max(self.max_log10_e, self.log10_e)
+        if self.stopped_at is None and self.log10_e >= math.log10(self._threshold):
+            self.stopped_at = self.n
+        return self.log10_e
+
+    @property
+    def log10_p(self) -> float:
+        """Log10 of the p-value 1 / max E, valid whenever one stops."""
+        return -self.max_log10_e
+
+
+class Centring:
+    """What each example scores anyway, learnt from the past alone.
+
+    An example's baseline is its mean score after neutral contexts, drawn independently of the published order, and
+    after earlier prefixes where it was a losing candidate; the latter less what that boundary's bet gave on average,
+    so that boundaries compare. Because nothing is learnt from a boundary before its bet, and nothing from the true
+    next example, centred scores keep the test exact.
+
+    Args:
+        examples: How many examples there are.
+    """
+
+    def __init__(self, examples: int) -> None:
+        self._sums = [0.0] * examples
+        self._counts = [0] * examples
+
+    def neutral(self, example: int, score: float) -> None:
+        """Learn an example's score after a context that was drawn independently of the published order."""
+        self._sums[example] += score
+        self._counts[example] += 1
+
+    def bet(self, candidates: Sequence[int], scores: Sequence[float]) -> list[float] | None:
+        """Return the candidates' scores less what each scores anyway, then learn from the losing ones.
+
+        None where a candidate has no baseline yet: a rule on the set of candidates, which keeps the test exact.
+
+        Args:
+            candidates: The candidates' indices, the true next example first.
+            scores: Their scores after the prefix, nats.
+
+        Raises:
+            ValueError: There are fewer than 2 candidates, one occurs twice, or a score is not finite.
+        """
+        _check(scores)
+        if len(candidates) != len(scores) or len(set(candidates)) < len(candidates):
+            raise ValueError("candidates are different examples with one score each")
+        if not all(self._counts[candidate] for candidate in candidates):
+            return None
+        centred = [
+            score - self._sums[candidate] / self._counts[candidate]
+            for candidate, score in zip(candidates, scores, strict=True)
+        ]
+        level = math.fsum(centred) / len(centred)
+        for candidate, score in zip(candidates[1:], scores[1:], strict=True):
+            self.neutral(candidate, score - level)
+        return centred
+
+
+def mean_e(log10_es: Sequence[float]) -> float:
+    """Return log10 of the mean of e-values, itself an e-value whatever their dependence (Vovk and Wang 2021).
+
+    Raises:
+        ValueError: There is no e-value.
+    """
+    if not log10_es:
+        raise ValueError("there is no e-value")
+    largest = max(log10_es)
+    if largest == -math.inf:
+        return largest
+    return largest + math.log10(math.fsum(10 ** (value - largest) for value in log10_es) / len(log10_es))
+
+
+def _check(scores: Sequence[float]) -> None:
+    if len(scores) < 2:
+        raise ValueError("a boundary needs at least 2 candidates")
+    if not all(map(math.isfinite, scores)):
+        raise ValueError("a score is not finite")
+
+
+def _log_mean_exp(values: Sequence[float]) -> float:
+    largest = max(values)
+    return largest + math.log(math.fsum(math.exp(value - largest) for value in values) / len(values))

@@ -1,0 +1,82 @@
+"""The exact re-labelling test: would any of a shard's orders have done as well under the name of the published one?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from harness.contamination.statistics.choice_tail import Tail, tail
+from harness.contamination.statistics.sharded_t import score_table
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+Transform = Literal["normal_scores", "raw"]
+
+Relabelling = Tail
+"""What the re-labelling test found."""
+
+
+def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") -> Relabelling:
+    """Test by exact re-labelling whether shards are likelier in published order than in shuffled ones.
+
+    Where the published order was drawn at random and the model does not depend on it, each shard's published score is
+    uniform among the shard's m + 1 scores, independently of the other shards. The statistic is the sum over the shards
+    of the published order's score, transformed within its shard; its null distribution is that of (m + 1)^r
+    re-labellings, and p is its exact upper tail, with the floor (m + 1)^-r.
+
+    Args:
+        scores: Log-likelihoods, nats, shape (shards, 1 + shuffles); column 0 is the published order.
+        transform: ``normal_scores``: Φ⁻¹((rank - 1/2)/(m + 1)), ties sharing their mean rank (van der Waerden 1952),
+            the better choice where shards differ in length or scores are skew; ``raw``: the log-likelihoods less their
+            shard's mean.
+
+    Raises:
+        ValueError: The scores have another shape or are not finite.
+    """
+    return pooled_relabelling([scores], transform)
+
+
+def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "normal_scores") -> Relabelling:
+    """Test the shards of several data sets as if they were of one: for a dependence that is weak but everywhere.
+
+    The data sets' orders must have been drawn independently of each other; so it is for the files of one benchmark
+    and one model, not for several models that were asked about the same order.
+
+    Args:
+        tables: One table of scores per data set, as :func:`relabelling_test` takes them.
+        transform: As there.
+
+    Raises:
+        ValueError: There is no table, or one has another shape or is not finite.
+    """
+    if not tables:
+        raise ValueError("there is no table of scores")
+    if transform not in ("normal_scores", "raw"):
+        raise ValueError(f"transform is 'normal_scores' or 'raw', not {transform!r}")
+    transformed = normal_scores if transform == "normal_scores" else _centred
+    return tail([transformed(score_table(table)) for table in tables])
+
+
+def normal_scores(table: Floats) -> Floats:
+    """Return Φ⁻¹((rank - 1/2)/M) of each entry of shape (rows, M) within its row; ties share their mean rank."""
+    import numpy as np
+    from scipy.special import ndtri
+
+    rows, choices = table.shape
+    ordered = np.sort(table, axis=1)
+    ranks = np.empty(table.shape)
+    for row in range(rows):
+        below = np.searchsorted(ordered[row], table[row], side="left")
+        upto = np.searchsorted(ordered[row], table[row], side="right")
+        ranks[row] = (below + upto + 1) / 2
+    scores: Floats = ndtri((ranks - 0.5) / choices)
+    return scores
+
+
+def _centred(table: Floats) -> Floats:
+    centred: Floats = table - table.mean(axis=1, keepdims=True)
+    return centred

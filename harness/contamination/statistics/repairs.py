@@ -1,0 +1,165 @@
+"""Repairs for a data set whose order is not exchangeable: what may be permuted after all, and how.
+
+Shuffling the data set once more is no repair: it destroys the published order, which is what the test is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from harness.contamination.statistics.leading_ids import leading_id, without_ids
+from harness.contamination.statistics.tfidf import similarity_rows, tfidf
+from harness.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Texts whose orders may be compared, and what was done to them.
+
+    Attributes:
+        texts: What is permuted, in published order.
+        kept: The position that each text had among the texts given.
+        prefixes: What stays in place before the text at each position; empty strings where nothing does.
+        groups: Positions that may be permuted among themselves; together they are all positions.
+        done: What was done, in words.
+    """
+
+    texts: tuple[str, ...]
+    kept: tuple[int, ...]
+    prefixes: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    done: str
+
+    def draw(self, rng: Random, start: int = 0, stop: int | None = None) -> list[int]:
+        """Return a random order of the positions from ``start`` to ``stop``, permuted within the groups alone.
+
+        Entry k says which text stands at position start + k. The orders that may be drawn are a subgroup of all
+        permutations, so that a test that draws from it is exact under the weaker hypothesis that the published order is
+        random within the groups.
+        """
+        stop = len(self.texts) if stop is None else stop
+        order = list(range(start, stop))
+        for group in self.groups:
+            places = [position for position in group if start <= position < stop]
+            for place, text in zip(places, rng.sample(places, len(places)), strict=True):
+                order[place - start] = text
+        return order
+
+    def arranged(self, order: Sequence[int], start: int = 0) -> list[str]:
+        """Return the texts of an order as the model reads them, each behind the prefix of its new position."""
+        return [self.prefixes[start + place] + self.texts[text] for place, text in enumerate(order)]
+
+
+def strip_ids(texts: Sequence[str]) -> Repaired:
+    """Remove each example's leading number, or the identifiers of a JSON record.
+
+    A number or identifier that rises along the data set tells any model the published order.
+    """
+    stripped = [without_ids(text) for text in texts]
+    changed = sum(old != new for old, new in zip(texts, stripped, strict=True))
+    return _repaired(stripped, f"removed the ids of {changed} of {len(texts)} examples")
+
+
+def permute_under_ids(texts: Sequence[str]) -> Repaired:
+    """Hold each leading number or identifier in its place and permute the contents under them.
+
+    The ids then rise in every order that is compared, published or shuffled. Which order is drawn is for
+    :meth:`Repaired.draw` and its generator to say.
+    """
+    prefixes = [leading_id(text) for text in texts]
+    contents = [text[len(prefix) :] for text, prefix in zip(texts, prefixes, strict=True)]
+    held = sum(map(bool, prefixes))
+    return _repaired(contents, f"held the ids of {held} of {len(texts)} examples in place", prefixes=prefixes)
+
+
+def collapse_near_duplicates(texts: Sequence[str], threshold: float = 0.9, seed: int = 0) -> Repaired:
+    """Keep one example of each group of near duplicates.
+
+    Examples belong together where a chain of tf-idf cosines of at least ``threshold``, or of equal texts, joins them.
+    Which one is kept is drawn, not the first: the first of two stands earlier than an example without a double, and the
+    order of those kept would not be a random one any more.
+
+    Args:
+        texts: The examples, in published order.
+        threshold: The least cosine of near duplicates.
+        seed: Seeds which one is kept.
+
+    Raises:
+        DataError: Fewer than 2 examples are left.
+    """
+    import numpy as np
+
+    links: list[tuple[int, int]] = []
+    first_seen: dict[str, int] = {}
+    for index, text in enumerate(texts):
+        links.append((first_seen.setdefault(text.strip().casefold(), index), index))
+    for start, rows in similarity_rows(tfidf(texts)):
+        ones, others = np.nonzero(rows >= threshold)
+        links.extend(zip((ones + start).tolist(), others.tolist(), strict=True))
+    rng = Random(seed)  # noqa: S311 - a reproducible draw, not secrets
+    kept = sorted(rng.choice(cluster) for cluster in _joined(len(texts), links))
+    if len(kept) < 2:
+        raise DataError(f"all {len(texts)} examples are near duplicates of each other: no order is left to test.")
+    gone = len(texts) - len(kept)
+    return _repaired([texts[index] for index in kept], f"left out {gone} near duplicates of {len(texts)}", kept=kept)
+
+
+def blocks(texts: Sequence[str], labels: Sequence[Hashable]) -> Repaired:
+    """Permute examples of one label or topic among themselves alone, for a data set that is sorted or dealt by it.
+
+    Args:
+        texts: The examples, in published order.
+        labels: The label of each.
+
+    Raises:
+        ValueError: There are not as many labels as texts.
+        DataError: No two examples have the same label.
+    """
+    if len(labels) != len(texts):
+        raise ValueError(f"{len(labels)} labels for {len(texts)} texts")
+    groups: dict[Hashable, list[int]] = {}
+    for position, label in enumerate(labels):
+        groups.setdefault(label, []).append(position)
+    if len(groups) == len(texts):
+        raise DataError("no two examples have the same label: within the labels there is no order to test.")
+    done = f"permuted within {len(groups)} blocks of examples with one label"
+    return _repaired(texts, done, groups=list(groups.values()))
+
+
+def _repaired(
+    texts: Sequence[str],
+    done: str,
+    *,
+    kept: Sequence[int] | None = None,
+    prefixes: Sequence[str] | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
+) -> Repaired:
+    everything = range(len(texts))
+    return Repaired(
+        texts=tuple(texts),
+        kept=tuple(everything if kept is None else kept),
+        prefixes=tuple("" for _ in everything) if prefixes is None else tuple(prefixes),
+        groups=tuple(tuple(group) for group in ([everything] if groups is None else groups)),
+        done=done,
+    )
+
+
+def _joined(n: int, links: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return the connected components of a graph with n nodes, in the order of their first members."""
+    parents = list(range(n))
+
+    def root(node: int) -> int:
+        while parents[node] != node:
+            parents[node] = parents[parents[node]]
+            node = parents[node]
+        return node
+
+    for one, other in links:
+        first, second = sorted((root(one), root(other)))
+        parents[second] = first
+    components: dict[int, list[int]] = {}
+    for node in range(n):
+        components.setdefault(root(node), []).append(node)
+    return list(components.values())

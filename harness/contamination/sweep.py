@@ -1,0 +1,119 @@
+"""The sweep that tests models on data sets in their published order: targets, and controls beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.contracts import Prompt
+from harness.contracts.specs import RunSpec
+from harness.errors import DataError, HarnessError
+from harness.plugins.registry import Registry
+from harness.runs.pipeline import prepare
+from harness.sweeps.load import Sweep, sweep_from_mapping
+
+SUITE = "contamination"
+
+
+@dataclass(frozen=True, slots=True)
+class ContaminationPlan:
+    """What is tested.
+
+    Attributes:
+        models: The models, ``backend:identifier``.
+        data: Scenarios in shorthand, or paths of files of examples.
+        control_models: Models that cannot have seen the data, tested on the same.
+        rows: The rows that are tested, ``0:100``; None for all.
+        control_rows: Rows that nobody can have seen.
+        adapter: Settings of the adapter ``exchangeability``.
+        alpha: The level of the verdicts.
+        plugins: Further plugins.
+        suite: The name of the suite.
+        seed: Everything random derives from it.
+    """
+
+    models: tuple[str, ...]
+    data: tuple[str, ...]
+    control_models: tuple[str, ...] = ()
+    rows: str | None = None
+    control_rows: str | None = None
+    adapter: Mapping[str, Any] = field(default_factory=dict)
+    alpha: float = 0.01
+    plugins: tuple[Path, ...] = ()
+    suite: str = SUITE
+    seed: int = 0
+
+
+def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
+    """Return the checked sweep of a plan.
+
+    Raises:
+        DataError: A file of examples is not there.
+        SpecError: A model, a scenario or a setting is wrong; it holds all mistakes.
+    """
+    runs = []
+    for data in plan.data:
+        runs.append(_run(plan, data, plan.models, plan.rows, "target"))
+        if plan.control_rows is not None:
+            runs.append(_run(plan, data, plan.models, plan.control_rows, "control"))
+        if plan.control_models:
+            runs.append(_run(plan, data, plan.control_models, plan.rows, "control"))
+    content = {"suite": plan.suite, "runs": runs}
+    return sweep_from_mapping(content, option="--data", plugins=plan.plugins, seed=plan.seed)
+
+
+def _run(plan: ContaminationPlan, data: str, models: Sequence[str], rows: str | None, role: str) -> dict[str, Any]:
+    file = Path(data)
+    scenario: Any = data
+    if file.is_file() and file.suffix not in {".yaml", ".yml"}:
+        scenario = {"name": "published_file", "path": str(file.resolve())}
+    elif file.suffix and ":" not in data and not file.is_file():
+        raise DataError(
+            f"{data}: there is no such file; DATA is a file of examples, or a scenario: mmlu:subject=anatomy."
+        )
+    settings = {"method": "exchangeability", **plan.adapter, "role": role}
+    if rows is not None:
+        settings["rows"] = rows
+    return {
+        "scenario": scenario,
+        "models": list(models),
+        "adapter": settings,
+        "metrics": [{"name": "contamination", "alpha": plan.alpha}, "efficiency"],
+        "main_metric": "contamination",
+    }
+
+
+def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> dict[str, dict[str, Any]]:
+    """Return what each run's test would say of its data before any model is asked, by the scenario's label.
+
+    Raises:
+        HarnessError: The data are not there, or have no published order.
+    """
+    found = {}
+    for spec in runs:
+        try:
+            evaluation = prepare(spec, registry, data_dir)
+            first = next(iter(evaluation.adapted(_Characters())))
+        except HarnessError as error:
+            name = str(spec.scenario.arguments.get("path", spec.scenario.label))
+            raise error if name in str(error) else DataError(f"{name}: {error}") from error
+        found[spec.scenario.label] = dict(first.instance.meta["data"])
+    return found
+
+
+class _Characters:
+    """Counts characters, for questions about a text that no model is asked."""
+
+    window = 2**30
+    chat = False
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return 1
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+        return [len(segment) for segment in segments]
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return text[:tokens]

@@ -1,0 +1,1 @@
+"""What a run used: tokens, time, energy and money."""

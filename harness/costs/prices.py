@@ -1,0 +1,73 @@
+"""What a model's tokens cost, from a table in YAML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+from harness.yaml_lines import load_as
+
+BUILT_IN = Path(__file__).with_name("prices.yaml")
+
+_PER = 1_000_000
+"""Prices are for so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What tokens cost.
+
+    Attributes:
+        currency: ISO 4217, for example ``USD``.
+        prompt: For a million tokens of prompt.
+        completion: For a million tokens generated or scored.
+    """
+
+    currency: str
+    prompt: float
+    completion: float
+
+    def of(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return what so many tokens cost, in units of the currency."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _PER
+
+
+@dataclass(frozen=True, slots=True)
+class PriceTable:
+    """Prices by pattern of the model's name; the first that fits counts."""
+
+    prices: tuple[tuple[str, Price], ...]
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, ``backend:identifier``; None where the table has none."""
+        return next((price for pattern, price in self.prices if fnmatchcase(model, pattern)), None)
+
+
+@cache
+def load_prices(file: Path | None = None) -> PriceTable:
+    """Return the table that comes with the harness, with a user's own before it.
+
+    Raises:
+        SpecError: The user's file has mistakes; all of them are reported.
+    """
+    own = () if file is None else _read(file)
+    return PriceTable((*own, *_read(BUILT_IN)))
+
+
+def _read(file: Path) -> tuple[tuple[str, Price], ...]:
+    from pydantic import BaseModel, ConfigDict, Field
+
+    class Entry(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        prompt: float = Field(ge=0.0, allow_inf_nan=False)
+        completion: float = Field(ge=0.0, allow_inf_nan=False)
+
+    class Table(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+        currency: str = Field(pattern="^[A-Z]{3}$")
+        models: dict[str, Entry]
+
+    table = load_as(file, Table)
+    return tuple((name, Price(table.currency, entry.prompt, entry.completion)) for name, entry in table.models.items())

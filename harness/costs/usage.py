@@ -1,0 +1,53 @@
+"""Counts of what a run asked: requests, tokens and seconds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from harness.contracts import GenerateRequest, Request, Response
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a run has asked so far.
+
+    Attributes:
+        queries: Requests put, cached ones included.
+        cached: Of these, answered by the cache or by an equal request.
+        prompt_tokens: Tokens of all prompts.
+        completion_tokens: Tokens generated or scored.
+        model_seconds: Wall time that the model spent, in seconds, cached answers included as of when they were made.
+        lengths: How many answers there are to prompts of so many tokens with so many tokens generated, which is none
+            where a text is only scored: then all of it is the prompt.
+        unknown_lengths: Answers that do not say their tokens.
+        imported: Answers that were imported into the response cache, by the SHA-256 of the file they came from.
+    """
+
+    queries: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    model_seconds: float = 0.0
+    lengths: Counter[tuple[int, int]] = field(default_factory=Counter)
+    unknown_lengths: int = 0
+    imported: Counter[str] = field(default_factory=Counter)
+
+    def add(self, request: Request, response: Response) -> None:
+        """Count one response."""
+        self.queries += 1
+        self.cached += response.cached
+        if response.imported is not None:
+            self.imported[response.imported] += 1
+        self.prompt_tokens += response.prompt_tokens or 0
+        self.completion_tokens += response.completion_tokens or 0
+        self.model_seconds += response.seconds
+        prompt, completion = response.prompt_tokens, response.completion_tokens
+        if response.error is not None:
+            return
+        if prompt is None or completion is None:
+            self.unknown_lengths += 1
+        elif isinstance(request, GenerateRequest):
+            self.lengths[prompt, completion] += 1
+        else:
+            self.lengths[prompt + completion, 0] += 1

@@ -1,0 +1,1 @@
+"""Where a scenario's rows come from: local files, the Hugging Face Hub, and scenarios written in YAML."""

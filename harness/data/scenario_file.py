@@ -1,0 +1,318 @@
+"""Scenarios that only map fields, written as YAML: read, checked, and made into plugins.
+
+The keys are described in ``harness/data/scenario_schema.py``. Templates are Jinja's, in a sandbox. A row's columns are
+names in them, as are the scenario's parameters, ``row`` (for columns whose names are no identifiers:
+``{{ row['Paper title'] }}``), ``split`` and ``number``. A parameter hides a column of the same name, and a column hides
+``row``, ``split`` and ``number``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness.contracts import Instance, Reference, Split
+from harness.contracts.data import Data
+from harness.contracts.plugins import HubSource, Kind, Plugin, ScenarioDetails, Source
+from harness.contracts.row import Row
+from harness.data.templates import (
+    FAILURES,
+    GLOBALS,
+    Template,
+    TemplateSyntaxError,
+    compile_expression,
+    compile_template,
+)
+from harness.errors import DataError, Mistake, SpecError, did_you_mean
+from harness.yaml_lines import Located, load
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from harness.data.scenario_schema import ParameterSchema, ScenarioSchema
+
+ROW_KEYS = ("id", "input", "published", "references", "correct", "correct_index", "meta", "filter")
+"""The keys whose templates are filled in for each row; all others know the parameters only."""
+
+
+def load_scenario_file(path: Path) -> Plugin:
+    """Read a scenario's YAML file.
+
+    Raises:
+        SpecError: It has mistakes; all of them are reported.
+    """
+    from harness.data.scenario_schema import ScenarioSchema, schema_mistakes
+
+    located = load(path)
+    mistakes: dict[tuple[int | None, str], Mistake] = {}
+    for mistake in (*located.mistakes, *schema_mistakes(located), *_template_mistakes(located)):
+        mistakes.setdefault((mistake.line, mistake.path), mistake)
+    if mistakes:
+        raise SpecError(sorted(mistakes.values(), key=lambda mistake: mistake.line or 0))
+    schema = ScenarioSchema.model_validate(located.data)
+    return Plugin(
+        kind=Kind.SCENARIO,
+        name=schema.name,
+        target=MappedScenario(schema),
+        doc=schema.description.strip(),
+        source=schema.citation.strip(),
+        origin=str(path),
+        details=_details(schema, path),
+    )
+
+
+class MappedScenario:
+    """A scenario that maps each row of its data to an instance.
+
+    Attributes:
+        Params: The pydantic model of its parameters.
+    """
+
+    Params: type[BaseModel]
+
+    def __init__(self, schema: ScenarioSchema) -> None:
+        self.__doc__ = schema.description
+        self.__name__ = self.__qualname__ = schema.name
+        self.Params = _parameter_model(schema.name, schema.parameters)
+        self._name = schema.name
+        self._splits = tuple(split for split in Split if split in schema.source.splits)
+        self._filter = compile_expression(schema.filter) if schema.filter else None
+        self._id = compile_template(schema.id) if schema.id else None
+        self._input = compile_template(schema.input)
+        self._published = compile_template(schema.published) if schema.published else None
+        self._references = _compiled(schema.references)
+        self._correct = compile_template(schema.correct) if schema.correct is not None else None
+        self._correct_index = _compiled(schema.correct_index)
+        self._meta = {key: _compiled(value) for key, value in schema.meta.items()}
+
+    def __call__(self, data: Data, /, **parameters: Any) -> Iterator[Instance]:
+        """Yield an instance for each row, split by split.
+
+        Raises:
+            DataError: A row does not fit the templates; the message names the file and the row.
+        """
+        seen: dict[str, tuple[str, int]] = {}
+        for split in self._splits:
+            for row in data.rows(split):
+                instance = self._instance(row, split, parameters)
+                if instance is None:
+                    continue
+                here = (row.file, row.place)
+                if (first := seen.setdefault(instance.id, here)) is not here:
+                    raise row.error(f"id {instance.id!r} is also that of {first[0]}, row {first[1]}.")
+                yield instance
+
+    def _instance(self, row: Row, split: Split, parameters: Mapping[str, Any]) -> Instance | None:
+        scope = {**GLOBALS, "row": row, "split": split.value, "number": row.number, **row.record, **parameters}
+        if self._filter is not None and not _value(self._filter, scope, row, "filter"):
+            return None
+        identifier = f"{split}-{row.number}" if self._id is None else _text(self._id, scope, row, "id")
+        if not identifier.strip():
+            raise row.error("id is empty; every instance needs one of its own.")
+        return Instance(
+            id=identifier,
+            input=_text(self._input, scope, row, "input"),
+            references=self._answers(scope, row),
+            split=split,
+            published=row.published if self._published is None else _text(self._published, scope, row, "published"),
+            meta={key: _json(_value(value, scope, row, f"meta.{key}"), row) for key, value in self._meta.items()},
+        )
+
+    def _answers(self, scope: Mapping[str, Any], row: Row) -> tuple[Reference, ...]:
+        texts = _texts(_value(self._references, scope, row, "references"), row, "references")
+        if self._correct is not None:
+            right = _texts(_value(self._correct, scope, row, "correct"), row, "correct")
+            if not right or not all(text.strip() for text in right):
+                raise row.error(
+                    "correct is empty; a row without a right answer cannot be scored (leave it out by filter)."
+                )
+            if self._references is None:
+                texts = right
+            for text in right:
+                if text not in texts:
+                    raise row.error(f"the correct answer {text!r} is not one of the references {_shown(texts)}.")
+            return tuple(Reference(text, text in right) for text in texts)
+        if self._correct_index is not None:
+            indices = _indices(_value(self._correct_index, scope, row, "correct_index"), texts, row)
+            return tuple(Reference(text, index in indices) for index, text in enumerate(texts))
+        return ()
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Filling in
+
+
+def _compiled(value: Any) -> Any:
+    """Return a value with its strings compiled, down through lists and mappings."""
+    if isinstance(value, str):
+        return compile_template(value)
+    if isinstance(value, Sequence):
+        return [_compiled(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _compiled(item) for key, item in value.items()}
+    return value
+
+
+def _value(compiled: Any, scope: Mapping[str, Any], row: Row, key: str) -> Any:
+    if isinstance(compiled, Template):
+        try:
+            return compiled(scope)
+        except DataError:
+            raise
+        except FAILURES as error:
+            # A name may be absent and the template mind only something else, as in ``a if a is defined else b[9]``.
+            absent = [name for name in compiled.names if name not in scope and str(error) == f"{name!r} is undefined"]
+            if absent:
+                raise row.error(f"{key} needs column {absent[0]!r}, which is not there. {row.columns()}") from None
+            raise row.error(f"{key}: {str(error) or type(error).__name__} (in {compiled.source!r}).") from None
+    if isinstance(compiled, list):
+        return [_value(item, scope, row, key) for item in compiled]
+    if isinstance(compiled, dict):
+        return {name: _value(item, scope, row, key) for name, item in compiled.items()}
+    return compiled
+
+
+def _text(template: Template, scope: Mapping[str, Any], row: Row, key: str) -> str:
+    return _as_text(_value(template, scope, row, key), row, key)
+
+
+def _as_text(value: Any, row: Row, key: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return str(value)
+    raise row.error(f"{key} is {_shown(value)}, not text.")
+
+
+def _texts(value: Any, row: Row, key: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, list | tuple | Generator):
+        return [_as_text(item, row, key) for item in value]
+    return [_as_text(value, row, key)]
+
+
+def _indices(value: Any, texts: Sequence[str], row: Row) -> list[int]:
+    indices = []
+    for item in value if isinstance(value, list | tuple | Generator) else [value]:
+        try:
+            index = int(item) if isinstance(item, str | int) else None
+        except ValueError:
+            index = None
+        if index is None or not 0 <= index < len(texts):
+            wanted = f"a number from 0 to {len(texts) - 1}"
+            raise row.error(f"correct_index is {_shown(item)}, not {wanted}. The references are {_shown(texts)}.")
+        indices.append(index)
+    return indices
+
+
+def _json(value: Any, row: Row) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, list | tuple | Generator):
+        return [_json(item, row) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _json(item, row) for key, item in value.items()}
+    raise row.error(f"meta holds {type(value).__name__} {_shown(value)}, which is no JSON value.")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The plugin's description
+
+
+def _details(schema: ScenarioSchema, path: Path) -> ScenarioDetails:
+    hub = schema.source.hub
+    source = Source(
+        files={str(split): files for split, files in schema.source.files.items()},
+        hub=HubSource(hub.path, hub.revision, _by_name(hub.splits), hub.config) if hub else None,
+        sample=_by_name(schema.source.sample),
+        url=schema.source.url,
+        licence=schema.source.licence,
+        columns=tuple(schema.source.columns),
+        encoding=schema.source.encoding,
+    )
+    return ScenarioDetails(
+        title=schema.title or schema.name,
+        taxonomy=schema.taxonomy.model_dump(exclude_defaults=True),
+        data=source,
+        adapter=_adapter(schema.adapter),
+        metrics=tuple(schema.metrics),
+        main_metric=schema.main_metric or schema.metrics[0],
+        eval_split=schema.eval_split,
+        groups=tuple(schema.groups),
+        file=path,
+    )
+
+
+def _by_name(splits: Mapping[Split, str]) -> dict[str, str]:
+    return {str(split): name for split, name in splits.items()}
+
+
+def _adapter(settings: Mapping[str, Any]) -> Mapping[str, Any] | Callable[..., Mapping[str, Any]]:
+    if not any("{{" in text or "{%" in text for _, text in _strings(settings, ())):
+        return dict(settings)
+    compiled = _compiled(settings)
+
+    def adapter(**parameters: Any) -> Mapping[str, Any]:
+        row = Row(parameters, file="adapter", number=1)
+        filled: Mapping[str, Any] = _value(compiled, {**GLOBALS, **parameters}, row, "adapter")
+        return filled
+
+    return adapter
+
+
+def _parameter_model(name: str, parameters: Mapping[str, ParameterSchema]) -> type[BaseModel]:
+    from pydantic import ConfigDict, Field, create_model
+
+    fields: dict[str, Any] = {}
+    for key, parameter in parameters.items():
+        kind: Any = Literal[tuple(parameter.choices)] if parameter.choices else parameter.python_type
+        default = ... if parameter.default is None else parameter.default
+        fields[key] = (kind, Field(default, description=parameter.description or None))
+    config = ConfigDict(extra="forbid", frozen=True)
+    return create_model(f"{name}_parameters", __config__=config, **fields)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Mistakes in templates
+
+
+def _template_mistakes(located: Located) -> Iterator[Mistake]:
+    data = located.data if isinstance(located.data, dict) else {}
+    parameters = data.get("parameters")
+    known = set(parameters) if isinstance(parameters, dict) else set()
+    places: list[tuple[tuple[str | int, ...], Any]] = [((key,), data.get(key)) for key in (*ROW_KEYS, "adapter")]
+    source = data.get("source")
+    if isinstance(source, dict):
+        places += [(("source", key), source.get(key)) for key in ("files", "hub", "sample")]
+    for place, value in places:
+        compiler = compile_expression if place == ("filter",) else compile_template
+        for path, text in _strings(value, place):
+            try:
+                template = compiler(text)
+            except TemplateSyntaxError as error:
+                line = located.value_line(path) + (error.lineno - 1 if "\n" in text else 0)
+                yield located.mistake(path, f"is not a template: {str(error.message).rstrip('.')}.", line=line)
+                continue
+            if place[0] in ROW_KEYS:
+                continue
+            for name in sorted(template.names - known - GLOBALS.keys()):
+                hint = did_you_mean(name, known) or "The scenario has no parameters."
+                yield located.mistake(path, f"{name!r} is not a parameter of the scenario.", hint)
+
+
+def _strings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _strings(item, (*path, key))
+    elif isinstance(value, Sequence):
+        for index, item in enumerate(value):
+            yield from _strings(item, (*path, index))

@@ -1,0 +1,463 @@
+"""The response cache: every answer of a model, in one SQLite file, before it is counted.
+
+A key is a digest of the model's fingerprint and the request: all that changes an answer, and nothing else. Values are
+JSON. One transaction an answer makes it survive being killed at any moment; what a disk has damaged is set aside, and
+what can be read of it is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.contracts import Request, Response, SequenceRequest
+from harness.errors import StorageError
+from harness.inference.salvage import Row, copy_rows, is_damage, salvage, set_aside, unpack
+from harness.storage.encoding import decode_response, encode_order, encode_request, encode_response
+from harness.storage.file_systems import network_file_system
+
+FILE_NAME = "responses.sqlite"
+VERSION = 4
+"""Version of the file's layout, its ``user_version``. A file of another version is refused."""
+
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS responses "
+    "(key BLOB PRIMARY KEY, model BLOB NOT NULL, created INTEGER NOT NULL, value BLOB NOT NULL, "
+    "origin BLOB) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS models (digest BLOB PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, "
+    "used INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS imports "
+    "(digest BLOB PRIMARY KEY, file TEXT NOT NULL, imported INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS spending "
+    "(account TEXT PRIMARY KEY, prompt INTEGER NOT NULL, completion INTEGER NOT NULL) WITHOUT ROWID",
+)
+_PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+
+_VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
+
+_LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What decoding a damaged value can raise."""
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+def cache_file(results_dir: Path, cache_dir: Path | None = None) -> Path:
+    """Return the path of the response cache: in its own folder, by default HARNESS_CACHE_DIR, or among the results."""
+    named = os.environ.get("HARNESS_CACHE_DIR")
+    return (cache_dir or (Path(named) if named else results_dir)) / FILE_NAME
+
+
+class CacheError(StorageError):
+    """The response cache cannot be read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """A model of which the cache has, or had, answers.
+
+    Attributes:
+        digest: What :func:`fingerprint_digest` made of it.
+        name: The name under which it was asked last, ``backend:identifier``.
+        fingerprint: What :meth:`harness.Model.fingerprint` returned.
+        used: When it was asked last, in seconds since 1970; also if the cache answered everything.
+    """
+
+    digest: bytes
+    name: str
+    fingerprint: Mapping[str, Any]
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """One answer as it lies in the cache.
+
+    Attributes:
+        key: What :func:`request_key` made of model and request.
+        model: The model's digest.
+        created: When it was given, in seconds since 1970.
+        response: The answer.
+        origin: SHA-256 of the file from which it was imported; None for an answer that was given here.
+    """
+
+    key: bytes
+    model: bytes
+    created: int
+    response: Response
+    origin: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A file from which answers were imported.
+
+    Attributes:
+        digest: Its SHA-256.
+        file: Its name when it was imported last.
+        imported: When that was, in seconds since 1970.
+        answers: How many of its answers the cache holds.
+    """
+
+    digest: bytes
+    file: str
+    imported: int
+    answers: int
+
+
+class ResponseCache:
+    """Answers by question, on disk.
+
+    A file that is deleted or replaced while it is open is written again, with all that it held.
+
+    Raises:
+        CacheError: The file cannot be opened, or is of another version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._warned = False
+        self._unusable = Counter[str]()
+        self._files: dict[str, Identity | None] = {}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = self._open()
+        except (sqlite3.Error, OSError) as error:
+            raise self._error("cannot be opened", error) from error
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+        """Return the answers that are known, by key. One that cannot be read any more is not known."""
+        values = self._do("read", lambda: self._values(keys))
+        found: dict[bytes, Response] = {}
+        for key, (value, origin) in values.items():
+            try:
+                response = decode_response(json.loads(unpack(value)), cached=True)
+                found[key] = response if origin is None else replace(response, imported=origin.hex())
+            except _UNREADABLE as error:
+                self.note_unusable(str(error))
+        return found
+
+    def note_unusable(self, problem: str) -> None:
+        """Count an answer that is damaged or does not fit its request; closing the cache warns of all of them."""
+        self._unusable[problem] += 1
+
+    def put(self, model: bytes, answers: Iterable[tuple[bytes, Response]]) -> None:
+        """Store answers of a model in one transaction: after a kill either all of them are there or none."""
+        now = int(time.time())
+        self.add(CachedAnswer(key, model, now, response) for key, response in answers)
+
+    def add(self, answers: Iterable[CachedAnswer]) -> None:
+        """Store answers as they lie in a cache, in one transaction; one that is there already is replaced."""
+        rows = [(answer.key, answer.model, answer.created, _pack(answer.response), answer.origin) for answer in answers]
+        self._keep()
+        self._do("written", lambda: self._insert(rows))
+
+    def asked(self, name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> bytes:
+        """Note that a model is asked now, or was when ``used`` says, and return its digest."""
+        digest = fingerprint_digest(name.partition(":")[0], fingerprint)
+        when = int(time.time()) if used is None else used
+        row = (digest, name, _dump(dict(fingerprint)).decode(), when)
+        query = (
+            "INSERT INTO models VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE "
+            "SET name = excluded.name, used = excluded.used WHERE excluded.used > used"
+        )
+        self._do("written", lambda: self._database.execute(query, row))
+        return digest
+
+    def models(self) -> list[CachedModel]:
+        """Return the models that were asked, by name."""
+        query = "SELECT digest, name, fingerprint, used FROM models ORDER BY name, used"
+        rows = self._do("read", lambda: self._database.execute(query).fetchall())
+        return [CachedModel(digest, name, json.loads(fingerprint), used) for digest, name, fingerprint, used in rows]
+
+    def answers(self, model: bytes | None = None) -> Iterator[CachedAnswer]:
+        """Yield the answers, of one model or of all, in the order of their keys; those that are damaged are left out.
+
+        Raises:
+            CacheError: The file cannot be read.
+        """
+        where, values = ("", ()) if model is None else ("WHERE model = ?", (model,))
+        query = f"SELECT key, model, created, value, origin FROM responses {where} ORDER BY key"  # noqa: S608
+        try:
+            for key, owner, created, value, origin in self._database.execute(query, values):
+                try:
+                    response = decode_response(json.loads(unpack(value)))
+                except _UNREADABLE as error:
+                    _LOG.warning("An answer in the response cache %s is damaged (%s).", self.path, error)
+                    continue
+                yield CachedAnswer(key, owner, created, response, origin)
+        except sqlite3.Error as error:
+            raise self._error("cannot be read", error) from error
+
+    def note_import(self, digest: bytes, file: str) -> None:
+        """Note that answers come from a file, by its SHA-256."""
+        query = "INSERT OR REPLACE INTO imports VALUES (?, ?, ?)"
+        self._do("written", lambda: self._database.execute(query, (digest, file, int(time.time()))))
+
+    def imports(self) -> list[Import]:
+        """Return the files from which the cache has answers, in the order in which they were imported."""
+        query = (
+            "SELECT digest, file, imported, COUNT(*) FROM imports JOIN responses ON origin = digest "
+            "GROUP BY digest ORDER BY imported, file"
+        )
+        return [Import(*row) for row in self._do("read", lambda: self._database.execute(query).fetchall())]
+
+    def spend(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
+        """Add tokens of prompts and of completions to what an account has spent, and return its totals.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
+        query = (
+            "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (account) DO UPDATE SET prompt = prompt + "
+            "excluded.prompt, completion = completion + excluded.completion RETURNING prompt, completion"
+        )
+        self._keep()
+        (totals,) = self._do("written", lambda: self._database.execute(query, (account, prompt, completion)).fetchall())
+        return int(totals[0]), int(totals[1])
+
+    def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return what a statement of SQL gives, for the cache's upkeep.
+
+        Raises:
+            CacheError: The file cannot be read or written.
+        """
+        return self._do("used", lambda: self._database.execute(query, values).fetchall())
+
+    def __len__(self) -> int:
+        return int(self.ask("SELECT COUNT(*) FROM responses")[0][0])
+
+    def close(self) -> None:
+        """Close the file, and warn of the answers that could not be used.
+
+        Raises:
+            CacheError: It was deleted, and cannot be written again.
+        """
+        if count := sum(self._unusable.values()):
+            ((problem, _),) = self._unusable.most_common(1)
+            _LOG.warning(
+                "%s in the response cache %s could not be used and were requested again. The most common reason: %s.",
+                *("1 answer" if count == 1 else f"{count:,} answers", self.path, problem),
+            )
+            self._unusable.clear()
+        try:
+            self._keep()
+        finally:
+            self._database.close()
+
+    def _open(self) -> sqlite3.Connection:
+        """Open the file, once more if it is damaged and was set aside."""
+        try:
+            return self._connect()
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            return self._replace(error)
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        try:
+            network = network_file_system(self.path)
+            if network is None:
+                _set_journal(database, "WAL")
+                # NORMAL can lose the last transactions in a power cut, never in a killed process, and never
+                # consistency.
+                database.execute("PRAGMA synchronous=NORMAL")
+            else:
+                self._avoid_log(database, network)
+            self._check_version(database)
+            self._files = _identities(self.path)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _avoid_log(self, database: sqlite3.Connection, network: str) -> None:
+        """Use a rollback journal: the log needs memory that all its users share, and two machines share none."""
+        _set_journal(database, "DELETE")
+        database.execute("PRAGMA synchronous=FULL")
+        if not self._warned:
+            _LOG.warning(
+                "The response cache %s is on a network file system (%s). It is used without a write-ahead log, which "
+                "is slower, and relies on the file system's locks. Put it on a local disk with --cache-dir or "
+                "HARNESS_CACHE_DIR; `harness cache import` copies its answers there.",
+                *(self.path, network),
+            )
+        self._warned = True
+
+    def _keep(self) -> None:
+        """Write the file again where it was deleted or replaced; the open one still has every answer."""
+        before, now = self._files, _identities(self.path)
+        if now[""] == before[""]:
+            return
+        try:
+            if now[""] is None:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                for suffix, identity in now.items():  # a log that was left behind would be played into the new file
+                    if identity is not None and identity == before[suffix]:
+                        self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            old, self._database = self._database, self._open()
+            kept = copy_rows(old, self._database)
+            old.close()
+        except (sqlite3.Error, OSError) as error:
+            raise self._error("was deleted while it was in use, and cannot be written again", error) from error
+        what = "deleted" if now[""] is None else "replaced"
+        _LOG.warning(
+            "The response cache %s was %s while it was in use. Its %s answers have been written again.",
+            *(self.path, what, f"{kept:,}"),
+        )
+
+    def _check_version(self, database: sqlite3.Connection) -> None:
+        def state() -> tuple[int, int]:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+            return version, tables
+
+        if state() == (0, 0):
+            database.execute("BEGIN IMMEDIATE")
+            if state() == (0, 0):  # no other process was faster
+                for statement in _SCHEMA:
+                    database.execute(statement)
+                database.execute(f"PRAGMA user_version={VERSION}")
+            database.execute("COMMIT")
+        version, _ = state()
+        if version != VERSION:
+            raise CacheError(
+                f"the response cache {self.path} has layout {version}, and this version of the harness reads and "
+                f"writes layout {VERSION}. Move the file away, or name another folder with --results-dir: answers are "
+                "then asked again."
+            )
+
+    def _replace(self, error: Exception) -> sqlite3.Connection:
+        """Set the damaged file aside, and return a new one with what can be read of it."""
+        damaged = set_aside(self.path)
+        database = self._connect()
+        saved = 0 if damaged is None else salvage(damaged, database)
+        if damaged is not None:
+            _LOG.warning(
+                "The response cache %s is damaged (%s). It lies in %s now; %s of its answers could be read and are "
+                "kept, the others are asked again.",
+                *(self.path, error, damaged, f"{saved:,}"),
+            )
+        return database
+
+    def _do(self, what: str, action: Callable[[], Result]) -> Result:
+        """Do something with the file; once more if it is damaged and was replaced."""
+        try:
+            try:
+                return action()
+            except sqlite3.Error as error:
+                self._roll_back()
+                if not is_damage(error):
+                    raise
+                self._database.close()
+                self._database = self._replace(error)
+                return action()
+        except (sqlite3.Error, OSError) as error:
+            self._roll_back()
+            raise self._error(f"cannot be {what}", error) from error
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it is closed, since what took its place could not be opened
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+
+    def _values(self, keys: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes | None]]:
+        found: dict[bytes, tuple[bytes, bytes | None]] = {}
+        for start in range(0, len(keys), _VARIABLES):
+            part = keys[start : start + _VARIABLES]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT key, value, origin FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
+            found.update((key, (value, origin)) for key, value, origin in self._database.execute(query, part))
+        return found
+
+    def _insert(self, rows: Sequence[Row]) -> None:
+        query = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)"
+        if len(rows) == 1:  # a statement by itself is a transaction
+            self._database.execute(query, rows[0])
+            return
+        self._database.execute("BEGIN IMMEDIATE")
+        self._database.executemany(query, rows)
+        self._database.execute("COMMIT")
+
+    def _error(self, what: str, error: Exception) -> CacheError:
+        return CacheError(
+            f"the response cache {self.path} {what} ({error}). If the disk is full, make room and run the same "
+            "command again: every answer that was stored is still there."
+        )
+
+
+def fingerprint_digest(backend: str, fingerprint: Mapping[str, Any]) -> bytes:
+    """Return a digest of everything of a model that changes its answers.
+
+    Args:
+        backend: The backend's name.
+        fingerprint: What :meth:`harness.Model.fingerprint` returned.
+    """
+    return hashlib.blake2b(_dump([backend, dict(fingerprint)]), digest_size=16).digest()
+
+
+def request_key(model: bytes, request: Request) -> bytes:
+    """Return the cache key of a request to the model with that fingerprint digest."""
+    if isinstance(request, SequenceRequest):
+        body = _segments_digest(request.segments) + _dump(encode_order(request))
+    else:
+        body = _dump(encode_request(request))
+    return hashlib.blake2b(model + body, digest_size=16).digest()
+
+
+@lru_cache(maxsize=1024)
+def _segments_digest(segments: tuple[str, ...]) -> bytes:
+    # Many orders share their segments: they are read once.
+    return hashlib.blake2b(_dump(["sequence", *segments]), digest_size=16).digest()
+
+
+def _identities(path: Path) -> dict[str, Identity | None]:
+    """Return by suffix what tells a database and its logs from other files of the same name."""
+    return {suffix: _identity(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm", "-journal")}
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _set_journal(database: sqlite3.Connection, mode: str) -> None:
+    """Set the journal's mode; SQLite does not wait by itself when two processes do so at once."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            database.execute(f"PRAGMA journal_mode={mode}")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
+def _pack(response: Response) -> bytes:
+    return zlib.compress(_dump(encode_response(replace(response, imported=None))), 1)
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()

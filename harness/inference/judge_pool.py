@@ -1,0 +1,49 @@
+"""Judges by name: each is built once and shared by whatever asks for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from harness.contracts import Judge, ModelFinder
+from harness.contracts.plugins import JudgeDetails, Kind
+from harness.errors import PluginError
+from harness.inference.model_pool import Models
+from harness.plugins.parameters import build
+from harness.plugins.registry import Registry
+
+
+class Judges:
+    """Gives metrics the judges that they name; the same name and parameters give the same object.
+
+    Args:
+        registry: Knows the judges.
+        models: Gives judges the models that they name; by default their answers are not kept.
+    """
+
+    def __init__(self, registry: Registry, models: ModelFinder | None = None) -> None:
+        self._registry = registry
+        self._models = models or Models(registry)
+        self._built: dict[str, Judge] = {}
+
+    def __call__(self, written: str | Mapping[str, Any]) -> Judge:
+        """Return the judge that is written as its name, or as a mapping with ``name`` and its parameters.
+
+        Raises:
+            PluginError: There is no such judge, or its parameters are wrong.
+            ModelError: It names a model, and what it names is none or cannot answer its questions.
+        """
+        arguments = {"name": written} if isinstance(written, str) else dict(written)
+        name = arguments.pop("name", None)
+        if not isinstance(name, str):
+            raise PluginError(f"a judge is a name, or a mapping with a name and its parameters, not {written!r}.")
+        key = json.dumps([name, arguments], sort_keys=True, default=repr)
+        if key not in self._built:
+            plugin = self._registry.get(Kind.JUDGE, name)
+            asks = isinstance(plugin.details, JudgeDetails) and plugin.details.models
+            built = build(plugin, *((self._models,) if asks else ()), arguments=arguments)
+            if not isinstance(built, Judge):
+                raise PluginError(f"judge {name!r} is no subclass of harness.Judge.")
+            self._built[key] = built
+        return self._built[key]

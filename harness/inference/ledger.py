@@ -1,0 +1,81 @@
+"""What models have spent, kept in the response cache, so that a budget holds however often a sweep is started."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from harness.inference.cache import ResponseCache
+
+
+class CacheLedger:
+    """The ledger in a response cache; it has a connection of its own, for the thread in which it is used.
+
+    Args:
+        path: The response cache's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._cache: ResponseCache | None = None
+
+    def add(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
+        """Add tokens of prompts and of completions to an account's, and return its totals; both may be negative.
+
+        Raises:
+            CacheError: The cache cannot be written.
+        """
+        if self._cache is None:
+            self._cache = ResponseCache(self._path)
+        return self._cache.spend(account, prompt, completion)
+
+    def close(self) -> None:
+        """Close the cache; it opens again when it is used."""
+        cache, self._cache = self._cache, None
+        if cache is not None:
+            cache.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an account has spent, in tokens.
+
+    Attributes:
+        account: The model and its server.
+        prompt: Of prompts.
+        completion: Of completions.
+    """
+
+    account: str
+    prompt: int
+    completion: int
+
+
+def spending(cache: ResponseCache, models: Sequence[str] = ()) -> list[Spent]:
+    """Return what accounts have spent, by name.
+
+    Args:
+        cache: The cache.
+        models: Patterns of models' names, such as ``openai:*``; all models where there is none.
+
+    Raises:
+        CacheError: The file cannot be read.
+    """
+    found = [Spent(*row) for row in cache.ask("SELECT account, prompt, completion FROM spending ORDER BY account")]
+    return [one for one in found if not models or any(fnmatchcase(_model(one.account), model) for model in models)]
+
+
+def forget(cache: ResponseCache, accounts: Sequence[Spent]) -> None:
+    """Let accounts begin at 0 again.
+
+    Raises:
+        CacheError: The file cannot be written.
+    """
+    for one in accounts:
+        cache.ask("DELETE FROM spending WHERE account = ?", (one.account,))
+
+
+def _model(account: str) -> str:
+    return account.rpartition(" at ")[0]

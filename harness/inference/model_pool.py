@@ -1,0 +1,157 @@
+"""Models by name, for a run and for whatever asks a model of its own: one road to all of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from harness.contracts import Model, Prompt, Request, Response
+from harness.contracts.plugins import BackendDetails, Kind, Plugin
+from harness.contracts.specs import Component
+from harness.errors import ModelError, PluginError
+from harness.inference.cache import ResponseCache
+from harness.inference.caching_model import Client
+from harness.plugins.parameters import build, check_parameters, parameters_of
+from harness.plugins.registry import Registry
+
+
+def load_model(model: Component, registry: Registry) -> Model:
+    """Return a model by its name and arguments, without loading its weights.
+
+    Raises:
+        HarnessError: There is no such backend or model, or a package that the backend needs is not installed.
+    """
+    plugin, identifier = _backend(model.name, registry)
+    needs = plugin.details if isinstance(plugin.details, BackendDetails) else BackendDetails()
+    if lacking := [module for module in needs.needs if not _installed(module)]:
+        hint = f": {needs.install}" if needs.install else ""
+        raise ModelError(f"{model.name}: the backend {plugin.name} needs {' and '.join(lacking)}{hint}.")
+    loaded: Model = build(plugin, identifier, arguments=model.arguments)
+    return loaded
+
+
+class Models:
+    """Opens models and keeps them open; the same name and arguments give the same model.
+
+    Args:
+        registry: Knows the backends.
+        cache: The response cache, or where it lies: then it is opened when it is needed, and closed with the models.
+            None for answers that are not kept.
+    """
+
+    def __init__(self, registry: Registry, cache: ResponseCache | Path | None = None) -> None:
+        self._registry, self._cache = registry, cache
+        self._opened: ResponseCache | None = None
+        self._asked: dict[str, _Asked] = {}
+
+    def __call__(self, written: str | Mapping[str, Any]) -> _Asked:
+        """Return the model that is written as its name, or as a mapping with ``name`` and its arguments.
+
+        Raises:
+            HarnessError: There is no such backend, or it takes no such arguments. Whether there is such a model shows
+                when it is asked for its fingerprint.
+        """
+        arguments = {"name": written} if isinstance(written, str) else dict(written)
+        name = arguments.pop("name", None)
+        if not isinstance(name, str):
+            raise ModelError(f"a model is backend:identifier, or a mapping with that name, not {written!r}.")
+        key = json.dumps([name, arguments], sort_keys=True, default=repr)
+        if key not in self._asked:
+            plugin, _ = _backend(name, self._registry)
+            params, mistakes = check_parameters(parameters_of(plugin), arguments)
+            if params is None:
+                raise PluginError("\n".join(f"model {name!r}: {mistake}" for mistake in mistakes))
+            self._asked[key] = _Asked(self, Component(name=name, arguments=arguments), plugin)
+        return self._asked[key]
+
+    def open(self, component: Component) -> Client:
+        """Return a new client of a model.
+
+        Raises:
+            HarnessError: There is no such model, or the response cache cannot be opened.
+        """
+        model = load_model(component, self._registry)
+        if isinstance(self._cache, Path) and self._opened is None and model.cacheable:
+            self._opened = ResponseCache(self._cache)
+        cache = self._cache if isinstance(self._cache, ResponseCache) else self._opened
+        return Client(model, component.name, cache)
+
+    def close(self) -> None:
+        """Free what the models hold."""
+        for asked in self._asked.values():
+            asked.close()
+        self._asked.clear()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+
+class _Asked:
+    """A model by name, opened when it is first needed: what :class:`harness.AskedModel` promises."""
+
+    def __init__(self, models: Models, component: Component, plugin: Plugin) -> None:
+        self._models, self._component, self._plugin = models, component, plugin
+        self._client: Client | None = None
+
+    @property
+    def answers(self) -> frozenset[str]:
+        known: object = getattr(self._plugin.target, "answers", None)
+        return frozenset(known if isinstance(known, frozenset) else self._open().model.answers)
+
+    @property
+    def window(self) -> int | None:
+        return self._open().model.window
+
+    @property
+    def chat(self) -> bool:
+        return self._open().model.chat
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"name": self._component.name, **self._open().fingerprint}
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        return self._open().model.count_tokens(prompt)
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        return self._open().model.count_segments(segments)
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return self._open().model.truncate(text, tokens)
+
+    def ask(self, requests: Sequence[Request]) -> list[Response]:
+        return self._open().ask(requests)
+
+    def close(self) -> None:
+        if self._client is not None:
+            with suppress(Exception):  # what was asked of it is known; nothing more is
+                self._client.model.close()
+            self._client = None
+
+    def _open(self) -> Client:
+        if self._client is None:
+            self._client = self._models.open(self._component)
+        return self._client
+
+
+def _installed(module: str) -> bool:
+    try:
+        return module in sys.modules or find_spec(module) is not None
+    except ImportError:  # of the package that it is in
+        return False
+
+
+def _backend(name: str, registry: Registry) -> tuple[Plugin, str]:
+    """Return the backend that a model's name begins with, and the identifier that follows.
+
+    Raises:
+        HarnessError: The name has another form, or there is no such backend.
+    """
+    backend, separator, identifier = name.partition(":")
+    if not separator or not identifier:
+        raise ModelError(f"model {name!r} has no backend. Name it as backend:identifier, for example hf:gpt2.")
+    return registry.get(Kind.BACKEND, backend), identifier

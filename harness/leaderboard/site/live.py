@@ -1,0 +1,123 @@
+"""The site of a results folder, built again when records of runs have changed, and how sweeps are getting on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError, HarnessError
+from harness.progress.file import read_progress
+from harness.storage.results import RUN_FILE, run_directories
+
+POLL_SECONDS = 2.0
+LONGEST_WAIT = 20.0
+"""While records keep changing, the site is built again after so many seconds at the latest."""
+
+Build = Callable[[Path, Path, Sequence[str] | None], Path]
+"""Builds the site of a results folder into a folder, of some suites or of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveState:
+    """What a page that is open must know.
+
+    Attributes:
+        build: How often the site was built; a page that was loaded at an earlier one is out of date.
+        problem: Why the last attempt at building failed; empty if it did not.
+        sweeps: How far the sweeps of the folder are, those that ended last.
+        now: Seconds since the epoch by this machine's clock.
+    """
+
+    build: int
+    problem: str
+    sweeps: Sequence[dict[str, Any]]
+    now: float
+
+
+class LiveSite:
+    """Builds a site, watches the results folder, and builds again when it has been quiet for one look.
+
+    Args:
+        results_dir: The results folder.
+        output: The site's folder.
+        build: What builds it.
+        suites: Only these suites; None for all.
+        poll: Seconds between two looks at the results folder.
+    """
+
+    def __init__(
+        self,
+        results_dir: Path,
+        output: Path,
+        build: Build,
+        suites: Sequence[str] | None = None,
+        poll: float = POLL_SECONDS,
+    ) -> None:
+        self.output = output
+        self._results_dir, self._build, self._suites, self._poll = results_dir, build, suites, poll
+        self._builds, self._problem = 0, ""
+        self._built_of = self._seen = self._look()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Build the site and watch from now on.
+
+        Raises:
+            HarnessError: It cannot be built now; what goes wrong later is in :attr:`LiveState.problem`.
+        """
+        self._rebuild()
+        self._thread = threading.Thread(target=self._watch, name="live-site", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no longer; a build that goes on is waited for."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def state(self) -> LiveState:
+        """Return what a page that is open must know."""
+        sweeps = [asdict(sweep) for sweep in read_progress(self._results_dir)]
+        return LiveState(self._builds, self._problem, sweeps, time.time())
+
+    def _rebuild(self) -> None:
+        self._built_of = self._look()
+        self._build(self._results_dir, self.output, self._suites)
+        self._builds += 1
+        self._problem = ""
+
+    def _watch(self) -> None:
+        changed_at: float | None = None
+        while not self._stop.wait(self._poll):
+            before, self._seen = self._seen, self._look()
+            if self._seen == self._built_of:
+                changed_at = None
+                continue
+            changed_at = changed_at or time.monotonic()
+            if self._seen != before and time.monotonic() - changed_at < LONGEST_WAIT:
+                continue
+            changed_at = None
+            try:
+                self._rebuild()
+            except HarnessError as error:
+                self._problem = str(error)
+
+    def _look(self) -> dict[str, tuple[int, int]]:
+        """Return what changes when a record does, by its folder."""
+        found = {}
+        try:
+            directories = run_directories(self._results_dir, self._suites)
+        except (DataError, OSError):  # the folder is moved or not there yet: as good as empty
+            return {}
+        for directory in directories:
+            try:
+                status = (directory / RUN_FILE).stat()
+            except OSError:  # gone since the folder was listed
+                continue
+            found[str(directory)] = (status.st_size, status.st_mtime_ns)
+        return found

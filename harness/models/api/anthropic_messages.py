@@ -1,0 +1,303 @@
+"""Models of Anthropic's, through the messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness import (
+    DECLINES,
+    Completion,
+    FinishReason,
+    GenerateRequest,
+    ModelError,
+    Prompt,
+    Request,
+    Response,
+    Served,
+    backend,
+    install_advice,
+)
+from harness.models.api.account import Limits
+from harness.models.api.backend import ApiModel, Budget, estimated_tokens
+from harness.models.api.calls import Calls, Pace
+from harness.models.api.credentials import endpoint_from
+from harness.models.api.failures import CannotAnswerError, UnusableAnswerError
+from harness.models.api.http_client import http_client
+from harness.models.api.spending import Cost
+from harness.models.tokens.stop_sequences import cut_at_stop
+
+INSTALL = install_advice("anthropic")
+OFFICIAL = "https://api.anthropic.com"
+
+_REASONS: Mapping[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "tool_use": "tool_call",
+}
+_UNFINISHED = frozenset({"pause_turn", "compaction"})
+"""The server waits to be asked to go on, which only questions with the server's own tools call for."""
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class _Block(_Checked):
+    type: str
+    text: str = ""
+
+
+class _Usage(_Checked):
+    input_tokens: Annotated[int, Field(ge=0)]
+    output_tokens: Annotated[int, Field(ge=0)]
+
+
+class _Answer(_Checked):
+    content: list[_Block]
+    stop_reason: str | None = None
+    stop_details: Any = None
+    usage: _Usage
+    model: str | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.content if block.type == "text")
+
+
+class _Error(_Checked):
+    error: Any = None
+
+
+@backend(
+    "anthropic",
+    source="Anthropic's messages API, https://docs.anthropic.com/en/api/messages.",
+    needs=("anthropic",),
+    install=INSTALL,
+)
+class AnthropicModel(ApiModel):
+    """A model of Anthropic's: ``anthropic:claude-haiku-4-5``.
+
+    A plain text is what the user says; a conversation's system messages go where the API wants them. It generates, and
+    gives no log-probabilities, so it cannot score. Several completions are as many calls. Calls at once, retries,
+    limits and budget are as for ``openai:``. The stop reasons ``refusal`` and ``tool_use``, thinking that reached
+    ``max_tokens`` before the answer, and output that a content filter blocked are declined answers; no content without
+    a reason, and ``pause_turn``, are failures. The key comes from the environment: ``ANTHROPIC_API_KEY`` for
+    Anthropic's server, and for others only what ``api_key_env`` names. No key is written or shown anywhere.
+
+    Args:
+        identifier: The model's name.
+        base_url: Another server with the same API; None for ANTHROPIC_BASE_URL, else Anthropic's own.
+        window: Most tokens of prompt and completion together; None where it is not known.
+        extra_body: Further fields of each request; null leaves a field out, such as ``{"temperature": null}``, which
+            models want that refuse a temperature, as Claude Sonnet 5 does.
+        max_concurrency: Most calls at once to the server, other models' included.
+        requests_per_minute: Most calls a minute to the server, retries and other models' included.
+        tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.
+        budget_tokens: Most tokens of this model, in all runs and starts with the same response cache together.
+        budget_money: Most money for them, in the currency of the table of prices.
+        prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
+        timeout: Seconds that a call may take.
+        max_retries: How often a call is tried again.
+        retry_delay: Seconds before the first retry; each further one waits twice as long, up to a minute.
+        api_key_env: The variable of the environment that holds the key.
+        headers_env: A variable of the environment that holds further headers, as a JSON object.
+    """
+
+    answers = frozenset({"generate"})
+    gives_logprobs = False
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        base_url: str | None = None,
+        window: int | None = None,
+        extra_body: dict[str, Any] | None = None,
+        max_concurrency: int = 200,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        budget_tokens: int | None = None,
+        budget_money: float | None = None,
+        prices: str | None = None,
+        timeout: float = 600.0,
+        max_retries: int = 8,
+        retry_delay: float = 0.5,
+        api_key_env: str | None = None,
+        headers_env: str | None = None,
+    ) -> None:
+        name = f"anthropic:{identifier}"
+        self._model = identifier
+        endpoint = endpoint_from(name, base_url, api_key_env, headers_env, official=OFFICIAL, prefix="ANTHROPIC")
+        if window is not None and window < 2:
+            raise ModelError(f"{name}: window is {window}; it must hold at least 2 tokens.")
+        limits = Limits(max_concurrency, requests_per_minute, tokens_per_minute)
+        pace = Pace(timeout, max_retries, retry_delay, limits)
+        super().__init__(name, endpoint, pace, Budget(budget_tokens, budget_money, prices))
+        self._window = window
+        self._extra_body = extra_body or {}
+        self._client: Any = None
+
+    @property
+    def window(self) -> int | None:
+        return self._window
+
+    @property
+    def chat(self) -> bool:
+        return True
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {
+            "backend": "anthropic",
+            "version": 2,
+            "server": self._endpoint.url,
+            "model": self._model,
+            "extra_body": self._extra_body,
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        known = {"modality": "text", "server": self._endpoint.url, "window": self._window}
+        return {**known, "creator": "Anthropic", "access": "API"} if self._endpoint.official else known
+
+    def _library(self) -> ModuleType:
+        try:
+            import anthropic
+        except ImportError as error:
+            raise ModelError(f"{self._name}: the package anthropic is not installed: {INSTALL}.") from error
+        return anthropic
+
+    def _open(self, calls: Calls) -> None:
+        anthropic: Any = self._library()
+        if self._endpoint.official and self._endpoint.key is None:
+            raise ModelError(f"{self._name}: no key. Set ANTHROPIC_API_KEY in the environment.")
+        without = {"authorization"} | (set() if self._endpoint.key else {"x-api-key"})
+        without -= {header.lower() for header in self._endpoint.headers}
+        self._client = anthropic.AsyncAnthropic(
+            api_key=self._endpoint.key or "none",
+            base_url=self._endpoint.url,
+            max_retries=0,
+            # Beside the argument, which gives way to what the client finds in the environment.
+            default_headers={
+                **({"X-Api-Key": self._endpoint.key} if self._endpoint.key else {}),
+                **self._endpoint.headers,
+            },
+            timeout=self._pace.timeout,
+            http_client=http_client(anthropic, without),
+        )
+
+    async def _close_client(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def _ask(self, request: Request) -> Response:
+        if not isinstance(request, GenerateRequest):
+            raise CannotAnswerError("Anthropic's API gives no log-probabilities, so it cannot score")
+        if request.top_logprobs:
+            raise CannotAnswerError("Anthropic's API gives no log-probabilities, so no top_logprobs")
+        wanted = 1 if request.temperature == 0 else request.completions
+        answers = [await self._said(request) for _ in range(wanted)]
+        completions = tuple(_completion(answer, request) for answer in answers)
+        return Response(
+            completions=completions * (request.completions // wanted),
+            prompt_tokens=answers[0].usage.input_tokens,
+            completion_tokens=sum(answer.usage.output_tokens for answer in answers),
+            served=tuple(dict.fromkeys(Served(answer.model) for answer in answers if answer.model)),
+        )
+
+    async def _said(self, request: GenerateRequest) -> _Answer:
+        import httpx2
+
+        body = {"model": self._model, **_body(request), **self._extra_body}
+        sent = {key: value for key, value in body.items() if value is not None}
+        text = "".join(turn["content"] for turn in body["messages"]) + str(body.get("system") or "")
+        calls = self._calls
+        if calls is None:
+            raise AssertionError("asked before it was opened")
+        return await calls.call(
+            lambda: self._client.post("/v1/messages", cast_to=httpx2.Response, body=sent),
+            _read,
+            Cost(estimated_tokens(text), request.max_tokens),
+        )
+
+
+def _body(request: GenerateRequest) -> dict[str, Any]:
+    system, turns = _parted(request.prompt)
+    # The API refuses a stop string of white space alone; completions are cut at those when they come.
+    stop = [string for string in request.stop if string.strip()]
+    return {
+        "messages": turns,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "system": system or None,
+        "stop_sequences": stop or None,
+    }
+
+
+def _parted(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
+    if isinstance(prompt, str):
+        return "", [{"role": "user", "content": prompt}]
+    system = "\n\n".join(message.content for message in prompt if message.role == "system")
+    return system, [{"role": turn.role, "content": turn.content} for turn in prompt if turn.role != "system"]
+
+
+def _read(raw: Any) -> _Answer:
+    body = bytes(raw.content)
+    _refuse_error(body)
+    try:
+        answer = _Answer.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    _finish_of(answer)
+    return answer
+
+
+def _refuse_error(body: bytes) -> None:
+    try:
+        error = _Error.model_validate_json(body).error
+    except ValidationError:
+        return
+    if error:
+        told = error.get("message") or error.get("type") if isinstance(error, Mapping) else error
+        raise UnusableAnswerError(f"an error with status 200: {told or 'no reason given'}")
+
+
+def _finish_of(answer: _Answer) -> FinishReason:
+    """Return why an answer ended.
+
+    An answer without content is an honest one if the model ended its turn with its first tokens, as the API's guide to
+    stop reasons describes.
+
+    Raises:
+        UnusableAnswerError: It has no content, and no reason for having none.
+        CannotAnswerError: It is not finished.
+    """
+    stated = answer.stop_reason or ""
+    if stated in _UNFINISHED:
+        raise CannotAnswerError(f"the server stopped before the answer was complete (stop_reason {stated!r})")
+    reason = _REASONS.get(stated, "unknown")
+    if reason in DECLINES or answer.text:
+        return reason
+    if reason == "length" and any(block.type in _THOUGHTS for block in answer.content):
+        return "reasoning_cut_off"
+    if not (stated == "stop_sequence" or (stated == "end_turn" and answer.usage.output_tokens)):
+        raise UnusableAnswerError(
+            f"the answer has no content, and stop_reason {answer.stop_reason!r} does not explain why"
+        )
+    return reason
+
+
+def _completion(answer: _Answer, request: GenerateRequest) -> Completion:
+    text, cut = cut_at_stop(answer.text, request.stop)
+    reason = _finish_of(answer)
+    reason = "stop" if cut and reason in {"length", "unknown"} else reason
+    details = answer.stop_details if isinstance(answer.stop_details, Mapping) else {}
+    explanation = str(details.get("explanation") or "")
+    return Completion(text, tokens=answer.usage.output_tokens, finish_reason=reason, explanation=explanation)

@@ -1,0 +1,128 @@
+"""The HTTP client of backends that ask a server: it follows no redirect and bounds what it reads."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from harness.models.api.failures import UnusableAnswerError
+
+LARGEST = 64 * 2**20
+"""Bytes; a longer answer is unusable. Bytes count after decompression."""
+
+_PIECE = 2**20
+"""Bytes that are decompressed at a time."""
+
+
+@dataclass(slots=True)
+class Sending:
+    """Whether a call was sent.
+
+    Attributes:
+        begun: Whether the first byte of a request has left, which happens when there is a connection.
+    """
+
+    begun: bool = False
+
+
+_SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
+
+
+def watch_sending() -> Sending:
+    """Return what tells whether the calls that this task makes from now on are sent."""
+    sending = Sending()
+    _SENDING.set(sending)
+    return sending
+
+
+def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
+    """Return the client library's own kind of HTTP client, made safe.
+
+    Answers are decompressed in pieces and cut off beyond :data:`LARGEST` bytes. Redirects are not followed: keys,
+    headers and prompts would go to wherever the server points.
+
+    Args:
+        library: ``openai`` or ``anthropic``.
+        without: Headers that are not sent; the libraries add what they find in the environment.
+    """
+    import httpx2
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any, encoding: str) -> None:
+            self._stream, self._encoding = stream, encoding
+
+        async def __aiter__(self) -> Any:
+            decoder, size = _decoder(self._encoding), 0
+            async for chunk in self._stream:
+                for piece in decoder.pieces(chunk):
+                    size += len(piece)
+                    if size > LARGEST:
+                        raise UnusableAnswerError(f"longer than {LARGEST / 2**20:g} MiB")
+                    yield piece
+            decoder.finish()
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def bound(response: Any) -> None:
+        response.stream = Bounded(response.stream, response.headers.pop("content-encoding", ""))
+
+    async def prepare(request: Any) -> None:
+        for header in without:
+            request.headers.pop(header, None)
+        request.headers["Accept-Encoding"] = "gzip"
+        if (sending := _SENDING.get()) is not None:
+
+            async def trace(event: str, info: Any) -> None:
+                sending.begun = sending.begun or event.endswith("send_request_headers.started")
+
+            request.extensions["trace"] = trace
+
+    return library.DefaultAsyncHttpxClient(
+        event_hooks={"request": [prepare], "response": [bound]}, timeout=None, follow_redirects=False
+    )
+
+
+class _Identity:
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        yield chunk
+
+    def finish(self) -> None:
+        """Nothing is open."""
+
+
+class _Gzip(_Identity):
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib
+        self._begun = False
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        self._begun = self._begun or bool(chunk)
+        try:
+            while piece := self._inflate.decompress(chunk, _PIECE):
+                yield piece
+                chunk = self._inflate.unconsumed_tail
+        except zlib.error as error:
+            raise UnusableAnswerError(f"not compressed as its headers say ({error})") from None
+
+    def finish(self) -> None:
+        if self._begun and not self._inflate.eof:  # a refusal may come without a body
+            raise UnusableAnswerError("its compressed data end early")
+
+
+def _decoder(encoding: str) -> _Identity:
+    """Return what undoes a Content-Encoding.
+
+    Raises:
+        UnusableAnswerError: It is not one that was asked for.
+    """
+    match encoding.strip().lower():
+        case "" | "identity":
+            return _Identity()
+        case "gzip" | "x-gzip" | "deflate":
+            return _Gzip()
+    raise UnusableAnswerError(f"compressed as {encoding[:40]!r}; the harness reads gzip")

@@ -1,0 +1,224 @@
+"""What an OpenAI-compatible server answers, checked before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness import Served
+from harness.models.api.failures import UnusableAnswerError
+
+LogProb = Annotated[float, Field(le=1e-3, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+M = TypeVar("M", bound="Answer")
+
+_QUOTED = 2000
+"""Bytes of an unusable answer that its message begins with; it is cut when secrets have been taken out."""
+
+WITHOUT_LOGPROBS = "to go on without log-probabilities, give the model `extra_body: {logprobs: null}`"
+
+
+class _Checked(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class CompletionDetails(_Checked):
+    """What the generated tokens are for."""
+
+    reasoning_tokens: Count | None = None
+
+
+class Usage(_Checked):
+    """Tokens as the server counts them."""
+
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    completion_tokens_details: CompletionDetails | None = None
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Generated tokens that are reasoning, which the text does not show."""
+        details = self.completion_tokens_details
+        return details.reasoning_tokens or 0 if details is not None else 0
+
+
+class TopLogprob(_Checked):
+    """A token and its log-probability."""
+
+    token: str
+    logprob: LogProb
+
+
+class ContentLogprob(TopLogprob):
+    """One generated position of a chat's answer."""
+
+    top_logprobs: list[TopLogprob] = []
+
+
+class Logprobs(_Checked):
+    """Log-probabilities in the form of completions (``tokens`` and so on) or of chat (``content``)."""
+
+    tokens: list[str] | None = None
+    token_logprobs: list[LogProb | None] | None = None
+    top_logprobs: list[dict[str, LogProb] | None] | None = None
+    text_offset: list[int] | None = None
+    content: list[ContentLogprob] | None = None
+
+
+class Message(_Checked):
+    """A chat's answer."""
+
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[Any] | None = None
+    function_call: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+
+    @property
+    def reasoned(self) -> bool:
+        """Whether the server shows reasoning beside the answer."""
+        return bool(self.reasoning_content or self.reasoning)
+
+
+class Choice(_Checked):
+    """One completion, of either form."""
+
+    text: str | None = None
+    message: Message | None = None
+    finish_reason: str | None = None
+    logprobs: Logprobs | None = None
+    error: Any = None
+
+
+class Answer(_Checked):
+    """What every answer may have."""
+
+    usage: Usage | None = None
+    error: Any = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+
+    @property
+    def served(self) -> tuple[Served, ...]:
+        """What the server says that it answered with; empty where it says nothing."""
+        served = Served(self.model or None, self.system_fingerprint or None)
+        return (served,) if served != Served() else ()
+
+
+class ChoicesAnswer(Answer):
+    """An answer to a request for completions or a chat."""
+
+    choices: Annotated[list[Choice], Field(min_length=1)]
+
+
+class TokensAnswer(Answer):
+    """What vLLM's /tokenize answers."""
+
+    tokens: list[Count]
+    max_model_len: Count | None = None
+
+
+class TextAnswer(Answer):
+    """What vLLM's /detokenize answers."""
+
+    prompt: str
+
+
+class ListedModel(_Checked):
+    """A model that the server has; ``max_model_len`` is vLLM's."""
+
+    id: str
+    max_model_len: Count | None = None
+
+
+class ModelsAnswer(Answer):
+    """Which models the server has."""
+
+    data: list[ListedModel]
+
+
+def read_answer(kind: type[M], raw: Any) -> M:
+    """Return the answer in an HTTP response.
+
+    Raises:
+        UnusableAnswerError: It is not JSON, not of that form, or an error.
+    """
+    body = bytes(raw.content)
+    try:
+        answer = kind.model_validate_json(body)
+    except ValidationError as error:
+        _refuse_error(body)
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        shown = body[:_QUOTED].decode("utf-8", "replace")
+        problem = f"{place}: {first['msg']}" if place else first["msg"]
+        raise UnusableAnswerError(f"{problem}; it begins {shown!r}" if body else "empty body") from None
+    if answer.error:
+        raise UnusableAnswerError(f"an error with status 200: {error_text(answer.error)}")
+    return answer
+
+
+def error_text(error: Any) -> str:
+    """Return what an error in an answer says."""
+    if isinstance(error, Mapping):
+        said = [str(error[key]) for key in ("code", "type", "message") if error.get(key)]
+        return ": ".join(said) or "no reason given"
+    return str(error)
+
+
+def _refuse_error(body: bytes) -> None:
+    try:
+        error = Answer.model_validate_json(body).error
+    except ValidationError:
+        return
+    if error:
+        raise UnusableAnswerError(f"an error with status 200: {error_text(error)}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """Tokens with their log-probabilities, whichever form they came in.
+
+    Attributes:
+        tokens: Their texts.
+        logprobs: Natural log-probabilities; None for a first token that nothing predicts.
+        top: For each the likeliest tokens; empty where none were given.
+        offsets: Where each begins in the text, as the server counts; empty where it does not say.
+    """
+
+    tokens: tuple[str, ...]
+    logprobs: tuple[float | None, ...]
+    top: tuple[Mapping[str, float], ...] = ()
+    offsets: tuple[int, ...] = ()
+
+
+def token_logprobs(choice: Choice) -> TokenLogprobs | None:
+    """Return a choice's log-probabilities; None where it has none.
+
+    Raises:
+        UnusableAnswerError: Its lists do not fit together.
+    """
+    given = choice.logprobs
+    if given is None:
+        return None
+    if given.content is not None:
+        return TokenLogprobs(
+            tuple(position.token for position in given.content),
+            tuple(position.logprob for position in given.content),
+            tuple({top.token: top.logprob for top in position.top_logprobs} for position in given.content),
+        )
+    if given.tokens is None or given.token_logprobs is None:
+        return None
+    for other in (given.token_logprobs, given.top_logprobs, given.text_offset):
+        if other is not None and len(other) != len(given.tokens):
+            raise UnusableAnswerError(f"{len(given.tokens)} tokens, but {len(other)} log-probabilities or offsets")
+    return TokenLogprobs(
+        tuple(given.tokens),
+        tuple(given.token_logprobs),
+        tuple(top or {} for top in given.top_logprobs or ()),
+        tuple(given.text_offset or ()),
+    )

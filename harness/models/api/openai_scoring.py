@@ -1,0 +1,191 @@
+"""Log-likelihoods from an OpenAI-compatible server, which echoes a prompt with its tokens' log-probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+from harness import Response, ScoreRequest, SequenceRequest, Served
+from harness.models.api.backend import estimated_tokens
+from harness.models.api.failures import CannotAnswerError, UnusableAnswerError
+from harness.models.api.openai_answers import TokenLogprobs, token_logprobs
+from harness.models.api.openai_server import Server
+from harness.models.api.openai_tokens import TokenSource
+from harness.models.api.spending import Cost
+from harness.models.tokens.segments import segment_sums
+from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.windows import Span, spans, strided_spans
+
+_NOTHING = "there is nothing to score: the {} empty"
+_TAKEN = 2
+_NAME_TOKENIZER = "give the model's tokenizer: `tokenizer:` takes a folder or a name on the Hub"
+
+
+class EchoScorer:
+    """Scores by echo.
+
+    A server reads the last token of what it scores too, and vLLM's keeps room for one more that it might generate, so a
+    text has two tokens less room in the window than with ``hf:``.
+
+    Args:
+        server: The server.
+        max_tokens: The least ``max_tokens`` that it takes, 0 or 1.
+        tokens: Tokenizes; None where only the server can, and does not tell.
+        window: The model's window; None where it is not known.
+    """
+
+    def __init__(self, server: Server, max_tokens: int, tokens: TokenSource | None, window: int | None) -> None:
+        self._server, self._max_tokens, self._tokens = server, max_tokens, tokens
+        self._reach = None if window is None else max(1, window - _TAKEN)
+
+    async def score(self, request: ScoreRequest) -> Response:
+        """Return the log-probabilities of a continuation's tokens.
+
+        Raises:
+            CannotAnswerError: This server cannot score it.
+            RequestFailedError: It did not.
+        """
+        if request.moments:
+            raise CannotAnswerError("a server gives no moments of its predictions; hf: does")
+        if not request.continuation:
+            raise CannotAnswerError(_NOTHING.format("continuation is"))
+        if self._tokens is None:
+            return await self._score_text(request)
+        before, after = await self._tokens.pair(request.context, request.continuation)
+        if not after:
+            raise CannotAnswerError(_NOTHING.format("continuation is"))
+        found, truncated = spans(before, after, self._reach)
+        logprobs, greedy, served = await self._read(found)
+        return Response(
+            logprobs=logprobs,
+            greedy=greedy,
+            prompt_tokens=len(before),
+            completion_tokens=len(after),
+            truncated=truncated,
+            served=served,
+        )
+
+    async def sequence(self, request: SequenceRequest) -> Response:
+        """Return the log-probabilities of segments, each tokenized by itself.
+
+        Raises:
+            CannotAnswerError: This server cannot score them.
+            RequestFailedError: It did not.
+        """
+        if self._tokens is None:
+            raise CannotAnswerError(f"segments must be tokenized one by one, and this server cannot; {_NAME_TOKENIZER}")
+        known = await self._tokens.segments(request.segments)
+        ordered = [known[index] for index in request.order]
+        start = 0 if request.scored is None else len(ordered) - request.scored
+        context = [await self._tokens.prefix(), *chain.from_iterable(ordered[:start])]
+        scored = [segment[: request.head] for segment in ordered[start:]]
+        after = list(chain.from_iterable(scored))
+        if not after:
+            raise CannotAnswerError(_NOTHING.format("segments are"))
+        if request.scored is None:
+            found, truncated = strided_spans([*context, *after], self._reach), False
+        else:
+            found, truncated = spans(context, after, self._reach)
+        logprobs, _, served = await self._read(found)
+        lengths = tuple(map(len, scored))
+        return Response(
+            logprobs=segment_sums(logprobs, lengths),
+            segment_tokens=lengths,
+            prompt_tokens=len(context),
+            completion_tokens=len(logprobs),
+            truncated=truncated,
+            served=served,
+        )
+
+    async def _read(self, found: Sequence[Span[int]]) -> tuple[tuple[float, ...], bool | None, tuple[Served, ...]]:
+        logprobs: list[float] = []
+        served: dict[Served, None] = {}
+        greedy: bool | None = True
+        for span in found:
+            given, by = await self._echo(span.tokens, Cost(len(span.tokens), self._max_tokens))
+            served.update(dict.fromkeys(by))
+            if len(given.tokens) not in {len(span.tokens), len(span.tokens) + self._max_tokens}:
+                raise CannotAnswerError(f"the server echoed {len(given.tokens)} tokens of {len(span.tokens)} sent")
+            _refuse_certainty(given.logprobs[: len(span.tokens)])
+            first = len(span.tokens) - span.scored
+            values, likeliest = _scored(given, range(first, len(span.tokens)))
+            logprobs += values
+            greedy = None if likeliest is None else greedy and likeliest
+        return tuple(logprobs), greedy, tuple(served)
+
+    async def _score_text(self, request: ScoreRequest) -> Response:
+        """Score without knowing token ids: a token is the continuation's if it ends after the context does."""
+        if not isinstance(request.context, str):
+            raise CannotAnswerError(f"a conversation needs the model's chat template; {_NAME_TOKENIZER}")
+        text = request.context + request.continuation
+        given, served = await self._echo(text, Cost(estimated_tokens(text), self._max_tokens))
+        starts = token_starts(given, text)
+        ends = [*starts[1:], len(text)]
+        split = len(request.context.rstrip())
+        echoed = [place for place, start in enumerate(starts) if 0 <= start < len(text)]
+        scored = [place for place in echoed if ends[place] > split]
+        _refuse_certainty([given.logprobs[place] for place in echoed])
+        logprobs, greedy = _scored(given, scored)
+        if not logprobs:
+            raise CannotAnswerError(_NOTHING.format("continuation is"))
+        return Response(
+            logprobs=logprobs,
+            greedy=greedy,
+            prompt_tokens=len(echoed) - len(scored),
+            completion_tokens=len(scored),
+            served=served,
+        )
+
+    async def _echo(self, prompt: str | Tokens, cost: Cost) -> tuple[TokenLogprobs, tuple[Served, ...]]:
+        answer = await self._server.scored(prompt, self._max_tokens, cost)
+        given = token_logprobs(answer.choices[0])
+        if given is None:
+            raise CannotAnswerError("the server echoed the prompt without log-probabilities")
+        return given, answer.served
+
+
+def token_starts(given: TokenLogprobs, text: str) -> list[int]:
+    """Return where each echoed token begins in the text; special tokens before it begin below 0.
+
+    The tokens' own texts say it where they spell the text; else the server's offsets do.
+
+    Raises:
+        CannotAnswerError: Neither fits.
+    """
+    spelled = "".join(given.tokens)
+    before = spelled.find(text)
+    if before >= 0:
+        return list(accumulate((len(token) for token in given.tokens), initial=-before))[: len(given.tokens)]
+    if given.offsets and list(given.offsets) == sorted(given.offsets) and given.offsets[0] == 0:
+        return list(given.offsets)
+    raise CannotAnswerError(f"the server's tokens do not spell the text that was sent; {_NAME_TOKENIZER}")
+
+
+def _refuse_certainty(echoed: Sequence[float | None]) -> None:
+    """Refuse log-probabilities of a text of which every token is certain; of a single token that may be true.
+
+    Raises:
+        CannotAnswerError: All of them are 0.
+    """
+    known = [logprob for logprob in echoed if logprob is not None]
+    if len(known) > 1 and not any(known):
+        raise CannotAnswerError(
+            f"the server gives all {len(known)} tokens of the text a log-probability of 0, hence a probability of 1, "
+            "which no model does; it does not really compute them, so it cannot score. Use a server that does, such "
+            "as vLLM's, or an adapter that generates, such as multiple_choice_joint"
+        )
+
+
+def _scored(given: TokenLogprobs, places: Sequence[int]) -> tuple[tuple[float, ...], bool | None]:
+    """Return the log-probabilities at places, and whether each is that of the likeliest token; None if none is told."""
+    logprobs: list[float] = []
+    greedy = True
+    for place in places:
+        logprob = given.logprobs[place]
+        if logprob is None and place == 0:
+            raise CannotAnswerError(f"the server scores no text's first token; {_NAME_TOKENIZER}")
+        if logprob is None:
+            raise UnusableAnswerError(f"no log-probability of token {place}")
+        logprobs.append(logprob)
+        greedy = greedy and bool(given.top) and logprob >= max(given.top[place].values(), default=0.0)
+    return tuple(logprobs), greedy if given.top else None

@@ -1,0 +1,259 @@
+"""An OpenAI-compatible server: the calls it takes, and what it turns out to be able to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Literal, TypeVar
+
+from harness import Prompt
+from harness.models.api.calls import Calls, RefusedError
+from harness.models.api.failures import CannotAnswerError, Failure
+from harness.models.api.openai_answers import (
+    WITHOUT_LOGPROBS,
+    Answer,
+    Choice,
+    ChoicesAnswer,
+    ModelsAnswer,
+    TextAnswer,
+    TokensAnswer,
+    read_answer,
+    token_logprobs,
+)
+from harness.models.api.openai_finish import finish_of
+from harness.models.api.openai_tokens import ServerTokens
+from harness.models.api.spending import Cost
+from harness.models.tokens.tokenized import Tokens
+
+M = TypeVar("M", bound=Answer)
+T = TypeVar("T")
+
+OFFICIAL = "https://api.openai.com/v1"
+
+_UNSUPPORTED = frozenset({400, 404, 405, 415, 422, 501})
+"""What servers answer to a call, or to a field of it, that they do not know."""
+
+MOST_CERTAIN = 32
+"""So many tokens of a new server, all of them certain, are more than a model's answers begin with."""
+
+_PROBE = "One two"
+_SHORT = {"prompt": _PROBE, "max_tokens": 1}
+_SHORT_COST = Cost(2, 1)
+_TURN = {"messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1}
+
+
+class Server:
+    """One model of one server.
+
+    What it can do is asked once, when it first matters.
+
+    Args:
+        client: ``openai.AsyncOpenAI``.
+        calls: Makes the calls.
+        model: The model's name on the server.
+        base_url: Where the server is.
+        extra_body: Further fields of each request for completions; None takes a field away.
+
+    Attributes:
+        calls: The same.
+        tokens: The model's tokens, where the server :meth:`tokenizes`.
+    """
+
+    def __init__(self, client: Any, calls: Calls, model: str, base_url: str, extra_body: Mapping[str, Any]) -> None:
+        self.calls = calls
+        self._client, self._model, self._base_url, self._extra = client, model, base_url, extra_body
+        self._found: dict[str, asyncio.Task[Any]] = {}
+        self._logprobs = True
+        self._believed, self._certain = False, 0
+        self.tokens = ServerTokens(self.tokenize, self.detokenize)
+
+    async def text_api(self) -> Literal["completions", "chat"]:
+        """Return how the model continues a plain text: by completions where the server has them, else as a chat."""
+        refused = await self._once(
+            "completions", lambda: self._refuses("/completions", _SHORT, ChoicesAnswer, _SHORT_COST)
+        )
+        return "chat" if refused else "completions"
+
+    async def chats(self) -> bool:
+        """Return whether the model takes conversations: vLLM refuses them where it has no chat template."""
+        return not await self._once(
+            "chat", lambda: self._refuses("/chat/completions", _TURN, ChoicesAnswer, _SHORT_COST)
+        )
+
+    async def echo(self) -> int | None:
+        """Return the least ``max_tokens``, 0 or 1, with which the server scores a text; None where it cannot."""
+        return await self._once("echo", self._find_echo)
+
+    async def tokenizes(self) -> bool:
+        """Return whether the server tells a text's tokens (/tokenize beside /v1, which is vLLM's)."""
+        return not await self._once(
+            "tokenize", lambda: self._refuses(self._tokenize_url, {"prompt": _PROBE}, TokensAnswer, Cost())
+        )
+
+    async def window(self) -> int | None:
+        """Return the model's window, which vLLM's list of models says; None where the list does not."""
+        return await self._once("window", self._find_window)
+
+    async def tokenize(self, prompt: Prompt, special: bool) -> Tokens:
+        """Return the tokens of a text, or of a conversation by the model's chat template."""
+        body: dict[str, Any] = {"add_special_tokens": special}
+        if isinstance(prompt, str):
+            body["prompt"] = prompt
+        else:
+            body |= {"messages": messages(prompt), "add_generation_prompt": True, "add_special_tokens": False}
+        return tuple((await self._post(TokensAnswer, self._tokenize_url, body, Cost(), asks=False)).tokens)
+
+    async def detokenize(self, tokens: Tokens) -> str:
+        """Return the text of tokens, special ones included."""
+        url = self._tokenize_url.replace("/tokenize", "/detokenize")
+        return (await self._post(TextAnswer, url, {"tokens": list(tokens)}, Cost(), asks=False)).prompt
+
+    async def scored(self, prompt: str | Tokens, max_tokens: int, cost: Cost) -> ChoicesAnswer:
+        """Return a prompt with the log-probabilities of its tokens."""
+        body = {"prompt": _plain(prompt), "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
+        return await self._post(ChoicesAnswer, "/completions", {**body, **self._extra}, cost)
+
+    async def completions(
+        self, prompt: str | Tokens, settings: Mapping[str, Any], top: int, cost: Cost
+    ) -> ChoicesAnswer:
+        """Return what continues a prompt, with log-probabilities if the server has them."""
+        body = {"prompt": _plain(prompt), **settings}
+        return await self._with_logprobs("/completions", body, {"logprobs": max(1, top)}, top, cost)
+
+    async def chat(self, prompt: Prompt, settings: Mapping[str, Any], top: int, cost: Cost) -> ChoicesAnswer:
+        """Return what the model says in a conversation; a plain text is one thing that the user says."""
+        body = {"messages": messages(prompt), **settings}
+        if self._base_url == OFFICIAL:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        asking = {"logprobs": True, **({"top_logprobs": top} if top else {})}
+        return await self._with_logprobs("/chat/completions", body, asking, top, cost)
+
+    async def _with_logprobs(
+        self, path: str, body: Mapping[str, Any], asking: Mapping[str, Any], top: int, cost: Cost
+    ) -> ChoicesAnswer:
+        """Ask with log-probabilities; without from then on, if the server refuses them and they are not needed."""
+        if self._logprobs or top:
+            try:
+                return await self._post(
+                    ChoicesAnswer,
+                    path,
+                    {**body, **asking, **self._extra},
+                    cost,
+                    refused=partial(_no_logprobs, top),
+                    check=self._check_choices,
+                )
+            except RefusedError:
+                self._logprobs = False
+        return await self._post(ChoicesAnswer, path, {**body, **self._extra}, cost, check=self._check_choices)
+
+    def _check_choices(self, answer: ChoicesAnswer) -> None:
+        """Refuse an answer with a choice that is not a completion, while it can still be asked for again."""
+        for choice in answer.choices:
+            finish_of(choice, answer.usage)
+            if not self._believed:
+                self._doubt(choice)
+
+    def _doubt(self, choice: Choice) -> None:
+        """Refuse the server's log-probabilities if it has never given any but 0; a short answer may be that certain."""
+        given = token_logprobs(choice)
+        known = [] if given is None else [logprob for logprob in given.logprobs if logprob is not None]
+        self._believed, self._certain = any(known), self._certain + len(known)
+        if not self._believed and self._certain >= MOST_CERTAIN:
+            raise CannotAnswerError(
+                f"the server has given all {self._certain} tokens so far a log-probability of 0, which means a "
+                f"probability of 1, so they are not log-probabilities; {WITHOUT_LOGPROBS}"
+            )
+
+    async def _find_echo(self) -> int | None:
+        for max_tokens in (0, 1):
+            body = {"prompt": _PROBE, "max_tokens": max_tokens, "echo": True, "logprobs": 1, "temperature": 0}
+            try:
+                answer = await self._post(
+                    ChoicesAnswer, "/completions", {**body, **self._extra}, _SHORT_COST, _unsupported
+                )
+            except RefusedError:
+                continue
+            given = token_logprobs(answer.choices[0])
+            if given is not None and _PROBE in "".join(given.tokens) and None not in given.logprobs[1:]:
+                return max_tokens
+        return None
+
+    async def _find_window(self) -> int | None:
+        try:
+            listed = await self._get(ModelsAnswer, "/models")
+        except RefusedError:
+            return None
+        return next((model.max_model_len for model in listed.data if model.id == self._model), None)
+
+    async def _once(self, what: str, find: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what is found, looking for it once for all who ask at the same time, and again after a failure."""
+        task: asyncio.Task[T] | None = self._found.get(what)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._found[what] = asyncio.create_task(find())
+        return await asyncio.shield(task)
+
+    async def _refuses(self, path: str, body: Mapping[str, Any], kind: type[Answer], cost: Cost) -> bool:
+        try:
+            await self._post(kind, path, body, cost, _unsupported, asks=False)
+        except RefusedError:
+            return True
+        return False
+
+    @property
+    def _tokenize_url(self) -> str:
+        return f"{self._base_url.removesuffix('/v1')}/tokenize"
+
+    async def _post(
+        self,
+        kind: type[M],
+        path: str,
+        body: Mapping[str, Any],
+        cost: Cost,
+        refused: Callable[[Failure], bool] = lambda failure: False,
+        *,
+        check: Callable[[M], None] = lambda answer: None,
+        asks: bool = True,
+    ) -> M:
+        import httpx2
+
+        sent = {key: value for key, value in {"model": self._model, **body}.items() if value is not None}
+
+        def read(raw: Any) -> M:
+            answer = read_answer(kind, raw)
+            check(answer)
+            return answer
+
+        return await self.calls.call(
+            lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused, asks=asks
+        )
+
+    async def _get(self, kind: type[M], path: str) -> M:
+        import httpx2
+
+        return await self.calls.call(
+            lambda: self._client.get(path, cast_to=httpx2.Response),
+            partial(read_answer, kind),
+            Cost(),
+            _unsupported,
+            asks=False,
+        )
+
+
+def messages(prompt: Prompt) -> list[dict[str, str]]:
+    """Return a prompt as a conversation, as the API wants it."""
+    if isinstance(prompt, str):
+        return [{"role": "user", "content": prompt}]
+    return [{"role": message.role, "content": message.content} for message in prompt]
+
+
+def _plain(prompt: str | Tokens) -> str | list[int]:
+    return prompt if isinstance(prompt, str) else list(prompt)
+
+
+def _unsupported(failure: Failure) -> bool:
+    return failure.status in _UNSUPPORTED
+
+
+def _no_logprobs(top: int, failure: Failure) -> bool:
+    return not top and failure.status is not None and failure.status < 500 and "logprob" in failure.message.lower()

@@ -1,0 +1,160 @@
+"""Texts as token ids for a server that takes them: by a tokenizer at hand, or by the server's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from harness import ModelError, Prompt
+from harness.models.api.failures import CannotAnswerError
+from harness.models.tokens.tokenized import TextTokenizer, Tokens
+
+_REMEMBERED = 4096
+
+
+class TokenSource(ABC):
+    """Tokenizes as ``hf:`` does."""
+
+    @abstractmethod
+    async def prefix(self) -> int:
+        """Return the token that stands before everything.
+
+        Raises:
+            CannotAnswerError: It is not known.
+        """
+
+    @abstractmethod
+    async def encode(self, prompt: Prompt, special: bool) -> Tokens:
+        """Return the tokens of a prompt, with special tokens or without; a conversation's template has them."""
+
+    @abstractmethod
+    async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
+        """Return the tokens of a context and of its continuation, as :meth:`TextTokenizer.pairs` splits them."""
+
+    @abstractmethod
+    async def prompt(self, prompt: Prompt) -> Tokens:
+        """Return the tokens of a prompt, with special tokens."""
+
+    @abstractmethod
+    async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
+        """Return the tokens of each segment, tokenized by itself without special tokens."""
+
+
+class LocalTokens(TokenSource):
+    """By a transformers tokenizer on this machine."""
+
+    def __init__(self, tokenizer: TextTokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    async def prefix(self) -> int:
+        return self._tokenizer.prefix
+
+    async def encode(self, prompt: Prompt, special: bool) -> Tokens:
+        try:
+            text = self._tokenizer.render(prompt)
+        except ValueError as error:
+            raise CannotAnswerError(str(error)) from error
+        return self._tokenizer.encode([text], special=special and isinstance(prompt, str))[text]
+
+    async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
+        try:
+            text = self._tokenizer.render(context)
+        except ValueError as error:
+            raise CannotAnswerError(str(error)) from error
+        return self._tokenizer.pairs([(text, continuation, isinstance(context, str))])[0]
+
+    async def prompt(self, prompt: Prompt) -> Tokens:
+        try:
+            return self._tokenizer.prompts([prompt])[0]
+        except ValueError as error:
+            raise CannotAnswerError(str(error)) from error
+
+    async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
+        return self._tokenizer.segments(segments)
+
+
+class ServerTokens(TokenSource):
+    """By the server's /tokenize, which is vLLM's.
+
+    Args:
+        encode: Asks for a prompt's tokens, with special tokens or without.
+        decode: Asks for the text of tokens.
+    """
+
+    def __init__(
+        self, encode: Callable[[Prompt, bool], Awaitable[Tokens]], decode: Callable[[Tokens], Awaitable[str]]
+    ) -> None:
+        self._ask = encode
+        self._decode = decode
+        self._known: OrderedDict[tuple[Prompt, bool], Tokens] = OrderedDict()
+        self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
+
+    async def prefix(self) -> int:
+        tokens = await self.encode("", True)
+        if len(tokens) != 1:
+            raise CannotAnswerError(
+                "the server does not say which token stands before a text; give the model's tokenizer: "
+                "`tokenizer:` takes a folder or a name on the Hub"
+            )
+        return tokens[0]
+
+    async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
+        special = isinstance(context, str)
+        text = context if isinstance(context, str) else await self._decode(await self.encode(context, True))
+        before = await self.encode(text.rstrip(), special) if text else ()
+        both = await self.encode(text + continuation, special and bool(text))
+        after = both[len(before) :]
+        if not before:
+            before = (await self.prefix(),)
+            after = after[1:] if after[:1] == before else after
+        return before, after
+
+    async def prompt(self, prompt: Prompt) -> Tokens:
+        return await self.encode(prompt, True) or (await self.prefix(),)
+
+    async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
+        if segments not in self._segments:
+            self._segments[segments] = tuple([await self.encode(segment, False) for segment in segments])
+            if len(self._segments) > 64:
+                self._segments.popitem(last=False)
+        return self._segments[segments]
+
+    async def encode(self, prompt: Prompt, special: bool) -> Tokens:
+        key = (prompt, special)
+        if key not in self._known:
+            self._known[key] = await self._ask(prompt, special)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+
+def tokenizer_digest(name: str) -> str:
+    """Return what tells a tokenizer from another: its folder's files, or its name on the Hub with the commit.
+
+    Raises:
+        ModelError: There is none.
+    """
+    from harness.models.tokens.checkpoint import find_checkpoint, resolve_commit
+    from harness.models.tokens.checkpoint_files import folder_digest
+
+    found = resolve_commit(find_checkpoint(name, None, False))
+    if not found.local:
+        return f"{found.location}@{found.revision}"
+    return folder_digest(Path(found.location), f"tokenizer {name}", remote_code=False, weights=False)
+
+
+def load_tokens(name: str) -> TextTokenizer:
+    """Return the tokenizer of a transformers checkpoint, by folder or by name on the Hub.
+
+    Raises:
+        ModelError: There is none, or it has no token to begin a text with.
+    """
+    from harness.models.tokens.checkpoint import find_checkpoint, load_tokenizer, resolve_commit
+
+    raw = load_tokenizer(resolve_commit(find_checkpoint(name, None, False)))
+    prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
+    if prefix is None:
+        raise ModelError(f"tokenizer {name}: it has no beginning-of-text and no end-of-text token.")
+    return TextTokenizer(raw, prefix)

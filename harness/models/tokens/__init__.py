@@ -1,0 +1,1 @@
+"""Checkpoints, tokenizers, chat templates and windows of tokens, shared by the backends."""

@@ -1,0 +1,332 @@
+"""Finding a transformers checkpoint, by folder or Hub name, and saying exactly which one it is."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import TYPE_CHECKING, Any
+
+from harness import ModelError, install_advice, reraise_interrupt
+from harness.models.tokens.checkpoint_files import files_read, folder_digest, weights_held
+
+if TYPE_CHECKING:
+    import torch
+
+INSTALL = install_advice("hf")
+ADAPTER_CONFIG = "adapter_config.json"
+MERGE_ADAPTER = "Merge the adapter into the model's weights (merge_and_unload) and save both as one checkpoint."
+PICKLE_ADVICE = (
+    "is a Python pickle that holds more than tensors: reading it could run any code, so it is refused. Use a version "
+    "of the model in safetensors. To make one from a pickle that you trust, load the model in the program that wrote "
+    "it and save it with save_pretrained, which writes model.safetensors."
+)
+MANY_LAYERS = 1000
+"""Layers up to which a configuration is believed unseen; no published model comes near."""
+MOST_WEIGHTS_A_BYTE = 64
+"""More weights than any quantisation packs into a byte."""
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint that exists, as far as could be checked without reading it.
+
+    Attributes:
+        name: The identifier as the user wrote it.
+        location: A folder, or a name on the Hub.
+        local: Whether it is a folder.
+        revision: The Hub revision that was asked for.
+        remote_code: Whether the user allows code that comes with the checkpoint to run.
+    """
+
+    name: str
+    location: str
+    local: bool
+    revision: str | None
+    remote_code: bool
+
+
+def find_checkpoint(name: str, revision: str | None, remote_code: bool) -> Checkpoint:
+    """Return the checkpoint that an identifier names; a folder goes before a Hub name. Nothing is downloaded.
+
+    Raises:
+        ModelError: The folder does not exist or holds no checkpoint, or the name cannot be one on the Hub.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            if (path / ADAPTER_CONFIG).is_file():
+                raise ModelError(f"hf:{name}: the folder holds an adapter without its model. {MERGE_ADAPTER}")
+            raise ModelError(
+                f"hf:{name}: the folder has no config.json, so it is not a transformers checkpoint. "
+                "It needs the files that save_pretrained writes for a model and for its tokenizer."
+            )
+        if (path / ADAPTER_CONFIG).is_file() and importlib.util.find_spec("peft") is None:
+            raise ModelError(
+                f"hf:{name}: the folder holds an adapter ({ADAPTER_CONFIG}), and the package peft, which would apply "
+                f"it, is not installed: the model would be evaluated without it. Install peft, or: {MERGE_ADAPTER}"
+            )
+        if revision is not None:
+            raise ModelError(f"hf:{name}: a folder has no revision; 'revision: {revision}' is for names on the Hub.")
+        return Checkpoint(name, str(path), True, None, remote_code)
+    if path.exists():
+        raise ModelError(f"hf:{name}: this is a file; name the folder that holds config.json and the weights.")
+    if name.startswith((".", "/", "~")) or HUB_NAME.fullmatch(name) is None:
+        raise ModelError(
+            f"hf:{name}: there is no such folder. Name a folder that holds a transformers checkpoint, "
+            "or a model on the Hub, for example hf:openai-community/gpt2."
+        )
+    return Checkpoint(name, name, False, revision, remote_code)
+
+
+def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
+    """Return a Hub checkpoint with its revision resolved to a commit, from the Hub or else from the local cache.
+
+    Raises:
+        ModelError: The Hub has no such model or revision, or it cannot be reached and the cache does not have it.
+    """
+    if checkpoint.local:
+        return checkpoint
+    with _installed():
+        from huggingface_hub import HfApi, try_to_load_from_cache
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+    name, revision = checkpoint.location, checkpoint.revision
+    here = f"hf:{checkpoint.name}"
+    try:
+        commit = HfApi().model_info(name, revision=revision, timeout=10).sha
+    except GatedRepoError:
+        raise ModelError(
+            f"{here}: the model is gated. Accept its terms at https://huggingface.co/{name} and log in "
+            "with `hf auth login`, or name a folder with a copy."
+        ) from None
+    except RevisionNotFoundError:
+        raise ModelError(f"{here}: the Hub has the model, but no revision {revision!r}.") from None
+    except RepositoryNotFoundError:
+        raise ModelError(
+            f"{here}: there is no such folder, and no such public model on the Hub. Check the spelling; "
+            "a private model needs `hf auth login`."
+        ) from None
+    except Exception as error:
+        cached = try_to_load_from_cache(name, "config.json", revision=revision)
+        if not isinstance(cached, str):
+            raise ModelError(
+                f"{here}: there is no such folder, and the Hub cannot be reached ({_first_line(error)}). "
+                f"Where there is a network, `hf download {name} --local-dir {name.rpartition('/')[2]}` makes a folder; "
+                f"copy it here and name it: hf:./{name.rpartition('/')[2]}."
+            ) from None
+        commit = Path(cached).parent.name
+    return Checkpoint(checkpoint.name, name, False, commit, checkpoint.remote_code)
+
+
+def checkpoint_digest(checkpoint: Checkpoint) -> str:
+    """Return the SHA-256 over names and contents of the files of a folder that loading reads.
+
+    Raises:
+        ModelError: A file cannot be read, or an index names files outside of the folder.
+    """
+    return folder_digest(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
+
+
+def local_files(checkpoint: Checkpoint) -> Mapping[str, Path]:
+    """Return the files that loading a checkpoint from a folder reads, by their paths within it.
+
+    Raises:
+        ModelError: An index of weights is damaged, or names files outside of the folder.
+    """
+    return files_read(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
+
+
+def load_config(checkpoint: Checkpoint) -> Any:
+    """Return the checkpoint's transformers configuration.
+
+    Raises:
+        ModelError: It cannot be read.
+    """
+    config = _load(checkpoint, "configuration", _auto_class("AutoConfig").from_pretrained)
+    if checkpoint.local:
+        _check_size(checkpoint, config)
+    return config
+
+
+def _check_size(checkpoint: Checkpoint, config: Any) -> None:
+    """Refuse a configuration of a model that cannot be the one whose weights are there; building it would take hours.
+
+    Raises:
+        ModelError: It has thousands of layers more than there are tensors, or an embedding larger than all weights.
+    """
+    text = config.get_text_config()
+    known = {key: getattr(text, key, None) for key in ("num_hidden_layers", "hidden_size", "vocab_size")}
+    layers, width, vocabulary = (value if isinstance(value, int) else 0 for value in known.values())
+    tensors, size = weights_held(local_files(checkpoint))
+    if layers > MANY_LAYERS and layers > tensors:
+        found = f"num_hidden_layers is {layers:,}, and the weights hold {tensors:,} tensors"
+    elif size and width * vocabulary > MOST_WEIGHTS_A_BYTE * size:
+        found = f"an embedding of {vocabulary:,} tokens by {width:,} does not fit the {size:,} bytes of weights"
+    else:
+        return
+    raise ModelError(f"hf:{checkpoint.name}: config.json does not match the weights in its folder: {found}.")
+
+
+def load_tokenizer(checkpoint: Checkpoint) -> Any:
+    """Return the checkpoint's tokenizer.
+
+    Raises:
+        ModelError: It has none, or it cannot be read.
+    """
+    tokenizer = _load(checkpoint, "tokenizer", _auto_class("AutoTokenizer").from_pretrained)
+    # transformers makes an empty tokenizer where the files are missing.
+    if not tokenizer("The answer is 42.", add_special_tokens=False)["input_ids"]:
+        raise ModelError(
+            f"hf:{checkpoint.name}: its tokenizer has no vocabulary. Save the tokenizer beside the model "
+            "(tokenizer.json, or the files of the model's own tokenizer)."
+        )
+    return tokenizer
+
+
+def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[str, str] | None = None) -> Any:
+    """Return the checkpoint as a causal language model in evaluation mode.
+
+    Args:
+        checkpoint: The checkpoint.
+        dtype: Precision of the weights.
+        device_map: How accelerate spreads it over devices; None for all of it on the CPU.
+
+    Raises:
+        ModelError: The weights are missing, incomplete or not those of a causal language model.
+    """
+    if checkpoint.local:
+        local_files(checkpoint)  # an index that names files elsewhere is refused
+    options: dict[str, Any] = {}
+    if device_map is not None:
+        if importlib.util.find_spec("accelerate") is None:
+            raise ModelError(
+                f"hf:{checkpoint.name}: a model that is quantised, or spread by device_map, needs accelerate: "
+                f"{install_advice('hf-large')}"
+            )
+        options["device_map"] = device_map
+    load = _auto_class("AutoModelForCausalLM").from_pretrained
+    _silence_progress()
+    model, info = _load(checkpoint, "weights", load, dtype=dtype, output_loading_info=True, **options)
+    missing = sorted(info.get("missing_keys", ()))
+    if missing:
+        shown = ", ".join(missing[:3])
+        raise ModelError(
+            f"hf:{checkpoint.name}: the checkpoint lacks {len(missing)} of the model's weights ({shown}…), "
+            "which would be filled with random numbers. Is it a language model with its output layer?"
+        )
+    fuse_activations(model)
+    return model.eval()
+
+
+def count_parameters(checkpoint: Checkpoint, config: Any) -> int | None:
+    """Return how many parameters the checkpoint's model has, tied ones counted once, without reading its weights.
+
+    None where the architecture cannot be built without them.
+    """
+    import torch
+
+    build = _auto_class("AutoModelForCausalLM").from_config
+    try:
+        with _no_collections(), torch.device("meta"):
+            return int(build(config, trust_remote_code=checkpoint.remote_code).num_parameters())
+    except BaseException as error:  # the model's own code may run here
+        reraise_interrupt(error)
+        return None
+
+
+def fuse_activations(model: torch.nn.Module) -> None:
+    """Let one kernel compute GPT-2's activation, which transformers spells out in seven steps; equal up to rounding."""
+    import torch
+    from transformers.activations import NewGELUActivation
+
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if type(child) is NewGELUActivation:
+                setattr(module, name, torch.nn.GELU(approximate="tanh"))
+
+
+def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options: Any) -> Any:
+    try:
+        # Loading imports the model's own modules.
+        with _no_collections():
+            return load(
+                checkpoint.location,
+                revision=checkpoint.revision,
+                trust_remote_code=checkpoint.remote_code,
+                **options,
+            )
+    except ImportError as error:
+        raise ModelError(f"hf:{checkpoint.name}: its {what} needs another package: {_first_line(error)}") from error
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        if "trust_remote_code" in str(error):
+            raise ModelError(
+                f"hf:{checkpoint.name}: the checkpoint brings Python code of its own, which is not run unless "
+                "you say so. If you trust it, write {name: " + f'"hf:{checkpoint.name}"' + ", trust_remote_code: true}."
+            ) from None
+        raise ModelError(f"hf:{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
+    except UnpicklingError:
+        raise ModelError(f"hf:{checkpoint.name}: {_pickles(checkpoint)} {PICKLE_ADVICE}") from None
+    except BaseException as error:
+        reraise_interrupt(error)
+        foreign = type(error).__module__.startswith(("safetensors", "tokenizers", "pyo3_runtime"))
+        if foreign or type(error) is Exception:
+            raise ModelError(f"hf:{checkpoint.name}: its {what} is damaged: {_first_line(error)}") from error
+        raise
+
+
+def _pickles(checkpoint: Checkpoint) -> str:
+    """Return the checkpoint's pickled weights by name."""
+    files = [f"{checkpoint.location}'s weights"]
+    if checkpoint.local:
+        files = [path for path in local_files(checkpoint) if path.endswith(".bin")] or files
+    return ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
+
+
+def _silence_progress() -> None:
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+def _auto_class(name: str) -> Any:
+    first = "transformers" not in sys.modules
+    with _installed(), _no_collections():
+        import torch  # noqa: F401 - transformers imports without it, and fails later and less clearly
+        import transformers
+
+        found = getattr(transformers, name)
+        if first:
+            gc.freeze()  # what was imported stays; to look through it takes a quarter of a second each time
+    return found
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ModelError(f"hf: models need torch and transformers ({error}): {INSTALL}") from error
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Let no garbage be looked for: an import makes a million objects that stay, and looking takes a tenth of it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

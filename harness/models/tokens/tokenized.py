@@ -1,0 +1,247 @@
+"""Text to tokens for a causal language model, as lm-evaluation-harness does it, in batched calls."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from harness import Message, ModelError, Prompt, reraise_interrupt
+from harness.models.tokens.chat_templates import ChatTemplate
+
+Tokens = tuple[int, ...]
+Conversation = tuple[Message, ...]
+
+_REMEMBERED = 8192
+
+
+class TextTokenizer:
+    """A transformers tokenizer with the conventions of likelihood scoring.
+
+    Args:
+        tokenizer: From ``AutoTokenizer``.
+        prefix: The token that stands before everything: beginning of text, else end of text.
+
+    Attributes:
+        prefix: The same.
+    """
+
+    def __init__(self, tokenizer: Any, prefix: int) -> None:
+        self.prefix = prefix
+        self._tokenizer = tokenizer
+        self._prefix_text = tokenizer.decode([prefix])
+        self._texts: dict[int, str] = {}
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
+        self._rendered: OrderedDict[Conversation, str | ValueError] = OrderedDict()
+        self._template: ChatTemplate | None = None
+
+    def encode(self, texts: Iterable[str], *, special: bool) -> dict[str, Tokens]:
+        """Return the tokens of each different text.
+
+        Args:
+            texts: The texts.
+            special: Whether the tokenizer adds its special tokens; never to a text that begins with one already.
+        """
+        different = list(dict.fromkeys(texts))
+        plain = [text for text in different if not special or self._begins_with_prefix(text)]
+        marked = [text for text in different if special and not self._begins_with_prefix(text)]
+        return self._batch(plain, False) | self._batch(marked, True)
+
+    def pairs(self, pairs: Sequence[tuple[str, str, bool]]) -> list[tuple[Tokens, Tokens]]:
+        """Return the tokens of contexts and continuations.
+
+        They are tokenized together and split where the context alone would end; whitespace at the end of the context
+        is the continuation's (lm-evaluation-harness, ``_encode_pair``). An empty context is the prefix token, which is
+        not doubled where the continuation begins with it.
+
+        Args:
+            pairs: Context, continuation, and whether special tokens are added.
+        """
+        contexts = [context.rstrip() for context, _, _ in pairs]
+        wholes = [context + continuation for context, continuation, _ in pairs]
+        bare = [not context or not special for context, (_, _, special) in zip(contexts, pairs, strict=True)]
+        known = {
+            special: self.encode(
+                (
+                    text
+                    for texts in (contexts, wholes)
+                    for text, flag in zip(texts, bare, strict=True)
+                    if flag != special
+                ),
+                special=special,
+            )
+            for special in (True, False)
+        }
+        found = []
+        for context, whole, flag in zip(contexts, wholes, bare, strict=True):
+            before, both = known[not flag][context], known[not flag][whole]
+            after = both[len(before) :]
+            if not before:
+                before = (self.prefix,)
+                after = after[1:] if after[:1] == before else after
+            found.append((before, after))
+        return found
+
+    def prompts(self, prompts: Sequence[Prompt]) -> list[Tokens]:
+        """Return the tokens of texts, with special tokens, and of conversations, whose template has them already.
+
+        Raises:
+            ValueError: The chat template refuses a conversation.
+        """
+        texts = self.render_all(prompts)
+        chats = [not isinstance(prompt, str) for prompt in prompts]
+        known = {
+            chat: self.encode((text for text, flag in zip(texts, chats, strict=True) if flag == chat), special=not chat)
+            for chat in (True, False)
+        }
+        return [known[chat][text] or (self.prefix,) for text, chat in zip(texts, chats, strict=True)]
+
+    def segments(self, segments: tuple[str, ...]) -> tuple[Tokens, ...]:
+        """Return the tokens of each segment, tokenized by itself; remembered, since many orders share the segments."""
+        if segments not in self._segments:
+            known = self.encode(segments, special=False)
+            _remember(self._segments, segments, tuple(known[segment] for segment in segments), 64)
+        return self._segments[segments]
+
+    def render(self, prompt: Prompt) -> str:
+        """Return a conversation as the text that the chat template makes of it, ready for the assistant's answer.
+
+        Raises:
+            ValueError: The template refuses it, for example because it knows no system message.
+        """
+        return self.render_all([prompt])[0]
+
+    def render_all(self, prompts: Sequence[Prompt]) -> list[str]:
+        """Return prompts as :meth:`render` does, in one go.
+
+        Raises:
+            ValueError: The template refuses one of them.
+        """
+        known = {one: self._rendered.get(one) for one in prompts if not isinstance(one, str)}
+        asked = [one for one, text in known.items() if text is None]
+        for one, filled in zip(asked, self._fill_in(asked), strict=True):
+            known[one] = filled
+            _remember(self._rendered, one, filled, _REMEMBERED)
+        found = []
+        for prompt in prompts:
+            text = prompt if isinstance(prompt, str) else known[prompt]
+            if isinstance(text, ValueError):
+                raise ValueError(f"the model's chat template refuses the conversation: {text}")
+            found.append(str(text))
+        return found
+
+    def ready(self, prompts: Iterable[Prompt]) -> None:
+        """Fill in the template for conversations that will be needed one by one."""
+        with suppress(ValueError):
+            self.render_all(list(prompts))
+
+    def close(self) -> None:
+        """End the process that fills in the chat template, if there is one."""
+        if self._template is not None:
+            self._template.close()
+
+    def _fill_in(self, prompts: Sequence[Conversation]) -> Sequence[str | ValueError]:
+        from transformers import PreTrainedTokenizerBase
+
+        if not prompts:
+            return []
+        messages = [[{"role": one.role, "content": one.content} for one in prompt] for prompt in prompts]
+        own = type(self._tokenizer).apply_chat_template
+        if own is not PreTrainedTokenizerBase.apply_chat_template:  # code, not a template
+            return [self._apply(one) for one in messages]
+        if self._template is None:
+            try:
+                source = self._tokenizer.get_chat_template()
+            except ValueError as error:
+                return [error] * len(prompts)
+            self._template = ChatTemplate(source, self._tokenizer.special_tokens_map)
+        return self._template.render(messages)
+
+    def _apply(self, messages: list[dict[str, str]]) -> str | ValueError:
+        try:
+            return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+        except BaseException as error:
+            reraise_interrupt(error)
+            return ValueError(str(error))
+
+    def count(self, prompt: Prompt) -> int:
+        """Return the number of tokens of a prompt; 1 for an empty one, which becomes the prefix token."""
+        text = self.render(prompt)
+        special = isinstance(prompt, str)
+        key = f"{special:d}{text}"
+        if key not in self._counts:
+            _remember(self._counts, key, len(self.encode([text], special=special)[text]) or 1, _REMEMBERED)
+        return self._counts[key]
+
+    def truncate(self, text: str, tokens: int) -> str:
+        """Return the longest beginning of the text that has at most that many tokens."""
+        if tokens <= 0:
+            return ""
+        if len(self._batch([text], False)[text]) <= tokens:
+            return text
+        end = self._end_of(text, tokens)
+        while len(self._batch([text[:end]], False)[text[:end]]) > tokens:
+            end -= 1
+        return text[:end]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, special ones left out."""
+        with _failures("decode tokens"):
+            text = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return str(text)
+
+    def may_end(self, token: int, strings: Sequence[str]) -> bool:
+        """Return whether one of some strings may end inside a token; True when its text alone does not tell."""
+        if token not in self._texts:
+            self._texts[token] = self.decode([token])
+        text = self._texts[token]
+        # A tokenizer may leave out the space before a token that is decoded alone.
+        return "\ufffd" in text or any(string[-1:].isspace() or string[-1:] in text for string in strings)
+
+    def decode_each(self, tokens: Iterable[int]) -> list[str]:
+        """Return a text for each of some different tokens, special ones included.
+
+        A part of a character, and a token whose text another one before it has, is spelled as the vocabulary has it.
+        """
+        texts: dict[str, None] = {}
+        for token in tokens:
+            text = str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False))
+            if "\ufffd" in text or text in texts:
+                text = str(self._tokenizer.convert_ids_to_tokens(token))
+            texts[text] = None
+        return list(texts)
+
+    def _begins_with_prefix(self, text: str) -> bool:
+        return bool(self._prefix_text) and text.startswith(self._prefix_text)
+
+    def _batch(self, texts: list[str], special: bool) -> dict[str, Tokens]:
+        if not texts:
+            return {}
+        with _failures("tokenize a text"):
+            encoded = self._tokenizer(texts, add_special_tokens=special, return_attention_mask=False, verbose=False)
+        return {text: tuple(ids) for text, ids in zip(texts, encoded["input_ids"], strict=True)}
+
+    def _end_of(self, text: str, tokens: int) -> int:
+        if self._tokenizer.is_fast:
+            with _failures("tokenize a text"):
+                encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            return int(encoded["offset_mapping"][tokens - 1][1])
+        return len(text)
+
+
+@contextmanager
+def _failures(what: str) -> Iterator[None]:
+    """Report whatever a tokenizer raises, a panic of its native code too, as a failure of the model."""
+    try:
+        yield
+    except BaseException as error:
+        reraise_interrupt(error)
+        raise ModelError(f"the model's tokenizer cannot {what}: {type(error).__name__}: {error}") from error
+
+
+def _remember(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    known[key] = value
+    if len(known) > most:
+        known.popitem(last=False)

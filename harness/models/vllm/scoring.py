@@ -1,0 +1,339 @@
+"""Log-probabilities from a vLLM engine, which reads what several texts begin with once.
+
+A prompt is a text without its last token. That token's log-probability is one of a few that are asked for where the
+engine would go on writing, so texts that differ in their last token alone are one prompt (the labels of a question).
+The tokens before it come from the prompt's own log-probabilities, counted from its end, since those of what was read
+from the prefix cache are never computed. An answer whose rows the cache may have covered is asked for once more,
+without it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from typing import Any
+
+from harness import Response, ScoreRequest, SequenceRequest
+from harness.models.tokens.segments import segment_sums
+from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.windows import Span, spans, strided_spans
+from harness.models.vllm.engine import MOST_LOGPROBS, Engine, Job
+
+TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
+"""How far the same log-probability may lie apart on two routes, in nats: kernels round differently in other batches."""
+
+CHECKED = 2
+"""Pairs of texts on which the routes are compared before the fast one is trusted."""
+
+NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
+NOTHING_TO_SCORE = "there is nothing to score: the continuation has no tokens of its own."
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request to score, while its spans come back."""
+
+    index: int
+    context: Tokens
+    continuation: Tokens
+    segment_tokens: tuple[int, ...] = ()
+    strided: bool = False
+    truncated: bool = False
+    seconds: float = 0.0
+    missing: int = 0
+    logprobs: list[tuple[float, ...]] = field(default_factory=list)
+    greedy: bool = True
+    error: str | None = None
+
+    def response(self) -> Response:
+        if self.error is not None:
+            return Response(error=self.error)
+        logprobs = tuple(chain.from_iterable(self.logprobs))
+        if any(math.isnan(logprob) for logprob in logprobs):
+            return Response(error=NO_NUMBERS)
+        return Response(
+            logprobs=segment_sums(logprobs, self.segment_tokens) if self.segment_tokens else logprobs,
+            segment_tokens=self.segment_tokens,
+            greedy=None if self.segment_tokens else self.greedy,
+            prompt_tokens=len(self.context),
+            completion_tokens=len(self.continuation),
+            seconds=self.seconds,
+            truncated=self.truncated,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One span of a request: the ``place``-th."""
+
+    asked: _Asked
+    place: int
+    span: Span[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """Spans that share a prompt: they differ in their last token, or in how much of them is scored."""
+
+    prompt: Tokens
+    parts: tuple[_Part, ...]
+
+    @property
+    def scored(self) -> int:
+        return max(part.span.scored for part in self.parts)
+
+
+class Scoring:
+    """Turns requests into jobs, and their outputs into responses.
+
+    Args:
+        name: The model's, for messages.
+        tokenizer: Its tokenizer.
+        window: Most tokens that are read at once; None when unlimited.
+        dtype: The weights' precision: says which of the :data:`TOLERANCES` holds.
+
+    Attributes:
+        again: Jobs that have to be done over; whoever runs jobs takes these first.
+        shares: Whether the prefix cache is read.
+    """
+
+    def __init__(self, name: str, tokenizer: TextTokenizer, window: int | None, dtype: str) -> None:
+        self.again: deque[Job] = deque()
+        self.shares = True
+        self._name = name
+        self._tokenizer = tokenizer
+        self._window = window
+        self._tolerance = TOLERANCES.get(dtype, max(TOLERANCES.values()))
+        self._checked = False
+
+    def rows(
+        self, requests: Sequence[tuple[int, ScoreRequest | SequenceRequest]]
+    ) -> tuple[list[tuple[int, Response]], list[Row]]:
+        """Return responses to requests that have nothing to score, and prompts for the others, sorted by tokens."""
+        refused: list[tuple[int, Response]] = []
+        parts: dict[Tokens, list[_Part]] = {}
+        for asked in self._asked(requests):
+            if not asked.continuation:
+                refused.append((asked.index, Response(error=NOTHING_TO_SCORE)))
+                continue
+            if asked.strided:
+                found = strided_spans((*asked.context, *asked.continuation), self._window)
+            else:
+                found, asked.truncated = spans(asked.context, asked.continuation, self._window)
+            asked.missing = len(found)
+            asked.logprobs = [()] * len(found)
+            for place, span in enumerate(found):
+                parts.setdefault(span.tokens[:-1], []).append(_Part(asked, place, span))
+        return refused, [Row(prompt, tuple(parts[prompt])) for prompt in sorted(parts)]
+
+    def jobs(self, rows: Sequence[Row]) -> list[Job]:
+        """Return the jobs of prompts."""
+        if self.shares:
+            return [job for row in rows for job in self._shared(row)]
+        return [self._plain(part) for row in rows for part in row.parts]
+
+    def unchecked(self, rows: Sequence[Row], block: int) -> list[Row]:
+        """Return prompts on which both routes are to be compared first; none if they were, or if nothing is shared.
+
+        Args:
+            rows: Sorted prompts.
+            block: Tokens of a block of the cache.
+        """
+        if self._checked:
+            return []
+        alike = [
+            (before, row)
+            for before, row in pairwise(rows)
+            if before.prompt[:block] == row.prompt[:block] and block <= len(row.prompt) - row.scored
+        ]
+        longest = sorted(alike, key=lambda pair: -pair[1].scored)
+        # The first of a pair fills the cache that the second reads.
+        return list(dict.fromkeys(chain.from_iterable([*longest[:CHECKED], *alike[:CHECKED]])))
+
+    def _asked(self, requests: Sequence[tuple[int, ScoreRequest | SequenceRequest]]) -> Iterator[_Asked]:
+        pairs = [(index, request) for index, request in requests if isinstance(request, ScoreRequest)]
+        texts = [
+            (self._tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
+            for _, request in pairs
+        ]
+        for (index, _), (context, continuation) in zip(pairs, self._tokenizer.pairs(texts), strict=True):
+            yield _Asked(index, context, continuation)
+        for index, request in requests:
+            if isinstance(request, SequenceRequest):
+                segments = self._tokenizer.segments(request.segments)
+                ordered = [segments[place] for place in request.order]
+                start = 0 if request.scored is None else len(ordered) - request.scored
+                scored = [segment[: request.head] for segment in ordered[start:]]
+                context = (self._tokenizer.prefix, *chain.from_iterable(ordered[:start]))
+                continuation = tuple(chain.from_iterable(scored))
+                lengths = tuple(map(len, scored))
+                yield _Asked(index, context, continuation, lengths, strided=request.scored is None)
+
+    def _shared(self, row: Row) -> Iterator[Job]:
+        """Yield the jobs of a row: one for every so many last tokens."""
+        ends = list(dict.fromkeys(part.span.tokens[-1] for part in row.parts))
+        for start in range(0, len(ends), MOST_LOGPROBS):
+            some = frozenset(ends[start : start + MOST_LOGPROBS])
+            yield self._ends(Row(row.prompt, tuple(part for part in row.parts if part.span.tokens[-1] in some)), True)
+
+    def _ends(self, row: Row, cached: bool) -> Job:
+        def take(output: Any, seconds: float) -> list[tuple[int, Response]]:
+            found = None if isinstance(output, str) else read_row(output, row.prompt, row.scored)
+            if found is None and not isinstance(output, str):
+                self.again.append(self._ends(row, False))
+                for part in row.parts:
+                    part.asked.seconds += seconds / len(row.parts)
+                return []
+            answered: list[tuple[int, Response]] = []
+            for part in row.parts:
+                if found is None:
+                    answered += _failed(part, output)
+                else:
+                    answered += _done(part, *found.of(part.span), seconds / len(row.parts))
+            return answered
+
+        ends = list(dict.fromkeys(part.span.tokens[-1] for part in row.parts))
+        return Job(row.prompt, _params(ends, row.scored, cached), take)
+
+    def _plain(self, part: _Part) -> Job:
+        """Return the job that reads a span by itself, whole: a span longer than a prompt can be has to do without."""
+        if self._window is not None and len(part.span.tokens) > self._window:
+            return self._ends(Row(part.span.tokens[:-1], (part,)), False)
+
+        def take(output: Any, seconds: float) -> list[tuple[int, Response]]:
+            if isinstance(output, str):
+                return _failed(part, output)
+            rows = prompt_rows(output, part.span.tokens, part.span.scored) or [(math.nan, False)] * part.span.scored
+            return _done(part, tuple(logprob for logprob, _ in rows), all(first for _, first in rows), seconds)
+
+        return Job(part.span.tokens, _params([], part.span.scored + 1, False), take)
+
+    def check(self, rows: Sequence[Row], engine: Engine) -> None:
+        """Answer prompts on both routes; where they differ, read the cache no longer, and say so in the log.
+
+        Args:
+            rows: From :meth:`unchecked`.
+            engine: It has nothing else to do.
+        """
+        self._checked = True
+        found: list[list[_Asked]] = []
+        for shared in (True, False):
+            copies = [_Part(_Asked(0, (), (), missing=1, logprobs=[()]), 0, row.parts[0].span) for row in rows]
+            waiting = deque(
+                self._ends(Row(part.span.tokens[:-1], (part,)), True) if shared else self._plain(part)
+                for part in copies
+            )
+            for _ in engine.run(lambda waiting=waiting: self._next(waiting)):  # type: ignore[misc]
+                pass
+            found.append([part.asked for part in copies])
+        # What is refused is refused on both routes, and its request's own error says why.
+        apart = max(
+            (
+                abs(one - other)
+                for fast, plain in zip(*found, strict=True)
+                if fast.error is None and plain.error is None
+                for one, other in zip(chain(*fast.logprobs), chain(*plain.logprobs), strict=True)
+            ),
+            default=0.0,
+        )
+        if not apart <= self._tolerance:
+            self.shares = False
+            _log.warning(
+                "%s: log-probabilities read with the prefix cache differ by %.2g nats from those read without; "
+                "the cache is not used for scoring, which is slower.",
+                self._name,
+                apart,
+            )
+
+    def _next(self, waiting: deque[Job]) -> Job | None:
+        source = self.again or waiting
+        return source.popleft() if source else None
+
+
+@dataclass(frozen=True, slots=True)
+class RowLogprobs:
+    """What was read of one prompt.
+
+    Attributes:
+        before: Of each scored token but the last: its log-probability, and whether it was the model's first choice.
+        ends: The log-probabilities of the last tokens that were asked for.
+        first: The model's own choice of a last token.
+    """
+
+    before: list[tuple[float, bool]]
+    ends: dict[int, float]
+    first: int
+
+    def of(self, span: Span[int]) -> tuple[tuple[float, ...], bool]:
+        """Return a span's log-probabilities, and whether each token was the model's first choice."""
+        before = self.before[len(self.before) - (span.scored - 1) :]
+        end = span.tokens[-1]
+        logprobs = (*(logprob for logprob, _ in before), self.ends[end])
+        return logprobs, end == self.first and all(first for _, first in before)
+
+
+def read_row(output: Any, prompt: Tokens, scored: int) -> RowLogprobs | None:
+    """Return an output's log-probabilities; None where some may stand in the part that came from the cache.
+
+    Args:
+        output: A ``vllm.RequestOutput`` to the :func:`_params` of the same number of scored tokens.
+        prompt: The prompt's tokens.
+        scored: Scored tokens, one of which stands behind the prompt.
+    """
+    if (output.num_cached_tokens or 0) > len(prompt) - scored:
+        return None
+    before = prompt_rows(output, prompt, scored - 1)
+    written = output.outputs[0]
+    if before is None:
+        return None
+    return RowLogprobs(
+        before, dict(zip(written.logprobs.token_ids, written.logprobs.logprobs, strict=True)), written.token_ids[0]
+    )
+
+
+def prompt_rows(output: Any, prompt: Tokens, count: int) -> list[tuple[float, bool]] | None:
+    """Return of the prompt's last tokens the log-probability and whether it ranks first; None if others stand there."""
+    if not count:
+        return []
+    flat = output.prompt_logprobs
+    starts = flat.start_indices[-count:]
+    if [flat.token_ids[start] for start in starts] != list(prompt[-count:]):
+        return None
+    return [(flat.logprobs[start], flat.ranks[start] == 1) for start in starts]
+
+
+def _params(ends: list[int], scored: int, cached: bool) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        max_tokens=1,
+        temperature=0.0,
+        detokenize=False,
+        flat_logprobs=True,
+        logprobs=len(ends) or None,
+        logprob_token_ids=ends or None,
+        prompt_logprobs=0 if scored > 1 else None,
+        skip_reading_prefix_cache=not cached,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def _done(part: _Part, logprobs: tuple[float, ...], greedy: bool, seconds: float) -> list[tuple[int, Response]]:
+    asked = part.asked
+    asked.logprobs[part.place] = logprobs
+    asked.greedy = asked.greedy and greedy
+    asked.seconds += seconds
+    asked.missing -= 1
+    return [] if asked.missing else [(asked.index, asked.response())]
+
+
+def _failed(part: _Part, reason: str) -> list[tuple[int, Response]]:
+    part.asked.error = reason
+    return _done(part, (), False, 0.0)

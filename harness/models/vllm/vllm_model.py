@@ -1,0 +1,238 @@
+"""Any causal language model that vLLM can load, in process, by folder or Hub name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from harness import (
+    GenerateRequest,
+    Model,
+    ModelError,
+    Prompt,
+    Request,
+    Response,
+    ScoreRequest,
+    SequenceRequest,
+    backend,
+)
+from harness.models.tokens.checkpoint import (
+    ADAPTER_CONFIG,
+    MERGE_ADAPTER,
+    Checkpoint,
+    find_checkpoint,
+    load_tokenizer,
+    resolve_commit,
+)
+from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.transformers.huggingface import HuggingFaceModel
+from harness.models.vllm.batching import VllmStream
+from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_version
+from harness.models.vllm.scoring import Scoring
+
+
+@backend("vllm", source="Kwon et al. 2023, https://arxiv.org/abs/2309.06180", needs=("vllm",), install=INSTALL)
+class VllmModel(Model):
+    """A causal language model in a vLLM engine of its own: ``vllm:./my-checkpoint``, ``vllm:org/name``.
+
+    Tokens, windows and truncation are those of the backend ``hf``; log-likelihoods differ by rounding. Texts that begin
+    alike are read once. Sampled completions depend on request and seed, up to rounding in other batches.
+
+    Args:
+        identifier: A folder, or a name on the Hub.
+        revision: Branch, tag or commit on the Hub.
+        dtype: Precision of the weights; ``auto`` is the checkpoint's own.
+        quantization: vLLM's name of a method, where the checkpoint does not say it itself.
+        max_model_len: Most tokens of prompt and completion together; None for the model's own limit.
+        tensor_parallel_size: GPUs that share one copy of the model.
+        data_parallel_size: Copies of the model that share the requests.
+        gpu_memory_utilization: Share of the memory that the engine may take; None for vLLM's own (on a CPU, four
+            gigabytes for the key-value cache).
+        enforce_eager: Whether the model runs as it is, not compiled: it starts faster and runs slower.
+        trust_remote_code: Whether Python code that comes with the checkpoint may run.
+        chat: Whether conversations go through the tokenizer's chat template; None where it has one.
+    """
+
+    answers = frozenset({"generate", "score"})
+
+    def __init__(
+        self,
+        identifier: str,
+        *,
+        revision: str | None = None,
+        dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+        quantization: str | None = None,
+        max_model_len: int | None = None,
+        tensor_parallel_size: int = 1,
+        data_parallel_size: int = 1,
+        gpu_memory_utilization: float | None = None,
+        enforce_eager: bool = False,
+        trust_remote_code: bool = False,
+        chat: bool | None = None,
+    ) -> None:
+        self._name = f"vllm:{identifier}"
+        for key, value in {
+            "max_model_len": max_model_len,
+            "tensor_parallel_size": tensor_parallel_size,
+            "data_parallel_size": data_parallel_size,
+        }.items():
+            if value is not None and value < 1:
+                raise ModelError(f"{self._name}: {key} is {value}; it must be at least 1.")
+        if gpu_memory_utilization is not None and not 0 < gpu_memory_utilization <= 1:
+            raise ModelError(
+                f"{self._name}: gpu_memory_utilization is {gpu_memory_utilization}; it is a share above 0, at most 1."
+            )
+        with self._renamed():
+            self._found = find_checkpoint(identifier, revision, trust_remote_code)
+            if self._found.local and (Path(self._found.location) / ADAPTER_CONFIG).is_file():
+                raise ModelError(f"{self._name}: vLLM would leave out the adapter in this folder. {MERGE_ADAPTER}")
+            self._reader = HuggingFaceModel(
+                identifier, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, chat=chat
+            )
+        self._quantization = quantization
+        self._max_model_len = max_model_len
+        self._options: dict[str, Any] = {
+            "tensor_parallel_size": tensor_parallel_size,
+            "data_parallel_size": data_parallel_size,
+            "enforce_eager": enforce_eager,
+        }
+        if gpu_memory_utilization is not None:
+            self._options["gpu_memory_utilization"] = gpu_memory_utilization
+        self._engine: Engine | None = None
+        self._scoring: Scoring | None = None
+
+    @cached_property
+    def window(self) -> int | None:
+        with self._renamed():
+            known = [size for size in (self._reader.window, self._max_model_len) if size is not None]
+        return min(known, default=None)
+
+    @property
+    def chat(self) -> bool:
+        with self._renamed():
+            return self._reader.chat
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        with self._renamed():
+            known = dict(self._reader.fingerprint())
+        return {
+            "backend": "vllm",
+            "checkpoint": known["checkpoint"],
+            "dtype": known["dtype"],
+            "quantization": self._quantization,
+            "window": self.window,
+            "chat_template": known["chat_template"],
+            "vllm": vllm_version(),
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        with self._renamed():
+            return {
+                **self._reader.description(),
+                "window": self.window,
+                "quantization": self._quantization,
+                "devices_at_once": self._options["tensor_parallel_size"] * self._options["data_parallel_size"],
+            }
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        with self._renamed():
+            return self._reader.count_tokens(prompt)
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
+        with self._renamed():
+            return self._reader.count_segments(segments)
+
+    def truncate(self, text: str, tokens: int) -> str:
+        with self._renamed():
+            return self._reader.truncate(text, tokens)
+
+    def close(self) -> None:
+        self._reader.close()
+        if "_tokenizer" in self.__dict__:
+            self._tokenizer.close()
+        engine, self._engine, self._scoring = self._engine, None, None
+        if engine is not None:
+            engine.close()
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """Put all requests to the engine as one stream."""
+        asked: list[tuple[int, Request]] = []
+        for index, request in enumerate(requests):
+            reason = self._objection(request)
+            if reason is None:
+                asked.append((index, request))
+            else:
+                yield index, Response(error=reason)
+        if asked:
+            engine, scoring = self._running()
+            yield from VllmStream(engine, scoring, self._tokenizer, self.window, asked).answers()
+
+    def _running(self) -> tuple[Engine, Scoring]:
+        if self._engine is None or self._scoring is None:
+            window = self.window
+            arguments: dict[str, Any] = {
+                "model": self._checkpoint.location,
+                "dtype": self._reader.fingerprint()["dtype"],
+                "quantization": self._quantization,
+                "trust_remote_code": self._checkpoint.remote_code,
+                **self._options,
+            }
+            if self._checkpoint.revision is not None:
+                arguments |= {
+                    "revision": self._checkpoint.revision,
+                    "tokenizer_revision": self._checkpoint.revision,
+                    "code_revision": self._checkpoint.revision,
+                }
+            if window is not None:
+                # One more than is read: the engine counts the token that follows a full prompt.
+                arguments["max_model_len"] = window + 1
+            self._engine = start_engine(self._name, arguments)
+            self._scoring = Scoring(self._name, self._tokenizer, window, arguments["dtype"])
+        return self._engine, self._scoring
+
+    def _objection(self, request: Request) -> str | None:
+        """Return why a request cannot be answered at all."""
+        if isinstance(request, SequenceRequest):
+            return None
+        prompt = request.prompt if isinstance(request, GenerateRequest) else request.context
+        if not isinstance(prompt, str) and not self.chat:
+            return f"{self._name} has no chat template for a conversation."
+        try:
+            self._tokenizer.render(prompt)
+        except ValueError as error:
+            return str(error)
+        if isinstance(request, ScoreRequest):
+            return f"{self._name}: vLLM gives no moments of its predictions; ask hf." if request.moments else None
+        if request.max_tokens < 1 or request.completions < 1:
+            return "max_tokens and completions must be at least 1."
+        if self.window is not None and request.max_tokens >= self.window:
+            return f"max_tokens is {request.max_tokens}, and the model's window holds {self.window} with the prompt."
+        return None
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        with self._renamed():
+            return resolve_commit(self._found)
+
+    @cached_property
+    def _tokenizer(self) -> TextTokenizer:
+        with self._renamed():
+            raw = load_tokenizer(self._checkpoint)
+        prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
+        if prefix is None:
+            raise ModelError(
+                f"{self._name}: its tokenizer has no beginning-of-text and no end-of-text token; "
+                "set bos_token or eos_token in tokenizer_config.json."
+            )
+        return TextTokenizer(raw, prefix)
+
+    @contextmanager
+    def _renamed(self) -> Iterator[None]:
+        """Let messages about the checkpoint name the model as the user did."""
+        try:
+            yield
+        except ModelError as error:
+            raise ModelError(str(error).replace(self._name.replace("vllm:", "hf:", 1), self._name)) from error.__cause__

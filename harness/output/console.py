@@ -1,0 +1,40 @@
+"""A rich console that shows control characters in whatever it prints as escapes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import IO
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from harness.output.display import lines
+
+PIPED_WIDTH = 160
+"""Width of tables that go to a pipe or a file, in characters, unless ``COLUMNS`` is set."""
+
+
+class SafeConsole(Console):
+    """A console that escapes control characters in texts; its own styles and cursor movements are not affected."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or (segment.text.isascii() and segment.text.isprintable()):
+                yield segment
+            else:
+                yield Segment(lines(segment.text), segment.style)
+
+
+def make_console(*, err: bool = False, file: IO[str] | None = None, width: int = PIPED_WIDTH) -> SafeConsole:
+    """Return a console for standard output, standard error or a file; it reads no markup in what it prints.
+
+    Args:
+        err: Whether it prints to standard error.
+        file: Where to print instead.
+        width: Width in characters if the output is not a terminal and ``COLUMNS`` is not set.
+    """
+    made = SafeConsole(stderr=err, file=file, highlight=False, markup=False)
+    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        made.width = width
+    return made

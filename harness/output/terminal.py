@@ -1,0 +1,41 @@
+"""Print text to the terminal with control characters shown as escapes; :mod:`.console` does it for tables."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
+import click
+
+from harness.output.display import lines
+
+
+def say(text: str = "", *, err: bool = False, newline: bool = True, **style: Any) -> None:
+    """Print a text to standard output, or to standard error.
+
+    Args:
+        text: What to print; control characters other than line feed and tab are shown as escapes.
+        err: Whether it goes to standard error.
+        newline: Whether a line feed follows.
+        style: Colours and emphasis, as :func:`click.style` takes them.
+    """
+    click.secho(lines(text), err=err, nl=newline, **style)
+
+
+def make_diagnostics_safe() -> None:
+    """Send logged warnings, and the traceback of a bug, through the same escaping."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Formatter())
+    sys.excepthook = _print_traceback
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return lines(super().format(record))
+
+
+def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    sys.stderr.write(lines("".join(traceback.format_exception(kind, error, trace))))

@@ -1,0 +1,1 @@
+"""How plugins are declared, found and given their parameters."""

@@ -1,0 +1,202 @@
+"""How a plugin says what it is: decorators that attach a description and change nothing else.
+
+A decorated object works as before; the registry finds descriptions by looking through a module's members, so importing
+a plugin has no side effect and a name means nothing until a registry has looked at it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, get_args
+
+from harness.contracts import SCALES, Scale, ScaleName, Split
+from harness.contracts.plugins import (
+    AdapterDetails,
+    BackendDetails,
+    Details,
+    JudgeDetails,
+    Kind,
+    MetricDetails,
+    PerturbationCategory,
+    PerturbationDetails,
+    Plugin,
+    ScenarioDetails,
+    Source,
+)
+
+ATTRIBUTE = "__harness_plugin__"
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def _origin(target: Callable[..., Any]) -> str:
+    code = target.__init__.__code__ if inspect.isclass(target) and "__init__" in vars(target) else None
+    code = code or getattr(target, "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
+    return f"{target.__module__}.{target.__qualname__}{place}"
+
+
+def _attach(kind: Kind, name: str, source: str, details: Details | None) -> Callable[[T], T]:
+    def decorate(target: T) -> T:
+        plugin = Plugin(kind, name, target, inspect.getdoc(target) or "", source, _origin(target), details)
+        setattr(target, ATTRIBUTE, plugin)
+        return target
+
+    return decorate
+
+
+def scenario(
+    name: str,
+    *,
+    title: str,
+    source: str,
+    data: Source,
+    adapter: Mapping[str, Any] | Callable[..., Mapping[str, Any]],
+    metrics: Sequence[str],
+    main_metric: str,
+    taxonomy: Mapping[str, str],
+    eval_split: Split = Split.TEST,
+    groups: Sequence[str] = (),
+) -> Callable[[T], T]:
+    """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
+
+    Args:
+        name: The name that specs use.
+        title: The name for people.
+        source: The paper that introduced the data set.
+        data: Where the data come from.
+        adapter: The default adapter, or a function of the scenario's parameters that returns it.
+        metrics: Default metrics and sets of metrics.
+        main_metric: The metric that stands for the scenario on a leaderboard.
+        eval_split: The split that is evaluated.
+        taxonomy: ``task``, ``what``, ``who``, ``when``, ``language``.
+        groups: Keys of the instances' ``meta``: their values are groups, whose scores are compared. A list puts an
+            instance into several.
+    """
+    details = ScenarioDetails(
+        title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split, tuple(groups)
+    )
+    return _attach(Kind.SCENARIO, name, source, details)
+
+
+def adapter(name: str, *, source: str, metrics: Sequence[str] = ()) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Adapter` as an adaptation method.
+
+    A method whose answers only some metrics can read names them: its runs then measure these unless they say
+    otherwise, and the first stands for them.
+    """
+    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics)))
+
+
+def metric(
+    name: str,
+    *,
+    category: str,
+    higher_is_better: bool | None = True,
+    source: str = "",
+    judges: bool = False,
+    gives: str | Sequence[str] = (),
+    scale: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None = None,
+) -> Callable[[T], T]:
+    """Register a metric: a function, or a subclass of :class:`harness.RunMetric` or :class:`harness.ExampleMetric`.
+
+    A function ``f(example, *, parameters…)`` returns the example's score, a mapping of scores by name, or None where
+    the score is undefined; the harness averages over instances. Its docstring defines it and, unless ``source`` is
+    given, names the paper in parentheses. With ``judges``, the first argument of a RunMetric's constructor is a
+    :class:`harness.JudgeFinder`: it gives the judge that the metric's parameter ``judge`` names.
+
+    ``gives`` names the stats, ``*`` standing for any text (``("RR@*", "NDCG@*")``), so that a main metric that none
+    gives is found before a run. A function whose annotation says that it returns a number gives its own name.
+
+    ``scale`` says what values the score of an instance can have, which decides the interval of its mean:
+    ``"proportion"`` for 0 or 1, ``"bounded"`` for 0 to 1, ``"smooth"`` for 0 to 1 where scores hardly ever come near
+    the ends, ``"count"`` for at least 0, ``"signed"`` for any number, or a :class:`harness.Scale` with other bounds;
+    for several scores, a mapping by name. Without a scale, means have no interval. A score outside of its scale fails
+    the run.
+
+    Raises:
+        ValueError: The scale is unknown.
+    """
+    return _attach(
+        Kind.METRIC,
+        name,
+        source,
+        MetricDetails(category, higher_is_better, judges, _names(gives), _scales(name, scale)),
+    )
+
+
+def _scales(name: str, declared: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None) -> dict[str, Scale]:
+    if declared is None:
+        return {}
+    by_name = declared if isinstance(declared, Mapping) else {"*": declared}
+    scales: dict[str, Scale] = {}
+    for pattern, scale in by_name.items():
+        if not isinstance(scale, Scale) and scale not in SCALES:
+            raise ValueError(f"metric {name!r}: scale must be one of {', '.join(SCALES)} or a Scale, not {scale!r}.")
+        scales[pattern] = scale if isinstance(scale, Scale) else SCALES[scale]
+    return scales
+
+
+def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:
+    """Register ``f(instance, rng: random.Random, *, parameters…) -> Instance | None`` as a perturbation.
+
+    None says that there is no copy of this instance; what is measured is then about the others alone.
+
+    The generator is seeded by run, perturbation and instance, so the result depends on nothing else. What is measured
+    on the perturbed copies belongs to the ``category``, robustness or fairness.
+
+    Raises:
+        ValueError: The category is neither.
+    """
+    if category not in get_args(PerturbationCategory):
+        raise ValueError(f"perturbation {name!r}: category is robustness or fairness, not {category!r}.")
+    return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category))
+
+
+def judge(name: str, *, source: str, models: bool = False) -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Judge`; its constructor takes keyword-only parameters, typed.
+
+    With ``models``, the constructor's first argument is a :data:`harness.ModelFinder`: it gives the models that the
+    judge's parameters name.
+    """
+    return _attach(Kind.JUDGE, name, source, JudgeDetails(models))
+
+
+def backend(name: str, *, source: str, needs: str | Sequence[str] = (), install: str = "") -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``.
+
+    Args:
+        name: What stands before the colon.
+        source: Whose models or protocol it is.
+        needs: Modules that it imports when it is used; that one is missing is said before anything is run.
+        install: How to get them.
+    """
+    return _attach(Kind.BACKEND, name, source, BackendDetails(_names(needs), install))
+
+
+def _names(written: str | Sequence[str]) -> tuple[str, ...]:
+    return (written,) if isinstance(written, str) else tuple(written)
+
+
+def _members(kind: Kind, name: str, members: Sequence[str], doc: str, source: str) -> Plugin:
+    caller = sys._getframe(2)
+    origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+    return Plugin(kind, name, None, doc, source, origin, members=tuple(members))
+
+
+def metric_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
+    """Name several metrics at once; assign the result to a module's variable to register it.
+
+    A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
+    """
+    return _members(Kind.METRIC, name, members, doc, source)
+
+
+def perturbation_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
+    """Name several perturbations at once; assign the result to a module's variable to register it.
+
+    A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
+    """
+    return _members(Kind.PERTURBATION, name, members, doc, source)

@@ -1,0 +1,203 @@
+"""The parameters of plugins: their model, checks of what is given, and plugins built with them."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any
+
+from harness.contracts.plugins import MetricDetails, Plugin
+from harness.errors import PluginError, did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@cache
+def parameters_of(plugin: Plugin) -> type[BaseModel]:
+    """Return the pydantic model of a plugin's parameters; unknown names are forbidden.
+
+    It is the target's ``Params`` where there is one, else made from the signature's keyword-only parameters.
+
+    Raises:
+        PluginError: A parameter has no type.
+    """
+    from pydantic import ConfigDict, create_model
+
+    target = plugin.target
+    declared = getattr(target, "Params", None)
+    if declared is not None:
+        return typing.cast("type[BaseModel]", declared)
+    fields: dict[str, Any] = {}
+    if target is not None:
+        function = target.__init__ if inspect.isclass(target) else target
+        hints = typing.get_type_hints(function, include_extras=True)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                continue
+            if name not in hints:
+                raise PluginError(f"{plugin.kind} {plugin.name!r}: parameter {name!r} has no type ({plugin.origin}).")
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[name] = (hints[name], default)
+    config = ConfigDict(extra="forbid", frozen=True)
+    return create_model(f"{plugin.name}_parameters", __config__=config, **fields)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterMistake:
+    """What is wrong with one parameter: the path to it, the message, and what would be right."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        where = ".".join(map(str, self.path))
+        return f"{where}: {self.message}{' ' + self.hint if self.hint else ''}"
+
+
+def check_parameters(
+    model: type[BaseModel], arguments: Mapping[str, Any], *, noun: str = "parameter"
+) -> tuple[BaseModel | None, list[ParameterMistake]]:
+    """Check arguments against a parameter model; return the parsed model, or None and every mistake.
+
+    The noun is what messages call an argument.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(dict(arguments)), []
+    except ValidationError as error:
+        return None, [_parameter_mistake(model, details, noun) for details in _one_branch(error.errors())]
+
+
+def _one_branch(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Where a name or an object is expected, keep only the complaint about the one that was given."""
+    kept = list(errors)
+    for names in errors:
+        *stem, branch = names["loc"]
+        if names["type"] != "literal_error" or not str(branch).startswith("literal["):
+            continue
+        others = [each for each in kept if each is not names and list(each["loc"][: len(stem)]) == stem]
+        if isinstance(names["input"], Mapping):
+            kept = [each for each in kept if each is not names]
+        else:
+            kept = [
+                {**each, "loc": tuple(stem)} if each is names else each
+                for each in kept
+                if not any(each is other for other in others)
+            ]
+    return kept
+
+
+def _literals(annotation: Any) -> Iterator[Any]:
+    """Yield the values that the literals anywhere in an annotation allow."""
+    if typing.get_origin(annotation) is typing.Literal:
+        yield from typing.get_args(annotation)
+    else:
+        for part in typing.get_args(annotation):
+            yield from _literals(part)
+
+
+def required_choices(annotation: Any) -> tuple[str, ...]:
+    """Return the values that a parameter of this type takes, as YAML has them; none where it is no literal."""
+    choices = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
+    return tuple(map(_as_yaml, choices))
+
+
+def _as_yaml(choice: object) -> str:
+    return str(choice).lower() if isinstance(choice, bool) else str(choice)
+
+
+def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterMistake:
+    path = tuple(details["loc"])
+    if details["type"] == "extra_forbidden":
+        hint = did_you_mean(str(path[-1]), model.model_fields) or f"It takes no {noun}s."
+        return ParameterMistake(path, f"is not a {noun}.", hint)
+    if details["type"] == "missing":
+        field = model.model_fields.get(str(path[0])) if path else None
+        choices = required_choices(field.annotation) if field else ()
+        if field and len(choices) == 1:  # a consent
+            why = f": {field.description}" if field.description else ""
+            return ParameterMistake(path, f"is required{why}.", f"Write {path[0]}: {choices[0]}.")
+        hint = f"One of: {', '.join(choices[:20])}{', …' if len(choices) > 20 else ''}." if choices else ""
+        return ParameterMistake(path, "is required.", hint)
+    if details["type"] == "literal_error":
+        field = model.model_fields.get(str(path[0]))
+        choices, given = tuple(_literals(field.annotation)) if field else (), details["input"]
+        return ParameterMistake(
+            path,
+            f"{_as_yaml(given) if isinstance(given, bool) else repr(given)} is not one of the choices.",
+            did_you_mean(str(details["input"]), map(_as_yaml, choices)),
+        )
+    message = details["msg"].removeprefix("Value error, ").removesuffix(".")
+    given = _shown(details["input"])
+    return ParameterMistake(path, f"{message}." if given in message else f"{message}, not {given}.")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return a plugin ready for use: a function with its parameters bound, or an object of its class.
+
+    Raises:
+        PluginError: An argument is unknown, missing or of the wrong type.
+    """
+    target: Callable[..., Any] | None = plugin.target
+    if target is None:
+        raise PluginError(f"{plugin.kind} {plugin.name!r} is a set of {', '.join(plugin.members)}.")
+    params, mistakes = check_parameters(parameters_of(plugin), arguments)
+    if params is None:
+        raise PluginError("\n".join(f"{plugin.kind} {plugin.name!r}: {mistake}" for mistake in mistakes))
+    is_class = inspect.isclass(target)
+    if is_class and hasattr(target, "Params"):
+        return target(*positional, params)
+    keywords = {name: getattr(params, name) for name in type(params).model_fields}
+    return target(*positional, **keywords) if is_class else partial(target, *positional, **keywords)
+
+
+@cache
+def given_names(metric: Plugin) -> tuple[str, ...]:
+    """Return the names of the stats that a metric gives, ``*`` standing for any text; empty where that is not known."""
+    if isinstance(metric.details, MetricDetails) and metric.details.gives:
+        return metric.details.gives
+    if not inspect.isfunction(metric.target):
+        return ()
+    try:
+        returned = typing.get_type_hints(metric.target).get("return", Any)
+    except (NameError, TypeError):
+        return ()
+    kinds = set(typing.get_args(returned) or (returned,)) - {NoneType}
+    return (metric.name,) if kinds and kinds <= {float, int, bool} else ()
+
+
+def describe_parameters(plugin: Plugin) -> Sequence[tuple[str, str, str]]:
+    """Return ``(name, type, default)`` of each parameter, as text for people."""
+    rows = []
+    for name, field in parameters_of(plugin).model_fields.items():
+        shown = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
+        rows.append((name, _type_name(field.annotation), shown))
+    return rows
+
+
+def _type_name(annotation: Any) -> str:
+    origin, members = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " | ".join(map(repr, members))
+    if origin is typing.Annotated:
+        return _type_name(members[0])
+    if origin in (typing.Union, UnionType):
+        return " | ".join(map(_type_name, members))
+    if annotation is NoneType:
+        return "None"
+    if inspect.isclass(origin) and members:
+        inner = ", ".join("..." if member is ... else _type_name(member) for member in members)
+        return f"{origin.__name__}[{inner}]"
+    return annotation.__name__ if inspect.isclass(annotation) else str(annotation).replace("typing.", "")

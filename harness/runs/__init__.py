@@ -1,0 +1,1 @@
+"""From a run spec to its record: instances, requests, scores and statistics."""

@@ -1,0 +1,260 @@
+"""Leases on runs, so that processes that share a results folder do not ask the same questions twice.
+
+A lease is a small file in ``.claims`` in the results folder, made with ``O_EXCL``, which also works on network file
+systems. Its owner changes the heartbeat in it every few seconds. A lease whose heartbeat has not changed for
+``STALE_SECONDS``, by the reader's own clock, is taken over; that of a dead process on the same machine at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness.contracts.specs import RunSpec
+from harness.storage.durable import is_alive, partial_path, writing
+
+CLAIMS_FOLDER = ".claims"
+HEARTBEAT_SECONDS = 5.0
+STALE_SECONDS = 60.0
+"""Twelve heartbeats: a busy machine misses some, and a network file system may show them late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that has a lease.
+
+    Attributes:
+        host: Name of its machine; empty while the file is being written.
+        process: Its id there.
+        token: Random, different for each owner.
+        beat: How often the lease was renewed.
+        space: Names the machine's boot and its process ids' name space: only in the same one does the id mean
+            anything.
+    """
+
+    host: str = ""
+    process: int = 0
+    token: str = ""
+    beat: int = 0
+    space: str = ""
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host}" if self.host else "another process"
+
+
+def claim_key(spec: RunSpec) -> str:
+    """Return the name of the lease that a run needs.
+
+    Runs that differ in perturbations, metrics or number of instances only ask many of the same questions, and need the
+    same lease.
+    """
+    parts = [spec.model, spec.scenario, spec.adapter, spec.eval_split, spec.seed]
+    values = [part.model_dump(mode="json") if hasattr(part, "model_dump") else part for part in parts]
+    return hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+class Claims:
+    """The leases of this process; a thread renews them until they are released.
+
+    Args:
+        results_dir: The results folder.
+        heartbeat: Seconds between two renewals.
+        stale: Seconds without a change after which another process's lease is taken over.
+        clock: Seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        results_dir: Path,
+        heartbeat: float = HEARTBEAT_SECONDS,
+        stale: float = STALE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = results_dir / CLAIMS_FOLDER
+        self._heartbeat, self._stale, self._clock = heartbeat, stale, clock
+        self._token, self._space = secrets.token_hex(8), _process_space()
+        self._lock = threading.Lock()
+        self._held: dict[str, int] = {}  # by lease, how many runs of this process need it
+        self._seen: dict[str, tuple[Holder, float]] = {}  # others' leases, and since when they have not changed
+        self._beat = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Claims:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def acquire(self, key: str) -> Holder | None:
+        """Take a lease; return who has it where another process does.
+
+        Raises:
+            StorageError: The lease cannot be written.
+        """
+        with self._lock:
+            if key in self._held:
+                self._held[key] += 1
+                return None
+            path = self._path(key)
+            with writing(path):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                while not self._create(path):
+                    found, present = self._look(key)
+                    holder = found if present or found is None else self._take_over(key, found)
+                    if holder is not None:
+                        return holder
+            self._held[key] = 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._renew, name="claims", daemon=True)
+                self._thread.start()
+        return None
+
+    def release(self, key: str) -> None:
+        """Give a lease back; one that this process does not have is left alone."""
+        with self._lock:
+            if key not in self._held:
+                return
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]
+                self._remove(key)
+
+    def holder(self, key: str) -> Holder | None:
+        """Return the other process that has a lease; None where it is free, or its owner is gone."""
+        with self._lock:
+            return None if key in self._held else self._holder(key)
+
+    def close(self) -> None:
+        """Give all leases back."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        with self._lock:
+            for key in self._held:
+                self._remove(key)
+            self._held.clear()
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key
+
+    def _create(self, path: Path) -> bool:
+        try:
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        except FileExistsError:
+            return False
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(self._content())
+        return True
+
+    def _content(self) -> bytes:
+        value = {
+            "host": platform.node(),
+            "process": os.getpid(),
+            "token": self._token,
+            "beat": self._beat,
+            "space": self._space,
+        }
+        return json.dumps(value).encode()
+
+    def _holder(self, key: str) -> Holder | None:
+        found, present = self._look(key)
+        return found if present else None
+
+    def _look(self, key: str) -> tuple[Holder | None, bool]:
+        """Return who has a lease by what the file says, and whether that process is still there."""
+        found = _read(self._path(key))
+        if found is None:
+            self._seen.pop(key, None)
+            return None, False
+        if found.space == self._space and not is_alive(found.process):
+            return found, False
+        known, since = self._seen.get(key, (None, 0.0))
+        if found != known:
+            self._seen[key] = (found, self._clock())
+            return found, True
+        return found, self._clock() - since < self._stale
+
+    def _take_over(self, key: str, gone: Holder) -> Holder | None:
+        """Remove a lease whose owner is gone; return the other process that is about to, where there is one."""
+        path = self._path(key)
+        # Whoever makes this file removes the lease; without it two processes might, and the second one that of the
+        # first, who has made a new one by then.
+        gate = path.with_name(f"{key}.{gone.token}.gone")
+        if not self._create(gate):
+            found, present = self._look(gate.name)
+            if found is not None and not present:  # it was killed before it was done
+                gate.unlink(missing_ok=True)
+            return found if present else None
+        try:
+            if _read(path) == gone:
+                path.unlink(missing_ok=True)
+        finally:
+            gate.unlink(missing_ok=True)
+        return None
+
+    def _remove(self, key: str) -> None:
+        path = self._path(key)
+        with suppress(OSError):  # what cannot be removed goes stale
+            found = _read(path)
+            if found is not None and found.token == self._token:
+                path.unlink(missing_ok=True)
+
+    def _renew(self) -> None:
+        while not self._stop.wait(self._heartbeat):
+            with self._lock:
+                self._beat += 1
+                for key in self._held:
+                    self._renew_one(self._path(key))
+
+    def _renew_one(self, path: Path) -> None:
+        with suppress(OSError):  # the next heartbeat may get through
+            found = _read(path)
+            if found is None or found.token != self._token:
+                return  # it was taken over while this process was stopped; the answers are in the cache either way
+            partial = partial_path(path)
+            partial.write_bytes(self._content())
+            partial.replace(path)
+
+
+def held_by(holders: Iterable[Holder]) -> str:
+    """Return who has leases, in words: each process once."""
+    return ", ".join(dict.fromkeys(map(str, holders)))
+
+
+def _read(path: Path) -> Holder | None:
+    """Return who has a lease; None where there is none."""
+    try:
+        value = json.loads(path.read_bytes() or b"{}")
+        return Holder(
+            str(value.get("host", "")),
+            int(value.get("process", 0)),
+            str(value.get("token", "")),
+            int(value.get("beat", 0)),
+            str(value.get("space", "")),
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        return Holder()  # half written, or not ours: it goes stale like any other
+
+
+def _process_space() -> str:
+    """Return what is equal for two processes of one machine that see each other's ids."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot}:{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return f"{platform.node()}:{os.name}"

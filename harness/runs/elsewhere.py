@@ -1,0 +1,99 @@
+"""Runs of a sweep that another process has claimed: they are left for last, and waited for."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from harness.contracts.specs import RunSpec
+from harness.errors import HarnessError
+from harness.runs.claims import Claims, Holder, claim_key, held_by
+from harness.runs.turns import SweepWatcher, WaitingWatcher
+from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directory
+
+POLL_SECONDS = 0.5
+
+
+class Elsewhere:
+    """Claims runs for this process, and keeps those that others have.
+
+    Args:
+        results_dir: The results folder.
+        claims: This process's leases.
+        watcher: Is told what is waited for.
+        poll: Seconds between two looks at the others' leases.
+    """
+
+    def __init__(self, results_dir: Path, claims: Claims, watcher: SweepWatcher, poll: float = POLL_SECONDS) -> None:
+        self._results_dir, self._claims, self._watcher, self._poll = results_dir, claims, watcher, poll
+        self._left: list[RunSpec] = []
+        self._before: dict[tuple[str, str], tuple[int, ...] | None] = {}
+
+    def claim(self, spec: RunSpec) -> Holder | None:
+        """Take a run for this process; return who has it where another process does.
+
+        Raises:
+            StorageError: The claim cannot be written.
+        """
+        self._before.setdefault(_name(spec), self._state(spec))
+        return self._claims.acquire(claim_key(spec))
+
+    def release(self, spec: RunSpec) -> None:
+        """Give a run back, as it is now."""
+        self._before[_name(spec)] = self._state(spec)
+        self._claims.release(claim_key(spec))
+
+    def postpone(self, spec: RunSpec) -> None:
+        """Keep a run for :meth:`wait`."""
+        self._left.append(spec)
+
+    def finished(self, spec: RunSpec) -> bool:
+        """Return whether another process has written the run's record since this one wanted to run it."""
+        known = _name(spec) in self._before
+        return known and self._state(spec) not in (None, self._before[_name(spec)])
+
+    def failed(self, spec: RunSpec) -> RunRecord | None:
+        """Return the record of a run that another process has just seen fail, which would fail again."""
+        if not self.finished(spec):
+            return None
+        try:
+            record = read_run(run_directory(self._results_dir, spec))
+        except HarnessError:
+            return None
+        return record if record.status == "failed" and record.spec == spec else None
+
+    def wait(self) -> list[RunSpec]:
+        """Wait until runs that others have had can be looked at again; return these, none where none are left.
+
+        What the others have finished waits for the last run of its model, so that the model is opened once for all.
+        """
+        told = None
+        while self._left:
+            time.sleep(self._poll)
+            looked = [(spec, self._claims.holder(claim_key(spec))) for spec in self._left]
+            busy = {spec.model.model_dump_json() for spec, holder in looked if holder is not None}
+            ready = [
+                holder is None and (spec.model.model_dump_json() not in busy or not self.finished(spec))
+                for spec, holder in looked
+            ]
+            if any(ready):
+                found = [spec for spec, now in zip(self._left, ready, strict=True) if now]
+                self._left = [spec for spec, now in zip(self._left, ready, strict=True) if not now]
+                return found
+            about = (len(looked), held_by(holder for _, holder in looked if holder is not None))
+            if about != told and isinstance(self._watcher, WaitingWatcher):
+                self._watcher.waiting(*about)
+            told = about
+        return []
+
+    def _state(self, spec: RunSpec) -> tuple[int, ...] | None:
+        """Return what changes when a run's record is written."""
+        try:
+            status = (run_directory(self._results_dir, spec) / RUN_FILE).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _name(spec: RunSpec) -> tuple[str, str]:
+    return spec.suite, spec.name

@@ -1,0 +1,370 @@
+"""One run: scenario → instances → perturbed copies → requests → responses → examples → stats, as a stream."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.answers.declined import DeclinedCount
+from harness.answers.served_models import ServedCount
+from harness.contracts import (
+    Adapted,
+    Adapter,
+    Example,
+    Instance,
+    Judge,
+    Response,
+    RunMetric,
+    Split,
+    Stat,
+    Tokenization,
+)
+from harness.contracts.data import Data
+from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, ScenarioDetails
+from harness.contracts.specs import RunSpec
+from harness.costs.usage import Usage
+from harness.data.source import open_data
+from harness.errors import DataError, PluginError, did_you_mean
+from harness.inference.judge_pool import Judges
+from harness.plugins.parameters import build
+from harness.plugins.registry import Registry
+from harness.runs.scoring import Scorer
+from harness.seeds import derive_rng, derive_seed
+from harness.storage.example_files import ExampleWriter, read_examples
+from harness.storage.instance_counts import InstanceCount
+from harness.storage.instance_scores import InstanceScores
+from harness.storage.results import RunRecord
+from harness.storage.run_schema import ExamplesDigest
+
+Perturb = Callable[..., Instance | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run whose data are read and whose parts are built, but of which nothing is asked yet.
+
+    Attributes:
+        spec: The run's spec.
+        adapter: The adapter, built.
+        data: The scenario's data, for their provenance.
+        train: All train instances.
+    """
+
+    spec: RunSpec
+    adapter: Adapter
+    data: Data
+    train: Sequence[Instance]
+    _instances: Callable[[], Iterator[Instance]]
+    _perturbations: Sequence[tuple[str, Perturb]] = ()
+    _chosen: Sequence[Instance] | None = None
+    count: int = 0
+
+    @property
+    def examples(self) -> int:
+        """How many instances are put to the model at most: originals, perturbed copies, all trials."""
+        return self.count * (1 + len(self._perturbations)) * self.adapter.train_trials
+
+    def instances(self) -> Iterator[Instance]:
+        """Yield the evaluation instances, each followed by its perturbed copies.
+
+        Raises:
+            DataError: A perturbation has a copy of none of them.
+        """
+        originals = self._evaluated() if self._chosen is None else iter(self._chosen)
+        idle = {name for name, _ in self._perturbations}
+        for instance in originals:
+            yield instance
+            for name, perturb in self._perturbations:
+                rng = derive_rng(self.spec.instance_seed, f"perturbation/{name}/{instance.id}")
+                copy = perturb(instance, rng)
+                if copy is not None:
+                    idle.discard(name)
+                    yield copy.replace(id=instance.id, perturbation=name)
+        if idle:
+            raise DataError(
+                f"perturbation {min(idle)!r} has a copy of none of the {self.count} instances of "
+                f"{self.spec.scenario.label!r}, so that nothing would be measured. Leave it out, or see `harness show "
+                f"perturbation {min(idle)}` for what it needs."
+            )
+
+    def adapted(self, tokenization: Tokenization) -> Iterator[Adapted]:
+        """Yield the requests of every instance and trial.
+
+        Raises:
+            HarnessError: The settings do not fit the data or the model.
+            PluginError: The adapter shows an instance as an example in its own prompt.
+        """
+        in_train = self.spec.eval_split == Split.TRAIN
+        for trial in range(self.adapter.train_trials):
+            asked = self.adapter.adapt(self.instances(), self.train, tokenization, trial=trial, seed=self.spec.seed)
+            for adapted in asked:
+                if in_train and adapted.instance.id in adapted.train_instances:
+                    raise PluginError(
+                        f"adapter {self.spec.adapter.name!r} shows instance {adapted.instance.id!r} of the train split "
+                        "with its answer as an example in its own prompt."
+                    )
+                yield adapted
+
+    def _evaluated(self) -> Iterator[Instance]:
+        return (instance for instance in self._instances() if instance.split == self.spec.eval_split)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a run: its statistics, what it took, who answered, and what was declined or failed in it."""
+
+    stats: Sequence[Stat] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    instance_scores: InstanceScores | None = None
+    usage: Usage = field(default_factory=Usage)
+    examples: int = 0
+    truncated: int = 0
+    declined: DeclinedCount = field(default_factory=DeclinedCount)
+    served: ServedCount = field(default_factory=ServedCount)
+    unread: int = 0
+    instances: InstanceCount = field(default_factory=InstanceCount)
+    failed: int = 0
+    first_error: str = ""
+    written: ExamplesDigest | None = None
+
+
+def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluation:
+    """Read a run's data and build its parts.
+
+    Raises:
+        HarnessError: A plugin or its parameters, or the data, are not as they should be.
+    """
+    scenario = registry.get(Kind.SCENARIO, spec.scenario.name)
+    adapter: Adapter = build(registry.get(Kind.ADAPTER, spec.adapter.name), arguments=spec.adapter.arguments)
+    perturbations = [
+        (part.name, build(registry.get(Kind.PERTURBATION, part.name), arguments=part.arguments))
+        for part in spec.perturbations
+    ]
+    data = open_scenario_data(spec, registry, data_dir)
+    instances = build(scenario, data, arguments=spec.scenario.arguments)
+    labels: set[str] = set()
+    train, chosen, count = _survey(instances(), spec, labels, in_order=adapter.in_order)
+    if count == 0:
+        raise DataError(f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}.")
+    own = scenario.details.groups if isinstance(scenario.details, ScenarioDetails) else ()
+    unknown = [group for group in spec.groups if group not in labels and group not in own]
+    if unknown:
+        hint = did_you_mean(unknown[0], labels) or "It has none at all."
+        raise DataError(
+            f"no instance of {spec.scenario.label!r} has the key {unknown[0]!r} in its meta to group by. {hint}"
+        )
+    return Evaluation(spec, adapter, data, train, instances, perturbations, chosen, count)
+
+
+def open_scenario_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Data:
+    """Return the data of a run's scenario, before anything is read.
+
+    Raises:
+        DataError: There are none.
+    """
+    scenario = registry.get(Kind.SCENARIO, spec.scenario.name)
+    if not isinstance(scenario.details, ScenarioDetails):
+        raise PluginError(f"scenario {scenario.name!r} has no details ({scenario.origin}).")
+    return open_data(scenario.details, spec.scenario.arguments, name=scenario.name, data_dir=data_dir)
+
+
+def _survey(
+    instances: Iterable[Instance], spec: RunSpec, labels: set[str], *, in_order: bool
+) -> tuple[list[Instance], list[Instance] | None, int]:
+    """Return the train instances, the chosen evaluation instances (None: all of them), and how many are evaluated.
+
+    The keys of the evaluation instances' meta are added to ``labels``.
+
+    Of more than ``max_eval_instances`` those with the smallest hash of instance seed and id are chosen: the same ones
+    whatever the order of the file, and mostly the same ones when the data grow; with ``in_order``, the first are.
+
+    Raises:
+        DataError: Two evaluation instances have the same id.
+    """
+    train: list[Instance] = []
+    limit, count = spec.max_eval_instances, 0
+    heap: list[tuple[int, int, Instance]] = []
+    ids: set[str] = set()
+    for instance in instances:
+        if instance.split == Split.TRAIN:
+            # All of these are kept, and nobody asks how an example of a prompt was published.
+            train.append(instance.replace(published="") if instance.published else instance)
+        if instance.split != spec.eval_split:
+            continue
+        count += 1
+        labels.update(instance.meta)
+        ids.add(instance.id)
+        if len(ids) < count:
+            raise DataError(
+                f"scenario {spec.scenario.label!r} gives two instances of split {spec.eval_split} the id "
+                f"{instance.id!r}; ids must tell instances apart, or statistics take two for one."
+            )
+        if limit is not None:
+            rank = count if in_order else derive_seed(spec.instance_seed, f"eval-instances/{instance.id}")
+            entry = (-rank, -count, instance)
+            if len(heap) < limit:
+                heapq.heappush(heap, entry)
+            else:
+                heapq.heappushpop(heap, entry)
+    if limit is None:
+        return train, None, count
+    chosen = [instance for _, _, instance in sorted(heap, key=lambda entry: -entry[1])]
+    return train, chosen, len(chosen)
+
+
+def run_judges(spec: RunSpec, registry: Registry, judges: Judges) -> list[Judge]:
+    """Return the judges that a run's metrics name.
+
+    Raises:
+        HarnessError: There is no such judge, or its parameters are wrong.
+    """
+    asking = [
+        part
+        for part in spec.metrics
+        if isinstance(details := registry.get(Kind.METRIC, part.name).details, MetricDetails) and details.judges
+    ]
+    return [judges(part.arguments.get("judge", "")) for part in asking]
+
+
+def ready_scorer(spec: RunSpec, registry: Registry, judges: Judges) -> Scorer:
+    """Return the scorer of a run's metrics, once it is sure that the judges that they ask can answer.
+
+    Raises:
+        HarnessError: A metric's parameters are wrong, or a judge cannot answer.
+    """
+    scorer = build_scorer(spec, registry, judges)
+    for judge in run_judges(spec, registry, judges):
+        judge.ready()
+    return scorer
+
+
+def build_scorer(spec: RunSpec, registry: Registry, judges: Judges) -> Scorer:
+    """Return the scorer of a run's metrics."""
+    metrics = [(part, registry.get(Kind.METRIC, part.name)) for part in spec.metrics]
+    categories = {
+        part.name: details.category
+        for part in spec.perturbations
+        if isinstance(details := registry.get(Kind.PERTURBATION, part.name).details, PerturbationDetails)
+    }
+    return Scorer(metrics, judges, perturbations=categories, labels=spec.groups)
+
+
+def conclude(
+    adapter: Adapter,
+    adapted: Adapted,
+    responses: Sequence[Response],
+    scorer: Scorer,
+    writer: ExampleWriter,
+    outcome: Outcome,
+) -> None:
+    """Predict, score and write one example, and count it.
+
+    Args:
+        adapter: The run's adapter.
+        adapted: What was asked.
+        responses: The answers, in the order of the requests.
+        scorer: The run's scorer.
+        writer: Where examples go.
+        outcome: What came of the run so far.
+
+    Raises:
+        HarnessError: The adapter or a metric lacks what it needs.
+    """
+    outcome.examples += 1
+    for request, response in zip(adapted.requests, responses, strict=True):
+        outcome.usage.add(request, response)
+        outcome.served.add(response)
+    example = Example(
+        instance=adapted.instance,
+        requests=adapted.requests,
+        responses=tuple(responses),
+        labels=adapted.labels,
+        trial=adapted.trial,
+        train_instances=adapted.train_instances,
+        dropped_examples=adapted.dropped_examples,
+        truncated=adapted.truncated or any(response.truncated for response in responses),
+    )
+    outcome.truncated += example.truncated or bool(example.dropped_examples)
+    outcome.declined.add(example)
+    outcome.instances.add(example, scorer.labels)
+    error = next((response.error for response in responses if response.error is not None), None)
+    if error is not None:
+        outcome.failed += 1
+        outcome.first_error = outcome.first_error or error
+        writer.write(example, {}, error)
+        return
+    prediction = adapter.predict(adapted, responses)
+    example = replace(
+        example,
+        prediction=prediction.text,
+        predictions=prediction.texts,
+        choice=prediction.choice,
+        choice_scores=prediction.choice_scores,
+        probability=prediction.probability,
+        unread=prediction.unread,
+    )
+    outcome.unread += example.unread
+    writer.write(example, scorer.add(example))
+
+
+def summarise(spec: RunSpec, scorer: Scorer, outcome: Outcome) -> None:
+    """Put what a run's scorer has found into its outcome.
+
+    Raises:
+        PluginError: A run metric failed, or gave what it must not give.
+    """
+    outcome.stats, outcome.details = scorer.stats(), scorer.details()
+    outcome.instance_scores = scorer.keyed_scores(spec.main_metric, spec.eval_split)
+
+
+def summarised_scores(record: RunRecord, name: str, registry: Registry, judges: Judges) -> Mapping[str, float]:
+    """Return what the run metrics say of a run's unperturbed instances under a name, by the instances' ids.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+    spec = record.spec
+
+    def says(metric: str) -> bool:
+        target = registry.get(Kind.METRIC, metric).target
+        return (
+            isinstance(target, type)
+            and issubclass(target, RunMetric)
+            and target.instance_scores is not RunMetric.instance_scores
+        )
+
+    parts = tuple(part for part in spec.metrics if says(part.name))
+    scorer = build_scorer(spec.model_copy(update={"metrics": parts}), registry, judges)
+    for example, _, error in read_examples(record) if parts else ():
+        if error is None and example.instance.perturbation is None and example.instance.split == spec.eval_split:
+            scorer.add(example)
+    return scorer.instance_scores(name, spec.eval_split)
+
+
+def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
+    """Compute a run's statistics again from its examples, and write the scores beside them.
+
+    Returns:
+        The statistics, and how many examples there are and have no answer; what the run took is not computed again.
+
+    Raises:
+        HarnessError: The examples are missing or damaged, or a metric cannot score them.
+    """
+    outcome = Outcome()
+    scorer = build_scorer(record.spec, registry, judges)
+    with ExampleWriter(record.directory) as writer:
+        for example, _, error in read_examples(record):
+            outcome.examples += 1
+            outcome.declined.add(example)
+            outcome.instances.add(example, scorer.labels)
+            outcome.unread += example.unread
+            if error is not None:
+                outcome.failed += 1
+                outcome.first_error = outcome.first_error or error
+            writer.write(example, {} if error is not None else scorer.add(example), error)
+        summarise(record.spec, scorer, outcome)
+    outcome.written = writer.written
+    return outcome

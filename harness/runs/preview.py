@@ -1,0 +1,84 @@
+"""What a run would ask, before anyone pays for it: exact prompts, and how many requests and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+from harness.contracts import Adapted, GenerateRequest, Message, Model, Prompt, ScoreRequest, SequenceRequest
+from harness.runs.pipeline import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much a run would ask.
+
+    Attributes:
+        instances: Examples: instances, perturbed copies, all trials.
+        requests: Requests to the model, before equal ones are put together.
+        prompt_tokens: Tokens of all prompts, contexts and continuations.
+        max_completion_tokens: Most tokens that could be generated.
+        truncated: Examples whose prompt has to be shortened.
+    """
+
+    instances: int
+    requests: int
+    prompt_tokens: int
+    max_completion_tokens: int
+    truncated: int
+
+
+def plan(evaluation: Evaluation, model: Model) -> Plan:
+    """Count what a run would ask.
+
+    Raises:
+        HarnessError: The settings do not fit the data or the model.
+    """
+    count = lru_cache(maxsize=64)(model.count_tokens)
+    instances = requests = prompt = completion = truncated = 0
+    for adapted in evaluation.adapted(model):
+        instances += 1
+        truncated += adapted.truncated or bool(adapted.dropped_examples)
+        for request in adapted.requests:
+            requests += 1
+            if isinstance(request, GenerateRequest):
+                prompt += count(request.prompt)
+                completion += request.max_tokens * request.completions
+            elif isinstance(request, ScoreRequest):
+                prompt += count(request.context) + count(request.continuation)
+            else:
+                prompt += sum(map(count, request.segments))
+    return Plan(instances, requests, prompt, completion, truncated)
+
+
+def first_prompts(evaluation: Evaluation, model: Model, instances: int) -> Iterator[Adapted]:
+    """Yield what the first instances become.
+
+    Raises:
+        HarnessError: The settings do not fit the data or the model.
+    """
+    return islice(evaluation.adapted(model), instances)
+
+
+def readable(prompt: Prompt) -> str:
+    """Return a prompt as text for people; a conversation with its roles."""
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(_turn(message) for message in prompt)
+
+
+def question(request: GenerateRequest | ScoreRequest | SequenceRequest) -> tuple[Prompt, str]:
+    """Return what a request puts to the model, and, where it scores, the text that is scored."""
+    if isinstance(request, GenerateRequest):
+        return request.prompt, ""
+    if isinstance(request, ScoreRequest):
+        return request.context, request.continuation
+    texts = [request.segments[index] for index in request.order]
+    start = 0 if request.scored is None else len(texts) - request.scored
+    return "".join(texts[:start]), "".join(texts[start:])
+
+
+def _turn(message: Message) -> str:
+    return f"<{message.role}>\n{message.content}"

@@ -1,0 +1,113 @@
+"""Where a result comes from: versions, host and the code's state."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness.contracts.plugins import Kind, MetricDetails, Plugin
+from harness.contracts.specs import Component, RunSpec
+from harness.errors import PluginError, reraise_interrupt
+from harness.inference.judge_pool import Judges
+from harness.installation import DISTRIBUTION
+from harness.plugins.registry import Registry
+
+PACKAGES = (DISTRIBUTION, "torch", "transformers", "tokenizers", "datasets", "vllm", "numpy", "scipy", "pydantic")
+
+
+def now() -> str:
+    """Return the time in UTC, ISO 8601 to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Return the versions of what takes part in a run, and the machine it runs on."""
+    return {
+        "versions": {"python": platform.python_version(), **_versions()},
+        "host": {
+            "name": platform.node(),
+            "system": f"{platform.system()} {platform.release()}",
+            "machine": platform.machine(),
+            "cpus": os.cpu_count(),
+        },
+        "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
+    }
+
+
+def definitions(spec: RunSpec, registry: Registry, judges: Judges | None = None) -> dict[str, str]:
+    """Return the SHA-256 of what defines each plugin that a run uses; of a missing plugin, nothing.
+
+    That is its file, and the files of those modules of the same package that it uses, directly or through others; of a
+    metric that asks a judge, also the judge's. A file counts as it was when the registry was first asked about it.
+    """
+    used = [(Kind.SCENARIO, spec.scenario), (Kind.ADAPTER, spec.adapter)]
+    used += [(Kind.PERTURBATION, part) for part in spec.perturbations]
+    used += [(Kind.METRIC, part) for part in spec.metrics]
+    found = {}
+    for kind, part in used:
+        try:
+            plugin = registry.get(kind, part.name)
+        except PluginError:
+            continue
+        digest = hashlib.sha256()
+        for file in _files(plugin):
+            digest.update(registry.digest(file))
+        if isinstance(plugin.details, MetricDetails) and plugin.details.judges:
+            digest.update(_judge(part, registry, judges or Judges(registry)))
+        found[f"{kind} {part.name}"] = digest.hexdigest()
+    return found
+
+
+def _judge(metric: Component, registry: Registry, judges: Judges) -> bytes:
+    """Return what decides the judgements of a metric's judge; of one that cannot be built, nothing."""
+    written = metric.arguments.get("judge", "")
+    try:
+        fingerprint = judges(written).fingerprint()
+        plugin = registry.get(Kind.JUDGE, written if isinstance(written, str) else written["name"])
+    except BaseException as error:
+        reraise_interrupt(error)
+        return b""  # the run says why
+    code = b"".join(registry.digest(file) for file in _files(plugin))
+    return json.dumps(dict(fingerprint), sort_keys=True).encode() + code
+
+
+@cache
+def _files(plugin: Plugin) -> tuple[Path, ...]:
+    modules: dict[str, ModuleType] = {}
+    own = plugin.file
+    _follow(sys.modules.get(getattr(plugin.target, "__module__", "")), modules)
+    files = {Path(file) for module in modules.values() if (file := getattr(module, "__file__", None))}
+    return tuple(sorted(file for file in files | ({own} if own else set()) if file.is_file()))
+
+
+def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
+    if module is None or module.__name__ in found:
+        return
+    found[module.__name__] = module
+    package = module.__name__.partition(".")[0]
+    if package == __package__:
+        return  # the engine itself: its version stands for it
+    for value in vars(module).values():
+        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(name, str) and name.partition(".")[0] == package:
+            _follow(sys.modules.get(name), found)
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,456 @@
+"""Examples become scores of one instance, and scores become the stats of a run; nothing is asked of a model."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from harness.contracts import Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
+from harness.contracts.plugins import MetricDetails, Plugin
+from harness.contracts.specs import Component
+from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
+from harness.plugins.parameters import build
+from harness.runs.derived_stats import Compared, drop, group_gap, group_means, worst
+from harness.statistics import InstanceTable
+from harness.storage.instance_counts import group_values
+from harness.storage.instance_scores import InstanceScores, instance_key
+
+_EFFICIENCY, _ROBUSTNESS, _FAIRNESS = "efficiency", "robustness", "fairness"
+
+_LARGEST = 1e150
+"""The largest size of a score; sums of squares of larger ones are beyond double precision."""
+
+_ByGroup = Mapping[tuple[Split, str | None], Mapping[str, float]]
+"""A name's scores of single instances, by split and perturbation."""
+
+
+class Scorer:
+    """Scores the examples of one run as they stream by, and keeps numbers only.
+
+    Stats are about groups, which are the pairs of split and perturbation. An instance that comes several times in a
+    group, once for each train trial, counts once, with the mean of its scores. A score that is None, NaN, infinite or
+    beyond ±1e150, whose square no float holds, is undefined: it enters no mean and is counted in the stat's
+    ``missing``. A name that has no defined score in a group has no stat there.
+
+    Beside these, scores of single instances for which a direction is better give the worst of an instance and its
+    copies, by perturbation and by category of perturbations, and the drop from the originals to the copies; and where
+    the scenario labels its instances, each label's mean and the gap between labels, on the originals. Stats on copies
+    have the category of their perturbation, and those of labels are about fairness; what a run takes stays efficiency.
+
+    Args:
+        metrics: Each metric's component of the run spec with its plugin, sets already resolved.
+        judges: Finds the judges that metrics name; needed by those that do.
+        perturbations: The category of each perturbation; one that is not named counts as robustness.
+        labels: The keys of the instances' meta data whose values are compared.
+
+    Raises:
+        PluginError: A metric cannot be built from its arguments, or is no metric.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[tuple[Component, Plugin]],
+        judges: JudgeFinder | None = None,
+        *,
+        perturbations: Mapping[str, str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> None:
+        self._metrics = [_Metric(position, *metric, judges) for position, metric in enumerate(metrics)]
+        self._groups: dict[tuple[Split, str | None], _Group] = {}
+        self._owners: dict[str, _Metric] = {}
+        self._categories = dict(perturbations or {})
+        self._labels = tuple(labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The keys of the instances' meta data whose values are compared."""
+        return self._labels
+
+    def add(self, example: Example) -> dict[str, float]:
+        """Take one example into account and return its scores by stat name; undefined ones are left out.
+
+        Raises:
+            HarnessError: A metric refuses the example; a MetricError is given the metric's and the instance's names.
+            PluginError: A metric failed, returned no number, or gave a name that another metric gives.
+        """
+        key = (example.instance.split, example.instance.perturbation)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(self._metrics)
+        row = group.table.row(example.instance.id)
+        if key[1] is None and row == len(group.keys):
+            group.keys.append(instance_key(example.instance))
+        if self._labels and key[1] is None:
+            group.label(row, example.instance, self._labels)
+        scores: dict[str, float] = {}
+        for metric in self._metrics:
+            if metric.score is None:
+                self._call(metric, example, group.run_metrics[metric.position].add)
+                continue
+            result = self._call(metric, example, metric.score)
+            if result is None:
+                group.undefined[metric.position] += 1
+                continue
+            for name, value in result.items() if isinstance(result, Mapping) else ((metric.plugin.name, result),):
+                number = _number(metric, name, value, example.instance.id)
+                if self._owners.get(name) is not metric:
+                    self._claim(name, metric)
+                if number is None:
+                    group.missing[name] += 1
+                    continue
+                group.table.add(row, name, number)
+                scores[name] = number
+        return scores
+
+    def stats(self) -> list[Stat]:
+        """Return the stats of all examples so far: by metric, name, split and perturbation, the originals first.
+
+        What follows from several groups or from labels comes after everything else, in the same order.
+
+        Raises:
+            PluginError: A run metric failed, gave no finite number, or gave a name that another metric gives.
+        """
+        names: dict[int, list[str]] = {metric.position: [] for metric in self._metrics}
+        for name, owner in list(self._owners.items()):
+            names[owner.position].append(name)
+        groups = sorted(self._groups.items(), key=_group_order)
+        stats: list[Stat] = []
+        for metric in self._metrics:
+            if metric.score is not None:
+                stats += [
+                    metric.stat(
+                        name,
+                        key,
+                        group.table.mean_estimate(name, metric.details.scale_of(name)),
+                        group.missing_of(metric, name),
+                    )
+                    for name in sorted(names[metric.position])
+                    for key, group in groups
+                    if name in group.table
+                ]
+                continue
+            found = [(name, key, one) for key, group in groups for name, one in self._estimates(metric, key, group)]
+            found.sort(key=lambda entry: entry[0])
+            stats += [metric.stat(name, key, estimate, estimate.missing) for name, key, estimate in found]
+        stats = [
+            replace(stat, category=self._category(stat), computed_on="perturbed") if stat.perturbation else stat
+            for stat in stats
+        ]
+        for metric in self._metrics:
+            scores = {key: self._instance_scores(metric, key, group) for key, group in groups}
+            for name in sorted({name for found in scores.values() for name in found}):
+                by_group = {key: found.get(name, {}) for key, found in scores.items()}
+                stats += self._across_copies(metric, name, by_group)
+                stats += self._across_labels(metric, name, by_group)
+        return stats
+
+    def details(self) -> dict[str, Any]:
+        """Return the details that metrics give, by metric, split and perturbation (``original`` without one).
+
+        Raises:
+            PluginError: A metric failed, or gave something that JSON cannot hold.
+        """
+        found: dict[str, Any] = {}
+        for metric in self._metrics:
+            for key, group in sorted(self._groups.items(), key=_group_order):
+                source = group.run_metrics.get(metric.position, metric.score)
+                if not isinstance(source, RunMetric | ExampleMetric):
+                    break
+                try:
+                    details = json.loads(json.dumps(source.details(), allow_nan=False))
+                except HarnessError:
+                    raise
+                except BaseException as error:
+                    reraise_interrupt(error)
+                    raise PluginError(f"{metric} failed to give details of {_named(key)}: {_reason(error)}") from error
+                if details:
+                    by_split = found.setdefault(metric.plugin.name, {}).setdefault(str(key[0]), {})
+                    by_split[key[1] or "original"] = details
+        return found
+
+    def instance_scores(self, name: str, split: Split) -> Mapping[str, float]:
+        """Return each unperturbed instance's score by its id; nothing where the name has no score of instances."""
+        group = self._groups.get((split, None))
+        for metric in self._metrics if group is not None else ():
+            scores = self._instance_scores(metric, (split, None), group) if group is not None else {}
+            if name in scores:
+                return scores[name]
+        return {}
+
+    def keyed_scores(self, name: str, split: Split) -> InstanceScores | None:
+        """Return each unperturbed instance's score with its key; None where the name has no score of instances."""
+        scores = self.instance_scores(name, split)
+        group = self._groups.get((split, None))
+        if not scores or group is None:
+            return None
+        keys = zip(group.table.instances(), group.keys, strict=True)
+        return InstanceScores.of((key, scores[instance]) for instance, key in keys if instance in scores)
+
+    def _category(self, stat: Stat) -> str:
+        if stat.category == _EFFICIENCY:
+            return stat.category
+        return self._categories.get(stat.perturbation or "", _ROBUSTNESS)
+
+    def _instance_scores(
+        self, metric: _Metric, key: tuple[Split, str | None], group: _Group
+    ) -> Mapping[str, Mapping[str, float]]:
+        """Return the group's scores of single instances by name; those of a run metric are its own word."""
+        if metric.score is not None:
+            names = [name for name, owner in self._owners.items() if owner is metric and name in group.table]
+            return {name: group.table.by_instance(name) for name in names}
+        try:
+            found = group.run_metrics[metric.position].instance_scores()
+        except HarnessError:
+            raise
+        except BaseException as error:
+            reraise_interrupt(error)
+            raise PluginError(f"{metric} failed to give scores of {_named(key)}: {_reason(error)}") from error
+        for name, scores in found.items():
+            scale = metric.details.scale_of(name)
+            for instance, score in scores.items() if scale is not None else ():
+                if scale is not None and scale.clipped(score) is None:
+                    raise PluginError(
+                        f"{metric} gives {score:g} as {name!r} of instance {instance!r}; its declared scale is {scale}."
+                    )
+        return found
+
+    def _across_copies(self, metric: _Metric, name: str, scores: _ByGroup) -> Iterator[Stat]:
+        higher, scale = metric.details.higher_is_better, metric.details.scale_of(name)
+        if higher is None or metric.details.category == _EFFICIENCY:
+            return
+        for split, perturbation in sorted(self._groups, key=_key_order):
+            original = scores[split, perturbation]
+            if perturbation is not None or not original:
+                continue
+            copies = {
+                other: (scores[part, other], set(each.table.instances()))
+                for (part, other), each in sorted(self._groups.items(), key=_group_order)
+                if part == split and other is not None
+            }
+            families: dict[str, list[str]] = {}
+            for copy in copies:
+                families.setdefault(self._categories.get(copy, _ROBUSTNESS), []).append(copy)
+            compared: list[tuple[Literal["worst", "drop"], str, Compared | None]] = [
+                ("drop", copy, drop(original, *copies[copy], higher_is_better=higher, scale=scale)) for copy in copies
+            ]
+            for label, members in [*((copy, [copy]) for copy in copies), *sorted(families.items())]:
+                chosen = [copies[member] for member in members]
+                compared.append(("worst", label, worst(original, chosen, higher_is_better=higher, scale=scale)))
+            for what, label, result in compared:
+                if result is not None:
+                    stat = metric.stat(name, (split, label), result.estimate, result.missing)
+                    category = label if label in families else self._categories.get(label, _ROBUSTNESS)
+                    direction = False if what == "drop" else higher
+                    yield replace(stat, category=category, computed_on=what, higher_is_better=direction)
+
+    def _across_labels(self, metric: _Metric, name: str, by_group: _ByGroup) -> Iterator[Stat]:
+        if metric.details.category == _EFFICIENCY:
+            return
+        scale = metric.details.scale_of(name)
+        for key, group in sorted(self._groups.items(), key=_group_order):
+            scores = by_group[key]
+            if not group.members or not scores:
+                continue
+            for label, members in sorted(group.members.items()):
+                for value, estimate in group_means(scores, members, scale):
+                    stat = metric.stat(name, key, estimate, len(members[value]) - estimate.count)
+                    yield replace(stat, category=_FAIRNESS, group=f"{label}={value}")
+                gap = group_gap(scores, members, scale)
+                if gap is not None:
+                    missing = len(set().union(*members.values()) - scores.keys())
+                    stat = metric.stat(name, key, gap, missing)
+                    yield replace(stat, category=_FAIRNESS, group=f"{label}: gap", higher_is_better=False)
+
+    def _estimates(
+        self, metric: _Metric, key: tuple[Split, str | None], group: _Group
+    ) -> Iterator[tuple[str, Estimate]]:
+        try:
+            estimates = dict(group.run_metrics[metric.position].estimates())
+        except HarnessError:
+            raise
+        except BaseException as error:
+            reraise_interrupt(error)
+            raise PluginError(f"{metric} failed to summarise {_named(key)}: {_reason(error)}") from error
+        for name, estimate in estimates.items():
+            self._claim(name, metric)
+            if not math.isfinite(estimate.value):
+                raise PluginError(f"{metric} gives {estimate.value} as {name!r} of {_named(key)}, not a finite number.")
+            yield name, _on_scale(metric, name, key, _plain(estimate))
+
+    def _claim(self, name: str, metric: _Metric) -> None:
+        gives = metric.details.gives
+        if gives and not any(fnmatchcase(name, pattern) for pattern in gives):
+            raise PluginError(f"{metric} gives a stat named {name!r}, which is none of those it declares: {gives}.")
+        owner = self._owners.setdefault(name, metric)
+        if owner is not metric:
+            raise PluginError(f"{owner} and {metric} both give a stat named {name!r}. Leave one of them out.")
+
+    @staticmethod
+    def _call(metric: _Metric, example: Example, function: Callable[[Example], Any]) -> Any:
+        try:
+            return function(example)
+        except MetricError as error:
+            raise MetricError(f"metric {metric.plugin.name!r}, instance {example.instance.id!r}: {error}") from error
+        except HarnessError:
+            raise
+        except BaseException as error:
+            reraise_interrupt(error)
+            instance = example.instance.id
+            raise PluginError(f"{metric} failed on instance {instance!r}: {_reason(error)}") from error
+
+
+class _Metric:
+    """A metric ready for use; ``score`` is None for one that summarises a group."""
+
+    def __init__(self, position: int, component: Component, plugin: Plugin, judges: JudgeFinder | None) -> None:
+        if not isinstance(plugin.details, MetricDetails):
+            raise PluginError(f"{plugin.kind} {plugin.name!r} is no metric that can be computed.")
+        self.position, self.component, self.plugin, self.details = position, component, plugin, plugin.details
+        if plugin.details.judges and judges is None:
+            raise PluginError(f"{self} needs judges, and there are none here.")
+        self._positional = (judges,) if plugin.details.judges else ()
+        built = self.build()
+        known = isinstance(built, RunMetric | ExampleMetric)
+        if not known and (inspect.isclass(plugin.target) or not callable(built)):
+            raise PluginError(f"{self} is neither a function of an example, an ExampleMetric nor a RunMetric.")
+        self.score: Callable[[Example], Any] | None = None if isinstance(built, RunMetric) else built
+
+    def __str__(self) -> str:
+        return f"metric {self.component.label!r} ({self.plugin.origin})"
+
+    def build(self) -> Any:
+        return build(self.plugin, *self._positional, arguments=self.component.arguments)
+
+    def stat(self, name: str, key: tuple[Split, str | None], estimate: Estimate, missing: int) -> Stat:
+        split, perturbation = key
+        interval = None if estimate.low is None or estimate.high is None else (estimate.low, estimate.high)
+        return Stat(
+            metric=name,
+            category=self.details.category,
+            split=str(split),
+            perturbation=perturbation,
+            count=estimate.count,
+            mean=estimate.value,
+            stderr=estimate.stderr,
+            ci95=interval,
+            min=estimate.min,
+            max=estimate.max,
+            higher_is_better=self.details.higher_is_better,
+            missing=missing,
+            note=estimate.note,
+            scale=self.details.scale_of(name),
+        )
+
+
+class _Group:
+    """What is known of the examples that share split and perturbation."""
+
+    def __init__(self, metrics: Sequence[_Metric]) -> None:
+        self.table = InstanceTable()
+        self.missing: Counter[str] = Counter()
+        self.undefined = [0] * len(metrics)
+        self.members: dict[str, dict[str, list[str]]] = {}
+        self.keys: list[bytes] = []
+        self._labelled = 0
+        self.run_metrics: dict[int, RunMetric] = {
+            metric.position: metric.build() for metric in metrics if metric.score is None
+        }
+
+    def label(self, row: int, instance: Instance, labels: Sequence[str]) -> None:
+        """Remember the labels of an instance, once for all its trials."""
+        if row < self._labelled:
+            return
+        self._labelled = row + 1
+        for label in labels:
+            for value in group_values(instance.meta, label):
+                self.members.setdefault(label, {}).setdefault(value, []).append(instance.id)
+
+    def missing_of(self, metric: _Metric, name: str) -> int:
+        return self.missing[name] + self.undefined[metric.position]
+
+
+def _number(metric: _Metric, name: str, value: object, instance: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        what = f"{type(value).__name__} as {name!r} of instance {instance!r}"
+        raise PluginError(f"{metric} returned {what}, not a number.") from error
+    if not abs(number) <= _LARGEST:
+        return None
+    scale = metric.details.scale_of(name)
+    if scale is None:
+        return number
+    if not scale.admits(number):
+        raise PluginError(
+            f"{metric} returned {number:g} as {name!r} of instance {instance!r}; its declared scale is {scale}."
+        )
+    return scale.clipped(number)
+
+
+def _plain(estimate: Estimate) -> Estimate:
+    """Return an estimate of Python's own numbers, without those that are not finite.
+
+    Libraries give NaN as the standard error of a single value.
+    """
+
+    def known(value: float | None) -> float | None:
+        return float(value) if value is not None and math.isfinite(value) else None
+
+    low, high = known(estimate.low), known(estimate.high)
+    note = estimate.note
+    if low is None or high is None:
+        if estimate.low is not None or estimate.high is not None:
+            note = note or "no interval: an end of it is not a finite number"
+        low = high = None
+    return replace(
+        estimate,
+        value=float(estimate.value),
+        count=int(estimate.count),
+        stderr=known(estimate.stderr),
+        low=low,
+        high=high,
+        min=known(estimate.min),
+        max=known(estimate.max),
+        missing=int(estimate.missing),
+        note=note,
+    )
+
+
+def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimate: Estimate) -> Estimate:
+    """Return an estimate whose value lies in the range that the metric declares, with its interval cut to the range."""
+    scale = metric.details.scale_of(name)
+    if scale is None:
+        return estimate
+    value, (lowest, highest) = scale.clipped(estimate.value), scale.bounds
+    if value is None:
+        raise PluginError(
+            f"{metric} gives {estimate.value:g} for {name!r} of {_named(key)}; its declared scale is {scale}."
+        )
+    low, high = (None if end is None else min(max(end, lowest), highest) for end in (estimate.low, estimate.high))
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def _group_order(entry: tuple[tuple[Split, str | None], _Group]) -> tuple[int, str]:
+    return _key_order(entry[0])
+
+
+def _key_order(key: tuple[Split, str | None]) -> tuple[int, str]:
+    split, perturbation = key
+    return list(Split).index(split), perturbation or ""
+
+
+def _named(key: tuple[Split, str | None]) -> str:
+    split, perturbation = key
+    return f"split {split}" if perturbation is None else f"split {split}, perturbation {perturbation}"
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

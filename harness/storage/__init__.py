@@ -1,0 +1,1 @@
+"""A run on disk: its record, its examples, and their schema."""

@@ -1,0 +1,185 @@
+"""The schema of run.json, which other programs may have written: what does not fit is refused with key and reason."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from harness.contracts import Stat
+from harness.contracts.specs import RunSpec
+from harness.errors import DataError
+
+SCHEMA_VERSION = 2
+
+_MOST_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ExamplesDigest:
+    """Which file of examples belongs to a record.
+
+    Attributes:
+        count: Number of examples.
+        sha256: SHA-256 of ``examples.jsonl.gz``, in hexadecimal.
+    """
+
+    count: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def check_stat(stat: Stat) -> Stat:
+    """Return a statistic whose numbers can be what they say they are.
+
+    Raises:
+        ValueError: What cannot be.
+    """
+    numbers = {"mean": stat.mean, "stderr": stat.stderr, "min": stat.min, "max": stat.max}
+    for place, end in enumerate(stat.ci95 or ()):
+        numbers[f"ci95[{place}]"] = end
+    for name, number in numbers.items():
+        if number is not None and not math.isfinite(number):
+            raise ValueError(f"{stat.metric}: {name} must be a finite number, not {number}")
+    for name, count in (("count", stat.count), ("missing", stat.missing)):
+        if count < 0:
+            raise ValueError(f"{stat.metric}: {name} must be at least 0, not {count}")
+    if stat.stderr is not None and stat.stderr < 0:
+        raise ValueError(f"{stat.metric}: stderr must be at least 0, not {stat.stderr:g}")
+    for name, pair in (("ci95", stat.ci95), ("min and max", (stat.min, stat.max))):
+        if pair is not None and pair[0] is not None and pair[1] is not None and pair[0] > pair[1]:
+            raise ValueError(f"{stat.metric}: {name} must be in ascending order, not {pair[0]:g} and {pair[1]:g}")
+    if stat.scale is not None and stat.computed_on != "drop" and not (stat.group or "").endswith(": gap"):
+        check_range(stat.metric, stat.mean, stat.scale.low, stat.scale.high)
+    return stat
+
+
+def check_range(metric: str, mean: float, low: float | None, high: float | None) -> None:
+    """Check that a mean lies in its metric's range; None for no limit.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if (low is None or mean >= low - 1e-9) and (high is None or mean <= high + 1e-9):
+        return
+    hint = "; it looks like a percentage: divide it by 100" if (low, high) == (0, 1) and 1 < mean <= 100 else ""
+    limits = f"from {low:g} to {high:g}" if low is not None and high is not None else (
+        f"at least {low:g}" if low is not None else f"at most {high:g}"
+    )  # fmt: skip
+    raise ValueError(f"{metric}: mean must be {limits}, not {mean:g}{hint}")
+
+
+def _finite(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    for path, number in _numbers(value, ""):
+        if not math.isfinite(number):
+            raise ValueError(f"{path.lstrip('.')} must be a finite number, not {number}")
+    return value
+
+
+def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, float):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _numbers(item, f"{path}[{place}]")
+
+
+def _objects(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    for key in ("model", "data", "versions", "host", "definitions", "origin"):
+        if value.get(key) is not None and not isinstance(value[key], dict):
+            raise ValueError(f"{key} must be an object, not {_shown(value[key])}")
+    return value
+
+
+Json = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
+
+
+class RunFile(BaseModel):
+    """What run.json holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    schema_version: Literal[2]
+    name: str
+    suite: str
+    status: Literal["ok", "failed"]
+    error: str | None
+    spec: RunSpec
+    stats: list[Annotated[Stat, AfterValidator(check_stat)]]
+    efficiency: Json
+    details: Json = Field(default_factory=dict)
+    declined: Json | None = None
+    instances: Json | None = None
+    provenance: Annotated[Json, AfterValidator(_objects)]
+    examples: ExamplesDigest | None
+    started: str
+    finished: str
+    instance_scores: dict[str, str] | None = None
+
+
+class _Version(BaseModel):
+    schema_version: JsonValue
+
+
+def parse_run(content: bytes, file: Path) -> RunFile:
+    """Return what a run.json holds.
+
+    Raises:
+        DataError: It does not fit the schema; each key with what is wrong.
+    """
+    try:
+        if b"\\ud" in content.lower():
+            content = _without_lone_surrogates(content)
+        version = _Version.model_validate_json(content).schema_version
+        if version != SCHEMA_VERSION:
+            raise DataError(
+                f"schema version {version} is not the one that this version reads ({SCHEMA_VERSION}).", file=file
+            )
+        return RunFile.model_validate_json(content)
+    except ValidationError as error:
+        raise DataError(f"not a run's record: {reasons(error)}.", file=file) from None
+    except RecursionError:
+        raise DataError("not a run's record: it is nested too deeply.", file=file) from None
+
+
+def _without_lone_surrogates(content: bytes) -> bytes:
+    """Return a JSON text with U+FFFD for each half of a pair, which Python writes and pydantic does not read."""
+    try:
+        text = json.dumps(json.loads(content), ensure_ascii=False)
+    except ValueError:
+        return content  # what is wrong with it is said when it is read
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def reasons(error: ValidationError) -> str:
+    """Return what is wrong by key, the first few of it."""
+    found = error.errors(include_url=False, include_context=False)
+    reasons = [_reason(one["loc"], one["msg"], one["type"], one["input"]) for one in found[:_MOST_SHOWN]]
+    more = len(found) - len(reasons)
+    return "; ".join(reasons) + (f"; and {more} more" if more else "")
+
+
+def _reason(place: tuple[int | str, ...], message: str, kind: str, given: Any) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+    if kind == "value_error":
+        return f"{path}: {message}".removeprefix(": ").replace("Value error, ", "", 1)
+    if kind == "missing":
+        return f"{path} is missing"
+    if kind == "extra_forbidden":
+        return f"{path} is not a key of run.json"
+    if kind == "json_invalid":
+        return f"it is not JSON ({message.removeprefix('Invalid JSON: ')})"
+    what = f"{message[:1].lower()}{message[1:].replace('nput should', 'nput must')}, not {_shown(given)}"
+    return f"{path}: {what}" if path else what
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"

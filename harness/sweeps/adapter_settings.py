@@ -1,0 +1,159 @@
+"""An adapter's settings, from everybody who has a say in them: the run, the sweep, the scenario and the method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from harness.contracts.plugins import Kind, Plugin, ScenarioDetails
+from harness.contracts.specs import Component
+from harness.errors import HarnessError
+from harness.plugins.parameters import check_parameters, parameters_of
+from harness.plugins.registry import Registry
+from harness.sweeps.keys import DefaultKeys, Findings, KeyPath, Setting, Written, read_component
+from harness.sweeps.resolve import Model, combinations, parameters, shorthand, takes_list
+
+_LOGPROBS = "give log-probabilities"
+
+SHARED = ("max_train_instances", "train_trials")
+"""Keys of a run, and of a sweep's defaults, that are settings of the adapter."""
+
+
+def read_adapter(
+    keys: DefaultKeys, path: KeyPath, said: Mapping[str, Any], findings: Findings
+) -> tuple[Written | None, dict[str, Setting]]:
+    """Return the method, if one is named, and the settings of the adapter that a run or the defaults give.
+
+    Args:
+        keys: The keys of the run or of the defaults.
+        path: Where they stand.
+        said: Settings that the shorthand of the run's scenario gives.
+        findings: Takes mistakes.
+    """
+    settings: dict[str, Setting] = {}
+    method = None
+    if keys.adapter is not None:
+        place = (*path, "adapter")
+        written = read_component(keys.adapter, place, findings, key="method", nameless=True, parse=shorthand)
+        if written is not None:
+            method = written if written.name else None
+            settings.update(written.arguments)
+    shared = {name: getattr(keys, name) for name in SHARED if name in keys.model_fields_set}
+    for name, value in {**said, **shared}.items():
+        setting = Setting(value, (*path, name))
+        if name in settings:
+            message = f"is also set at {findings.where(settings[name].path)}."
+            findings.add(setting.path, message, "Remove one of them.")
+        settings[name] = setting
+    return method, settings
+
+
+def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, findings: Findings) -> Written | None:
+    """Return a scenario's default adapter for its parameters; None, and a mistake noted, if it has none for them."""
+    details = plugin.details
+    value: Any = details.adapter if isinstance(details, ScenarioDetails) else None
+    if callable(value):
+        try:
+            value = value(**{key: getattr(arguments, key) for key in type(arguments).model_fields})
+        except HarnessError as error:
+            findings.add(path, str(error))
+            return None
+    origin = f"scenario {plugin.name!r}"
+    written = read_component(value, path, findings, key="method", parse=shorthand, origin=origin)
+    if written is None:
+        return None
+    # In the sweep it stands where the scenario does.
+    settings = {key: Setting(setting.value, path, origin=origin) for key, setting in written.arguments.items()}
+    return Written(written.name, settings, path, origin=origin)
+
+
+def resolve_adapter(
+    plugin: Plugin, layers: Sequence[Mapping[str, Setting]], path: KeyPath, findings: Findings
+) -> Iterator[Component]:
+    """Yield a method with all of its settings, one for each combination where lists fan out.
+
+    Args:
+        plugin: The method.
+        layers: What has been said of its settings; a later layer prevails.
+        path: Where the adapter is named.
+        findings: Takes mistakes.
+    """
+    model = parameters(plugin, path, findings)
+    if model is None:
+        return
+    settings: dict[str, Setting] = {}
+    for layer in layers:
+        replaced = {name for key, setting in layer.items() for name in _stands_for(model, key, setting)}
+        settings = {**{key: setting for key, setting in settings.items() if key not in replaced}, **layer}
+    for params in combinations(model, settings, path, findings):
+        arguments = params.model_dump(mode="json")
+        trials = settings.get("train_trials")
+        ignored = arguments.get("train_trials") == 1 and arguments.get("max_train_instances") == 0
+        if trials is not None and trials.value not in (1, "1") and ignored:
+            message = "is ignored when max_train_instances is 0: without examples, every trial has the same prompts."
+            findings.warn(trials.path, message, "The run has one trial.")
+        yield Component(name=plugin.name, arguments=arguments)
+
+
+def check_capabilities(
+    plugin: Plugin,
+    models: Sequence[Model],
+    others: Sequence[Model],
+    path: KeyPath,
+    registry: Registry,
+    findings: Findings,
+) -> None:
+    """Note a mistake for each model that cannot answer what a method asks; say which can.
+
+    Args:
+        plugin: The method.
+        models: The models of the run.
+        others: The models of the sweep.
+        path: Where the run stands.
+        registry: Knows the backends.
+        findings: Takes mistakes.
+    """
+    asks = frozenset(getattr(plugin.target, "asks", ()))
+    if getattr(plugin.target, "needs_logprobs", False):
+        asks |= {_LOGPROBS}
+    for model in models:
+        lacking = asks - _answers(model.backend)
+        if not lacking:
+            continue
+        backends = [registry.get(Kind.BACKEND, name) for name in registry.names(Kind.BACKEND)]
+        able = [other.component.name for other in others if asks <= _answers(other.backend)]
+        able += [f"{backend.name}:…" for backend in backends if asks <= _answers(backend)]
+        what = " and ".join(sorted(lacking))
+        message = f"method {plugin.name!r} asks a model to {what}, which {model.component.name!r} cannot."
+        hint = f"These can: {', '.join(able)}. A run may name its own `models`." if able else ""
+        findings.add(path, message, hint)
+
+
+def settings_of(method: str, registry: Registry) -> frozenset[str]:
+    """Return the names of a method's settings; none for a method that cannot be used, which its use reports."""
+    try:
+        return frozenset(parameters_of(registry.get(Kind.ADAPTER, method)).model_fields)
+    except HarnessError:
+        return frozenset()
+
+
+def _answers(backend: Plugin) -> frozenset[str]:
+    answers = frozenset(getattr(backend.target, "answers", ()))
+    return answers | {_LOGPROBS} if getattr(backend.target, "gives_logprobs", True) else answers
+
+
+def _stands_for(model: type[BaseModel], key: str, setting: Setting) -> frozenset[str]:
+    """Return the settings that a setting is short for: one that is itself left out of resolved settings.
+
+    Where a later layer is short for what an earlier one spells out, the later must prevail all the same.
+    """
+    field = model.model_fields.get(key)
+    if field is None or not field.exclude:
+        return frozenset()
+    value = setting.value
+    if isinstance(value, list) and value and not takes_list(field.annotation):
+        value = value[0]
+    params, _ = check_parameters(model, {key: value})
+    return frozenset(params.model_fields_set if params else ())

@@ -1,0 +1,466 @@
+"""From one entry of a sweep to its runs, with everything that the entry leaves open filled in.
+
+A setting of the adapter comes from the first of these that has it: the entry, the sweep's defaults, the scenario's
+default adapter, the method's own default. The sweep's defaults apply where the method has such a setting. An entry that
+names another method than the scenario keeps those of the scenario's settings that the other method has as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from harness.contracts import Split
+from harness.contracts.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
+from harness.contracts.specs import Component, RunSpec
+from harness.errors import SpecError, did_you_mean
+from harness.plugins.parameters import given_names
+from harness.plugins.registry import Registry
+from harness.sweeps.adapter_settings import (
+    check_capabilities,
+    default_adapter,
+    read_adapter,
+    resolve_adapter,
+    settings_of,
+)
+from harness.sweeps.foreign_names import KEYS
+from harness.sweeps.keys import (
+    DefaultKeys,
+    Findings,
+    KeyPath,
+    RunKeys,
+    Setting,
+    Written,
+    absence_hint,
+    read_component,
+    read_keys,
+    shown,
+)
+from harness.sweeps.resolve import (
+    MAX_RUNS,
+    Model,
+    combinations,
+    find_plugin,
+    parameters,
+    placed,
+    resolve_members,
+    resolve_models,
+    shorthand,
+)
+from harness.sweeps.shorthand import ADAPTER_SETTINGS, FOREIGN, MODEL_GROUPS, RUN_KEYS, RunSettings, run_settings
+from harness.yaml_lines import load
+
+
+@dataclass
+class Context:
+    """What all entries of a sweep share.
+
+    Attributes:
+        registry: Where names are looked up.
+        findings: Takes mistakes.
+        base: The folder that paths are relative to.
+        suite: The suite's name.
+        models: The sweep's models; None if it names none.
+        fixed_models: Whether they replace those of single entries.
+        max_eval_instances: Replaces every entry's, if given.
+        seed: Replaces every entry's, if given.
+        max_declined: Replaces every entry's, if given.
+        scenario_files: The scenario files that entries name, as they are met; None for one with mistakes.
+    """
+
+    registry: Registry
+    findings: Findings
+    base: Path
+    suite: str
+    models: Sequence[Model] | None = None
+    fixed_models: bool = False
+    max_eval_instances: int | None = None
+    seed: int | None = None
+    max_declined: float | None = None
+    scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """A sweep's defaults: its keys, the adapter's method if one is named, and what the keys stand for."""
+
+    keys: DefaultKeys = field(default_factory=DefaultKeys)
+    method: Written | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    perturbations: Sequence[Component] = ()
+    metrics: Sequence[Component] | None = None
+
+
+def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
+    """Return a sweep's defaults, checked as far as they can be without a run."""
+    path: KeyPath = ("defaults",)
+    value = dict(value)
+    _report_adapter_settings(value, DefaultKeys, path, context)
+    keys = read_keys(DefaultKeys, value, path, context.findings)
+    if keys is None:
+        return Defaults()
+    method, settings = read_adapter(keys, path, {}, context.findings)
+    if method is not None:
+        find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
+    names = context.registry.names(Kind.ADAPTER)
+    known = {setting for name in names for setting in settings_of(name, context.registry)}
+    for name, setting in settings.items():
+        if name not in known:
+            context.findings.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
+    settings = {name: setting for name, setting in settings.items() if name in known}
+    perturbations = _members(Kind.PERTURBATION, keys, path, context)
+    return Defaults(keys, method, settings, perturbations or (), _members(Kind.METRIC, keys, path, context))
+
+
+def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> Iterator[RunSpec]:
+    """Yield the runs of one entry: scenario's parameters × adapter's settings × models.
+
+    Every mistake is noted; what is wrong is not yielded.
+    """
+    before = context.findings.count
+    entry = _read_entry(value, path, defaults, context)
+    if entry is None:
+        return
+    keys, model = entry.keys, parameters(entry.plugin, entry.scenario.path, context.findings)
+    if model is None:
+        return
+    made = 0
+    written = entry.scenario
+    for arguments in combinations(model, written.arguments, written.path, context.findings, all_choices=True):
+        default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
+        for adapter in _adapters(entry, default, defaults, context) if default else ():
+            metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
+            metrics = _in_language(metrics, entry.details)
+            if context.findings.count == before:  # a metric whose name is misspelt gives nothing, and is said already
+                _check_main_metric(entry, metrics, main_metric, context)
+            eval_split = keys.eval_split or defaults.keys.eval_split or entry.details.eval_split
+            if eval_split == Split.TRAIN and adapter.arguments.get("max_train_instances"):
+                message = (
+                    f"evaluates the train split of {entry.plugin.name!r}, the source of the few-shot examples too."
+                )
+                hint = "No instance is an example in its own prompt, so prompts may have different examples."
+                context.findings.warn(path, message, hint)
+            made += max(1, len(entry.models))
+            if made > MAX_RUNS:
+                context.findings.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
+                return
+            for chosen in entry.models:
+                yield RunSpec(
+                    suite=context.suite,
+                    scenario=Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json")),
+                    adapter=adapter,
+                    perturbations=tuple(entry.perturbations),
+                    metrics=metrics,
+                    main_metric=main_metric,
+                    groups=entry.details.groups if keys.groups is None else tuple(dict.fromkeys(keys.groups)),
+                    model=chosen.component,
+                    eval_split=eval_split,
+                    max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),
+                    max_declined=context.max_declined
+                    if context.max_declined is not None
+                    else _said("max_declined", keys, defaults.keys),
+                    instance_seed=_said("instance_seed", keys, defaults.keys),
+                    seed=context.seed if context.seed is not None else _said("seed", keys, defaults.keys),
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One entry of a sweep, every name in it looked up."""
+
+    keys: RunKeys
+    path: KeyPath
+    scenario: Written
+    plugin: Plugin
+    details: ScenarioDetails
+    method: Written | None
+    settings: Mapping[str, Setting]
+    models: Sequence[Model]
+    perturbations: Sequence[Component]
+    metrics: Sequence[Component]
+    own_metrics: bool
+
+
+def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> _Entry | None:
+    findings = context.findings
+    if not isinstance(value, str | Mapping):
+        findings.add(path, f"is a run's shorthand, or a mapping with `scenario`, not {shown(value)}.")
+        return None
+    if isinstance(value, str):
+        mapping, scenario_path = {"scenario": value}, path
+    else:
+        mapping, scenario_path = dict(value), (*path, "scenario")
+    if "scenario" not in mapping and (hint := absence_hint("scenario", mapping)):
+        findings.add(path, "is a mapping without `scenario`.", hint)
+        return None
+    written, plugin, said = None, None, RunSettings({}, {})
+    if "scenario" in mapping:
+        written = read_component(mapping["scenario"], scenario_path, findings, parse=shorthand)
+    if written is not None:
+        plugin = _scenario(written, context)
+        written, said = _sort_arguments(written, plugin, context)
+        for key in said.run.keys() & mapping.keys():
+            findings.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
+        mapping.update(said.run)
+    _report_adapter_settings(mapping, RunKeys, path, context)
+    keys = read_keys(RunKeys, mapping, path, findings)
+    if keys is None or written is None:
+        return None
+    method, settings = read_adapter(keys, path, said.adapter, findings)
+    if method is not None:
+        find_plugin(Kind.ADAPTER, method, context.registry, findings)
+    models = _models(keys, path, context)
+    perturbations = _members(Kind.PERTURBATION, keys, path, context)
+    metrics = _members(Kind.METRIC, keys, path, context)
+    metrics = defaults.metrics if metrics is None else metrics
+    if plugin is None or not isinstance(plugin.details, ScenarioDetails):
+        return None
+    own_metrics = metrics is not None
+    if metrics is None:
+        named = [(written.path, name) for name in plugin.details.metrics]
+        origin = f"scenario {plugin.name!r}"
+        name = "…" if written.arguments else plugin.name
+        metrics = resolve_members(Kind.METRIC, named, context.registry, findings, origin=origin, scenario=name)
+    return _Entry(
+        keys,
+        path,
+        written,
+        plugin,
+        plugin.details,
+        method or defaults.method,
+        settings,
+        models,
+        defaults.perturbations if perturbations is None else perturbations,
+        metrics,
+        own_metrics,
+    )
+
+
+def _report_adapter_settings(mapping: dict[str, Any], kind: type[DefaultKeys], path: KeyPath, context: Context) -> None:
+    """Report and remove the keys of a run that are settings of the adapter, under our names or others'."""
+    known = _all_settings(context.registry)
+    for key in [key for key in mapping if isinstance(key, str) and key not in kind.model_fields]:
+        name = KEYS.get(key, key)
+        if name in known and name not in kind.model_fields:
+            hint = f"It is a setting of the adapter: write adapter: {{{name}: …}}."
+            context.findings.add((*path, key), "is not a key of a run.", hint)
+            del mapping[key]
+
+
+def _all_settings(registry: Registry) -> dict[str, list[str]]:
+    """Return the settings of all methods, each with the methods that have it."""
+    found: dict[str, list[str]] = {}
+    for method in registry.names(Kind.ADAPTER):
+        for name in settings_of(method, registry):
+            found.setdefault(name, []).append(method)
+    return found
+
+
+def _own_settings(entry: _Entry, method: str, context: Context) -> Mapping[str, Setting]:
+    """Return the settings that an entry gives; those that only other methods have are reported and left out."""
+    known, everywhere = settings_of(method, context.registry), _all_settings(context.registry)
+    own: dict[str, Setting] = {}
+    for name, setting in entry.settings.items():
+        ours = KEYS.get(name, name)
+        if name in known or ours not in everywhere:
+            own[name] = setting
+        elif ours in known:
+            context.findings.add(setting.path, "is not a parameter.", f"Here it is called {ours!r}.")
+        else:
+            methods = ", ".join(everywhere[ours])
+            message = f"is not a setting of method {method!r}; these have it: {methods}."
+            context.findings.add(setting.path, message, f"Write adapter: {{method: …, {ours}: …}}.")
+    return own
+
+
+def _scenario(written: Written, context: Context) -> Plugin | None:
+    if written.name.endswith(".py"):
+        hint = "Name the file with --plugin, or under `plugins` in a sweep, and here the scenario that it defines."
+        context.findings.add(written.name_path, "is a Python file, not a scenario's name.", hint)
+        return None
+    if not written.name.endswith((".yaml", ".yml")):
+        return find_plugin(Kind.SCENARIO, written, context.registry, context.findings)
+    from harness.data.scenario_file import load_scenario_file
+
+    path = (context.base / written.name).resolve()
+    if path not in context.scenario_files:
+        context.scenario_files[path] = None
+        if not path.is_file():
+            context.findings.add(written.name_path, f"there is no scenario file {path}.")
+            return None
+        try:
+            plugin = load_scenario_file(path)
+        except SpecError as error:
+            context.findings.extend(error.mistakes)
+            return None
+        context.registry.add(plugin)
+        context.scenario_files[path] = plugin
+    found = context.scenario_files[path]
+    # By its name, so that one that is registered twice is refused.
+    return found and find_plugin(
+        Kind.SCENARIO, Written(found.name, {}, written.path, written.key), context.registry, context.findings
+    )
+
+
+def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -> tuple[Written, RunSettings]:
+    """Tell a scenario's own arguments from HELM's run expanders, which stand beside them in a shorthand."""
+    model = parameters(plugin, written.path, context.findings) if plugin else None
+    own = set(model.model_fields) if model else set()
+    texts: dict[str, str] = {}
+    arguments: dict[str, Setting] = {}
+    for key, setting in written.arguments.items():
+        if key in own or not setting.text:
+            arguments[key] = setting
+        elif key in FOREIGN:
+            message = f"{key!r} is one of HELM's run expanders and has no counterpart here."
+            context.findings.add(setting.path, message, "Write what it changes as settings of the adapter.")
+        elif key == "model" and setting.value in MODEL_GROUPS:
+            message = f"{setting.value!r} is one of HELM's groups of models; there are none here."
+            context.findings.add(setting.path, message, "Leave it out to use the sweep's models.")
+        elif key in RUN_KEYS or key in ADAPTER_SETTINGS:
+            texts[key] = setting.value
+        elif plugin is None:
+            arguments[key] = setting
+        else:
+            context.findings.add(setting.path, *_not_in_shorthand(key, own, written, context))
+    return Written(written.name, arguments, written.path, written.key), run_settings(texts)
+
+
+def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Context) -> tuple[str, str]:
+    """Return what is wrong with a shorthand's key, and what would be right."""
+    if ours := KEYS.get(key):
+        if ours in {*own, *RUN_KEYS, *ADAPTER_SETTINGS}:
+            return "is not a parameter.", f"Here it is called {ours!r}."
+        key = ours
+    names = context.registry.names(Kind.ADAPTER)
+    if any(key in settings_of(name, context.registry) for name in names):
+        hint = f"Write {{scenario: {written.name}, adapter: {{{key}: …}}}}."
+        return "is a setting of the adapter, which the shorthand does not hold.", hint
+    if key in RunKeys.model_fields:
+        return (
+            "is a key of the run, which the shorthand does not hold.",
+            f"Write {{scenario: {written.name}, {key}: …}}.",
+        )
+    held = {*own, *RUN_KEYS, *ADAPTER_SETTINGS}
+    hint = did_you_mean(key, held.union(RunKeys.model_fields, *(settings_of(name, context.registry) for name in names)))
+    return "is not a parameter.", hint if hint.startswith("Did") else did_you_mean(key, held)
+
+
+def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> Sequence[Component] | None:
+    """Return what a run or the defaults name; None if they do not say."""
+    key = f"{kind}s"
+    if key not in keys.model_fields_set:
+        return None
+    values = getattr(keys, key)
+    if kind is Kind.METRIC and not values:
+        context.findings.add((*path, key), "is empty; a run measures something.")
+    return resolve_members(kind, placed((*path, key), values), context.registry, context.findings)
+
+
+def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
+    own: list[Model] = []
+    if keys.model is not None and keys.models is not None:
+        context.findings.add((*path, "model"), "is also set as `models`.", "Remove one of them.")
+    elif keys.model is not None:
+        own = list(resolve_models([((*path, "model"), keys.model)], context.registry, context.findings))
+    elif keys.models is not None:
+        if not keys.models:
+            context.findings.add((*path, "models"), "is empty; a run needs a model.")
+        own = list(resolve_models(placed((*path, "models"), keys.models), context.registry, context.findings))
+    elif context.models is None and context.findings.document is None:
+        context.findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
+    elif context.models is None:
+        message = "is required, since not every run names its own; models can also be named with --model."
+        context.findings.add(("models",), message, "For example: models: [hf:openai-community/gpt2]")
+    if context.fixed_models or (keys.model is None and keys.models is None):
+        return context.models or ()
+    return own
+
+
+def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Component]:
+    method = entry.method or default
+    plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
+    if plugin is None:
+        return
+    others = context.models or ()
+    check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.findings)
+    known = settings_of(method.name, context.registry)
+    inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
+    layers = (inherited, _known(defaults.settings, known), _own_settings(entry, method.name, context))
+    yield from resolve_adapter(plugin, layers, (*entry.path, "adapter"), context.findings)
+
+
+def _known(settings: Mapping[str, Setting], names: frozenset[str]) -> Mapping[str, Setting]:
+    return {key: setting for key, setting in settings.items() if key in names}
+
+
+def _measured(
+    entry: _Entry, adapter: Component, other_method: bool, context: Context
+) -> tuple[tuple[Component, ...], str]:
+    """Return a run's metrics and its main metric, which is among them where it is the name of a metric.
+
+    An entry with a method and metrics of its own measures something else than the scenario's main metric: then its
+    first metric stands for it. So it is with a method that names its metrics, where the entry names none.
+    """
+    details = context.registry.get(Kind.ADAPTER, adapter.name).details
+    own, chosen = entry.own_metrics, entry.metrics
+    if not own and other_method and isinstance(details, AdapterDetails) and details.metrics:
+        named = [((*entry.path, "adapter"), name) for name in details.metrics]
+        origin = f"adapter {adapter.name!r}"
+        own = True
+        chosen = resolve_members(Kind.METRIC, named, context.registry, context.findings, origin=origin)
+    metrics = {metric.name: metric for metric in chosen}
+    main = entry.keys.main_metric or entry.details.main_metric
+    if not entry.keys.main_metric and own and other_method and main not in metrics and metrics:
+        main = next(iter(metrics))
+    if main not in metrics and main in context.registry.names(Kind.METRIC):
+        place = (*entry.path, "main_metric") if entry.keys.main_metric else entry.scenario.path
+        for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.findings):
+            metrics[component.name] = component
+    return tuple(metrics.values()), main
+
+
+def _in_language(metrics: Sequence[Component], details: ScenarioDetails) -> tuple[Component, ...]:
+    """Return the metrics; those that have a parameter ``language`` and are not given one measure the scenario's."""
+    language = details.taxonomy.get("language")
+
+    def measured(metric: Component) -> Component:
+        if not language or metric.arguments.get("language", "") is not None:
+            return metric
+        return Component(name=metric.name, arguments={**metric.arguments, "language": language})
+
+    return tuple(map(measured, metrics))
+
+
+def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, context: Context) -> None:
+    """Report a main metric that none of a run's metrics gives, where all of them say what they give."""
+    given: list[str] = []
+    for metric in metrics:
+        names = given_names(context.registry.get(Kind.METRIC, metric.name))
+        if not names or any(fnmatchcase(main, name) for name in names):
+            return
+        given += names
+    wrong = f"is {shown(main)}, which none of the run's metrics gives: {', '.join(part.name for part in metrics)}."
+    others = [
+        name
+        for name in context.registry.names(Kind.METRIC)
+        if name in given_names(context.registry.get(Kind.METRIC, name))
+    ]
+    hints = [did_you_mean(main, given), did_you_mean(main, others)]
+    hint = next((hint for hint in hints if hint.startswith("Did")), hints[0])
+    if entry.keys.main_metric:
+        context.findings.add((*entry.path, "main_metric"), wrong, hint)
+    elif entry.own_metrics:
+        message = f"the main metric of scenario {entry.plugin.name!r} {wrong}"
+        context.findings.add(entry.scenario.path, message, "Name another with `main_metric`.")
+    elif entry.details.file is None:
+        context.findings.add(entry.scenario.path, f"the main metric of scenario {entry.plugin.name!r} {wrong}", hint)
+    else:
+        context.findings.extend([load(entry.details.file).mistake(("main_metric",), wrong, hint)])
+
+
+def _said(key: str, keys: RunKeys, defaults: DefaultKeys) -> Any:
+    return getattr(keys if key in keys.model_fields_set else defaults, key)

@@ -1,0 +1,280 @@
+"""Families of tests: corrections among targets alone, controls beside them, and combinations where orders differ."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.contamination.families import JudgedTest, judged_tests, order_tests
+from harness.contamination.p_values import shown_p
+from harness.contamination.report import build_report
+from harness.contamination.statistics import Verdict
+from harness.contamination.statistics.families import fisher
+from harness.contracts import Split
+from harness.contracts.specs import Component, RunSpec
+from harness.errors import DataError
+from harness.storage.results import RunRecord
+
+
+def run(
+    model: str,
+    scenario: str,
+    log10_p: float,
+    *,
+    role: str = "target",
+    rows: str | None = None,
+    seed: int = 0,
+    started: str = "2025-01-01",
+    **found: Any,
+) -> RunRecord:
+    rng = Random(f"{model}{scenario}")
+    spec = RunSpec(
+        suite="tests",
+        scenario=Component(name=scenario),
+        adapter=Component(name="exchangeability", arguments={"role": role, "rows": rows}),
+        metrics=(Component(name="contamination"),),
+        main_metric="contamination",
+        model=Component(name=model),
+        eval_split=Split.TEST,
+        seed=seed,
+    )
+    shards = [{"canonical": rng.random(), "shuffled": [rng.random() for _ in range(9)]} for _ in range(8)]
+    details = {
+        "headline_log10_p": log10_p,
+        "role": role,
+        "rows": rows,
+        "alpha": 0.01,
+        "exchangeable": True,
+        "n_used": 100,
+        "shard_scores": shards,
+        **found,
+    }
+    return RunRecord(
+        Path("results"),
+        spec.name,
+        "tests",
+        "ok",
+        None,
+        spec,
+        details={"contamination": {"test": {"original": details}}},
+        started=started,
+        finished="2025-01-31",
+    )
+
+
+def judged(records: Sequence[RunRecord]) -> list[JudgedTest]:
+    return [one for tests in judged_tests(list(order_tests(records))).values() for one in tests]
+
+
+def test_a_verdict_is_about_the_corrected_p_value() -> None:
+    records = [run("a:1", "boolq", -2.1), run("a:1", "piqa", -5), run("a:1", "imdb", -0.1), run("b:2", "boolq", -0.1)]
+    boolq, piqa, _, other = judged(records)
+    assert piqa.verdict == "dependence on the published order detected"
+    assert piqa.log10_p_holm == pytest.approx(-5 + math.log10(3))
+    assert boolq.verdict == "not detected"  # 0.0079 alone, and twice that among the three
+    assert other.test.record is records[3]
+
+
+def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> None:
+    records = [
+        run("a:1", "boolq", -3),
+        *(run("a:1", "boolq", -1, role="control", rows=f"{k}:{k + 9}") for k in range(9)),
+    ]
+    assert judged(records)[0].log10_p_holm == -3
+    (family,) = build_report(records).models
+    assert [test.control for test in family.tests] == [False] + [True] * 9
+    assert family.tests[0].log10_p_holm == -3
+
+
+def test_an_order_that_is_not_exchangeable_stays_inconclusive() -> None:
+    (found,) = judged([run("a:1", "boolq", -30, exchangeable=False)])
+    assert found.verdict == "inconclusive: the order is not exchangeable"
+
+
+@pytest.mark.parametrize(
+    ("p_holm", "verdict"), [(0.03, Verdict.DETECTED), (0.011, Verdict.DETECTED), (0.009, Verdict.INCONCLUSIVE)]
+)
+def test_one_honest_set_in_twenty_is_not_lost(p_holm: float, verdict: Verdict) -> None:
+    diagnostics = {"similar neighbours": {"p_holm": 1.0}, "length trend": {"p_holm": p_holm}}
+    (found,) = judged([run("a:1", "boolq", math.log10(4e-28), exchangeable=p_holm > 0.05, diagnostics=diagnostics)])
+    assert found.verdict is verdict
+
+
+@pytest.mark.parametrize("diagnostics", [None, {}])
+def test_without_diagnostics_the_word_is_the_runs(diagnostics: object) -> None:
+    (found,) = judged([run("a:1", "boolq", -9, exchangeable=False, diagnostics=diagnostics, rows="some")])
+    assert found.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    "found", [{"diagnostics": {"a": {"p": 0.0}}}, {"diagnostics": "x"}, {"order_hash": 7}, {"headline_log10_p": "-9"}]
+)
+def test_a_test_of_another_shape_is_set_aside(found: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
+    record = run("a:1", "boolq", -9)
+    (details,) = record.details["contamination"]["test"].values()
+    details |= found
+    assert judged([record]) == []
+    assert "not a test of the published order" in caplog.text
+
+
+def test_a_control_that_rejects_puts_its_target_in_doubt() -> None:
+    target, other = run("a:1", "boolq", -9), run("a:1", "piqa", -9)
+    rejecting = run("a:1", "boolq", -4, role="control", rows="400:500")
+    quiet = run("a:1", "boolq", -1, role="control", rows="500:600")
+    assert judged([target, quiet])[0].verdict is Verdict.DETECTED
+    found = judged([target, other, rejecting, quiet])
+    assert [one.verdict for one in found[:2]] == [Verdict.IN_DOUBT, Verdict.DETECTED]
+    assert "in doubt" in str(build_report([target, rejecting]).as_json()["models"][0]["tests"][0]["verdict"])
+    # Of nine controls at the level .01 one in eleven has a p-value below it: they are corrected for, too.
+    many = [run("a:1", "boolq", -2.1, role="control", rows=f"{k}00:{k}50") for k in range(1, 10)]
+    assert judged([target, *many])[0].verdict is Verdict.DETECTED
+    # The text of a control may show that its own order is not a random one; then it says nothing.
+    sorted_rows = run("a:1", "boolq", -9, role="control", rows="400:500", exchangeable=False)
+    assert judged([target, sorted_rows])[0].verdict is Verdict.DETECTED
+    # What was not detected stays not detected.
+    assert judged([run("a:1", "boolq", -0.5), rejecting])[0].verdict is Verdict.NOT_DETECTED
+
+
+def test_a_control_model_that_rejects_puts_the_same_rows_in_doubt() -> None:
+    target, elsewhere = run("a:1", "boolq", -9, order_hash="x"), run("a:1", "piqa", -9, order_hash="y")
+    control = run("old:1", "boolq", -4, role="control", order_hash="x")
+    verdicts = {one.test.scenario: one.verdict for one in judged([target, elsewhere, control]) if one.counts}
+    assert verdicts == {"boolq": Verdict.IN_DOUBT, "piqa": Verdict.DETECTED}
+
+
+def test_eight_seeds_of_one_file_are_one_test() -> None:
+    # What a model that has read nothing gives: eight p-values of the same order, which depend on each other.
+    p_values = [0.04, 0.2, 0.09, 0.03, 0.15, 0.06, 0.3, 0.05]
+    records = [
+        run("a:1", "boolq", math.log10(p), order_hash="x", seed=seed, started=f"2025-01-0{9 - seed}")
+        for seed, p in enumerate(p_values, start=1)
+    ]
+    assert fisher([math.log10(p) for p in p_values]) < -2.5  # taken for eight data sets, they would prove something
+    (family,) = build_report(records).models
+    assert len(family.tests) == 8
+    (counted,) = family.targets
+    assert counted.test.record is records[7]  # the first that was run, not the smallest p-value
+    assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
+    assert counted.log10_p_holm == counted.log10_p
+    retests = [test for test in family.tests if test.retest_of is not None]
+    assert {test.retest_of for test in retests} == {records[7].name}
+    assert {str(test.verdict) for test in retests} == {"re-test of the same order"}
+    assert sorted(test.log10_p for test in family.tests) == pytest.approx(sorted(map(math.log10, p_values)))
+    assert not any(one.counts for one in judged(records)[:7])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ({"rows": "0:100"}, {"rows": "50:150"}, True),
+        ({"rows": "0:100"}, {"rows": "100:200"}, False),
+        ({"rows": "0:100"}, {}, True),
+        ({}, {}, True),
+        ({"order_hash": "x"}, {"order_hash": "y"}, True),  # other renderings of the same rows
+        ({"order_hash": "x", "scenario": "copy"}, {"order_hash": "x"}, True),  # the same file under another name
+        ({"order_hash": "x", "scenario": "piqa"}, {"order_hash": "y"}, False),
+        ({"scenario": "piqa"}, {}, False),
+    ],
+)
+def test_which_tests_share_an_order(one: dict[str, Any], other: dict[str, Any], shared: bool) -> None:
+    both = [{"scenario": "boolq", **each} for each in (one, other)]
+    records = [run("a:1", log10_p=-1, seed=seed, **each) for seed, each in enumerate(both)]
+    assert len([each for each in judged(records) if each.counts]) == (1 if shared else 2)
+
+
+def test_orders_are_shared_by_way_of_others() -> None:
+    rows = ["0:100", "150:250", "90:160"]
+    records = [run("a:1", "boolq", -1, rows=each) for each in rows]
+    assert len([each for each in judged(records) if each.counts]) == 1
+
+
+def test_of_an_order_the_test_counts_whose_text_passes_the_diagnostics() -> None:
+    raw = run("a:1", "boolq", -9, order_hash="x", exchangeable=False, started="2025-01-01", seed=1)
+    repaired = run("a:1", "boolq", -1, order_hash="x", started="2025-01-02", seed=2)
+    found = {one.test.record.name: one.counts for one in judged([raw, repaired])}
+    assert found == {raw.name: False, repaired.name: True}
+
+
+@given(st.lists(st.floats(-30, 0), min_size=2, max_size=6), st.randoms(use_true_random=False))
+def test_which_test_counts_depends_on_no_p_value(log10_ps: list[float], random: Random) -> None:
+    def counted(values: Sequence[float]) -> list[str]:
+        records = [
+            run("a:1", "boolq", value, order_hash="x", seed=seed, started=f"2025-01-{10 + seed}")
+            for seed, value in enumerate(values)
+        ]
+        random.shuffle(records)
+        return [one.test.record.name for one in judged(records) if one.counts]
+
+    assert counted(log10_ps) == counted([0.0] * len(log10_ps))
+
+
+def test_other_runs_and_failed_ones_are_no_tests() -> None:
+    tested = run("a:1", "boolq", -3)
+    assert judged([replace(tested, status="failed"), replace(tested, details={})]) == []
+    with pytest.raises(DataError, match="no run here holds a test"):
+        build_report([replace(tested, details={})])
+
+
+def test_files_of_a_model_are_combined_and_models_on_a_file_are_not() -> None:
+    records = [run(model, data, -p) for model in ("a:1", "b:2") for data, p in (("boolq", 0.3), ("piqa", 4.0))]
+    report = build_report(records)
+    for family in report.models:
+        assert family.log10_pooled is not None
+        assert family.log10_fisher is not None
+        assert family.log10_cauchy is not None
+        # The Cauchy combination of one strong and one weak test is near twice the strong one.
+        assert family.log10_cauchy == pytest.approx(-4 + math.log10(2), abs=0.05)
+        assert all(test.log10_q_bh is not None for test in family.targets)
+    assert [family.name for family in report.data_sets] == ["boolq", "piqa"]
+    for family in report.data_sets:
+        assert family.shared_order
+        assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
+        assert all(test.log10_q_bh is None for test in family.targets)
+
+
+def test_one_test_is_no_family_to_combine() -> None:
+    (family,) = build_report([run("a:1", "boolq", -3)]).models
+    assert family.log10_fisher is None
+    assert build_report([run("a:1", "boolq", -3)]).data_sets == ()
+
+
+def test_the_report_is_json_and_keeps_what_a_float_cannot_hold() -> None:
+    value = json.loads(json.dumps(build_report([run("a:1", "boolq", -400), run("a:1", "piqa", -1)]).as_json()))
+    test = value["models"][0]["tests"][0]
+    assert test["log10_p_holm"] == pytest.approx(-400 + math.log10(2))
+    assert test["p_holm"] == 0.0
+    assert test["scenario"] == "boolq"
+
+
+@pytest.mark.parametrize(
+    ("log10_p", "shown"),
+    [(None, "–"), (0.0, "1.000"), (-1.5, "0.032"), (-4.6778, "2.1e-05"), (-400.0, "1.0e-400"), (-4.00001, "1.0e-04")],
+)
+def test_shown_p(log10_p: float | None, shown: str) -> None:
+    assert shown_p(log10_p) == shown
+
+
+@pytest.mark.parametrize(
+    ("log10_p", "shown"), [(None, "–"), (-1.5, "0.032"), (-4.6778, "2e-05"), (-400.0, "1e-400"), (-4.00001, "1e-04")]
+)
+def test_shown_p_where_there_is_little_room(log10_p: float | None, shown: str) -> None:
+    assert shown_p(log10_p, brief=True) == shown
+
+
+@given(st.lists(st.floats(-500, 0), min_size=1, max_size=8))
+def test_corrections_never_make_a_p_value_smaller(log10_ps: Sequence[float]) -> None:
+    records = [run("a:1", f"data{number}", log10_p) for number, log10_p in enumerate(log10_ps)]
+    (family,) = build_report(records).models
+    for test in family.targets:
+        assert test.log10_p <= test.log10_p_holm + 1e-9
+        assert test.log10_q_bh is not None
+        assert test.log10_p <= test.log10_q_bh + 1e-9 <= test.log10_q_by + 2e-9

@@ -1,0 +1,284 @@
+"""Two runs joined instance by instance: what is compared, what is left out and counted, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness import Example, HarnessError, Instance, Reference, Split
+from harness.cli import group
+from harness.contracts import BOUNDED, PROPORTION, Stat
+from harness.contracts.specs import Component, RunSpec
+from harness.leaderboard.comparison import Family, adjusted, compare_models, compare_runs
+from harness.leaderboard.comparison_tables import render, show
+from harness.plugins.registry import default_registry
+from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
+from harness.storage.example_files import ExampleWriter
+from harness.storage.results import RunRecord, find_runs, run_directory, write_run
+
+Scores = Mapping[str, float | None]
+Run = Callable[..., RunRecord]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Writes a run from its scores by instance, ``id`` or ``id/trial``."""
+
+    def write(model: str, scores: Scores, *, scenario: str = "quiz", text: str = "?", **changes: Any) -> RunRecord:
+        status, error = changes.pop("status", "ok"), changes.pop("error", None)
+        spec = RunSpec(
+            suite=changes.pop("suite", "s"),
+            scenario=Component(name=scenario),
+            adapter=changes.pop("adapter", Component(name="generation")),
+            metrics=changes.pop("metrics", (Component(name="right"),)),
+            main_metric=changes.pop("main_metric", "right"),
+            model=Component(name=f"fake:{model}", arguments=changes.pop("arguments", {})),
+            eval_split=Split.TEST,
+            **changes,
+        )
+        directory = run_directory(tmp_path, spec)
+        with ExampleWriter(directory) as writer:
+            for key, score in scores.items():
+                id, _, trial = key.partition("/")
+                for perturbation in (None, "typos"):
+                    example = Example(Instance(id, text, perturbation=perturbation), trial=int(trial or 0))
+                    said = -1.0 if perturbation else score
+                    writer.write(example, {} if said is None else {"right": said})
+        stat = Stat("right", "accuracy", "test", None, 1, 0.5, None, None, None, None, True, scale=BOUNDED)
+        record = RunRecord(
+            directory,
+            spec.name,
+            spec.suite,
+            status,
+            error,
+            spec,
+            [stat],
+            examples=writer.written,
+            finished=f"{len(scores):09}",
+        )
+        write_run(record)
+        return record
+
+    return write
+
+
+def _scores(text: str) -> dict[str, float | None]:
+    return {f"i{index}": float(character) for index, character in enumerate(text)}
+
+
+def test_right_and_wrong_by_hand(run: Run) -> None:
+    first, second = _scores("1111111000"), _scores("1100000010")
+    found = compare_runs(run("a", first), run("b", second))
+    assert (found.count, found.first, found.second) == (10, 0.7, 0.3)
+    assert found.difference == pytest.approx(0.4)
+    assert (found.test, found.p) == ("mcnemar", mcnemar_test(5, 1))
+    assert found.p == pytest.approx(2 * (1 + 6) / 64)
+    closed = paired_difference(list(first.values()), list(second.values()), PROPORTION)  # type: ignore[arg-type]
+    assert (found.low, found.high, found.stderr) == (closed.low, closed.high, closed.stderr)
+    assert (found.only_first, found.only_second, found.undefined, found.changed) == (0, 0, 0, 0)
+    assert found.higher_is_better is True
+
+
+def test_other_scores_are_permuted(run: Run) -> None:
+    first, second = {"a": 0.5, "b": 0.9, "c": 0.3}, {"c": 0.1, "a": 0.4, "b": 0.2}
+    found = compare_runs(run("a", first), run("b", second))
+    assert (found.test, found.p) == ("permutation", permutation_test([0.5 - 0.4, 0.9 - 0.2, 0.3 - 0.1]))
+    assert found.p == 2 / 8
+
+
+def test_what_only_one_has_is_left_out_and_counted(run: Run) -> None:
+    first = {"a": 1.0, "b": 0.0, "c": None, "d": 1.0, "e": 1.0}
+    second = {"x": 0.0, "d": 0.0, "c": 1.0, "b": None}
+    found = compare_runs(run("a", first), run("b", second))
+    assert (found.count, found.difference) == (1, 1.0)
+    assert (found.only_first, found.only_second, found.undefined) == (2, 1, 2)
+    assert (found.low, found.high) == (None, None)
+
+
+def test_only_the_trials_that_both_have_count(run: Run) -> None:
+    first = {"a/0": 1.0, "a/1": 0.0, "a/2": 0.0, "b/0": 1.0}
+    second = {"a/0": 0.0, "a/1": 0.0, "b/1": 1.0}
+    found = compare_runs(run("a", first), run("b", second))
+    assert (found.count, found.first, found.second, found.undefined) == (1, 0.5, 0.0, 1)
+
+
+def test_instances_whose_text_differs_are_not_compared(run: Run) -> None:
+    first, second = run("a", _scores("10")), run("b", _scores("10"), text="another question")
+    with pytest.raises(HarnessError, match=r"none of the 2 instances in common .* 2 of them differ in what was asked"):
+        compare_runs(first, second)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scenario": "other"}, "different scenarios, quiz and other"),
+        ({"scores": {"z": 1.0}}, "have no instance in common"),
+        ({"main_metric": "left"}, "different main metrics, right and left; choose one with --metric"),
+        ({"status": "failed", "error": "it broke"}, "failed: it broke"),
+        ({"scores": {"i0": None}}, r"has no right of single instances"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(run: Run, changes: dict[str, Any], message: str) -> None:
+    first = run("a", _scores("10"))
+    scores = changes.pop("scores", _scores("10"))
+    with pytest.raises(HarnessError, match=message):
+        compare_runs(first, run("b", scores, **changes))
+
+
+def test_an_unknown_metric_gets_a_suggestion(run: Run) -> None:
+    with pytest.raises(HarnessError, match=r"has no rihgt of single instances. Did you mean 'right'"):
+        compare_runs(run("a", _scores("10")), run("b", _scores("10")), "rihgt")
+
+
+def test_other_settings_are_noted(run: Run) -> None:
+    other = Component(name="generation", arguments={"max_tokens": 5})
+    found = compare_runs(run("a", _scores("10")), run("a", _scores("01"), adapter=other, seed=1))
+    assert found.notes == ("adapter differs: generation and generation:max_tokens=5", "seed differs: 0 and 1")
+
+
+def _suite(run: Run) -> None:
+    for name, first, second in (
+        ("one", "1" * 12, "0" * 12),
+        ("two", "1" * 9, "0" * 8 + "1"),
+        ("three", "1010", "1001"),
+    ):
+        run("a", _scores(first), scenario=name)
+        run("b", _scores(second), scenario=name)
+    run("a", _scores("1"), scenario="lonely")
+    run("a", _scores("1"), scenario="far")
+    run("b", {"z": 1.0}, scenario="far")
+
+
+def test_models_over_a_suite_are_one_family(run: Run, tmp_path: Path) -> None:
+    _suite(run)
+    family = compare_models(find_runs(tmp_path, ["s"]), "fake:a", "fake:b")
+    found = {comparison.scenario: comparison for comparison in family.comparisons}
+    assert list(found) == ["one", "three", "two"]
+    p = [comparison.p for comparison in family.comparisons]
+    assert [comparison.p_holm for comparison in family.comparisons] == holm(p)
+    assert [comparison.p_bh for comparison in family.comparisons] == benjamini_hochberg(p)
+    assert found["one"].p_holm == pytest.approx(3 * 2 / 2**12)
+    assert len(family.problems) == 2
+    assert any("lonely (generation): there is no equal run of fake:b." in problem for problem in family.problems)
+    assert any("far (generation)" in problem and "no instance in common" in problem for problem in family.problems)
+
+
+def test_a_name_of_several_models_must_be_made_clear(run: Run, tmp_path: Path) -> None:
+    for arguments in ({}, {"dtype": "float32"}, {"dtype": "bfloat16"}):
+        run("a", _scores("10"), arguments=arguments)
+    run("b", _scores("10"))
+    run("c", _scores("10"), arguments={"dtype": "float32"})
+    run("c", _scores("10"), arguments={"dtype": "bfloat16"})
+    runs = find_runs(tmp_path)
+    assert compare_models(runs, "fake:a", "fake:b").comparisons
+    assert compare_models(runs, "fake:a:dtype=float32", "fake:b").comparisons
+    with pytest.raises(HarnessError, match="'fake:c' is the name of several models: fake:c:dtype=bfloat16, fake:c:dt"):
+        compare_models(runs, "fake:c", "fake:b")
+    with pytest.raises(HarnessError, match=r"no run of model 'fake:bb'. Did you mean 'fake:b'\?"):
+        compare_models(runs, "fake:bb", "fake:a")
+
+
+def test_nothing_in_common_is_said_with_the_reasons(run: Run, tmp_path: Path) -> None:
+    run("a", _scores("1"), scenario="one")
+    run("b", _scores("1"), scenario="two")
+    with pytest.raises(HarnessError, match=r"nothing in common to compare.\none \(generation\): there is no equal run"):
+        compare_models(find_runs(tmp_path), "fake:a", "fake:b")
+
+
+def test_every_format_says_the_same(run: Run, tmp_path: Path) -> None:
+    _suite(run)
+    family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
+    value = json.loads(render(family, "json"))
+    assert [row["scenario"] for row in value["comparisons"]] == [row.scenario for row in family.comparisons]
+    rows = list(csv.DictReader(io.StringIO(render(family, "csv"))))
+    assert [float(row["difference"]) for row in rows] == [row.difference for row in family.comparisons]
+    assert {(row["first_name"], row["second_name"]) for row in rows} == {("fake:a", "fake:b")}
+    console = Console(file=io.StringIO(), width=180)
+    show(family, console)
+    assert isinstance(console.file, io.StringIO)
+    for text in (console.file.getvalue(), render(family, "md")):
+        assert "+1.000 [+" in text
+        assert "<0.001" in text
+        assert "right ↑" in text
+        assert "exact McNemar" in text
+        assert "adjusted for 3 comparisons" in text
+        assert "lonely (generation): there is no equal run of fake:b." in text
+
+
+def test_a_narrow_terminal_shows_every_number_whole(run: Run, tmp_path: Path) -> None:
+    _suite(run)
+    family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
+    stream = io.StringIO()
+    show(family, Console(file=stream, width=80))
+    table = stream.getvalue().partition("difference: ")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    for comparison in family.comparisons:
+        assert f"{comparison.scenario} (generation)" in table
+        assert f"[{comparison.low:+.3f}, {comparison.high:+.3f}]" in table
+        assert f"{comparison.first:.3f}" in table
+
+
+def test_runs_that_differ_in_a_setting_are_told_apart(run: Run, tmp_path: Path) -> None:
+    for model in "ab":
+        for shots in (0, 5):
+            adapter = Component(name="generation", arguments={"max_train_instances": shots})
+            run(model, _scores("1010"), adapter=adapter)
+    run("a", _scores("1010"), adapter=Component(name="generation", arguments={"max_train_instances": 9}))
+    family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
+    assert [comparison.settings for comparison in family.comparisons] == [
+        "[max_train_instances=0]", "[max_train_instances=5]",
+    ]  # fmt: skip
+    assert "quiz (generation) [max_train_instances=9]: there is no equal run of fake:b." in family.problems
+    text = render(family, "md")
+    assert "quiz (generation) [max_train_instances=0]" in text
+    assert "quiz (generation) [max_train_instances=5]" in text
+
+
+def test_what_is_left_out_is_shown(run: Run) -> None:
+    first = {"a": 1.0, "b": 0.0, "c": None, "d": 1.0}
+    one = compare_runs(run("a", first), run("b", {"d": 0.0, "c": 1.0, "x": 1.0}))
+    text = render(Family("f", "s", adjusted([one])), "md")
+    assert "2 only first, 1 only second, 1 undefined" in text
+
+
+def test_scores_that_a_run_metric_gives_are_computed_again(run: Run) -> None:
+    """Brier scores stand beside no example; here they are 0.04 and 0.64 of every instance."""
+    runs = []
+    for model, probability in (("a", 0.8), ("b", 0.2)):
+        record = run(model, _scores("1111"), main_metric="brier_score", metrics=(Component(name="brier_score"),))
+        with ExampleWriter(record.directory) as writer:
+            for index in range(4):
+                instance = Instance(f"i{index}", "?", (Reference("yes", True),))
+                writer.write(Example(instance, prediction="yes", probability=probability), {})
+        runs.append(replace(record, examples=writer.written))
+    found = compare_runs(runs[0], runs[1], registry=default_registry())
+    assert (found.count, found.test) == (4, "permutation")
+    assert found.first == pytest.approx(0.04)
+    assert found.second == pytest.approx(0.64)
+    with pytest.raises(HarnessError, match="has no brier_score of single instances"):
+        compare_runs(runs[0], runs[1])
+
+
+def test_the_command(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "180")
+    first, second = run("a", _scores("1100")), run("b", _scores("0100"))
+    group(["compare", str(first.directory), str(second.directory), "--format", "csv"], standalone_mode=False)
+    by_folder = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    arguments = ["compare", "fake:a", "fake:b", "--suite", "s", "--results-dir", str(tmp_path), "--format", "csv"]
+    group(arguments, standalone_mode=False)
+    by_model = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert by_folder[0]["difference"] == by_model[0]["difference"] == "0.25"
+    group(arguments[:-2], standalone_mode=False)
+    assert "+0.250 [" in capsys.readouterr().out
+    with pytest.raises(HarnessError, match="fake:a is no run's folder; to compare two models, name a suite"):
+        group(["compare", "fake:a", "fake:b"], standalone_mode=False)

@@ -1,0 +1,215 @@
+"""Chat templates give what transformers makes of them, and cannot take all memory or time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness import GenerateRequest, Message, ModelError
+from harness.models.tokens.chat_templates import ChatTemplate
+from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.transformers.huggingface import HuggingFaceModel
+
+pytest.importorskip("transformers")
+
+Make = Callable[..., Path]
+
+CHATML = (
+    "{% for message in messages %}\n"
+    "    {{- '<|im_start|>' + message['role'] + '\\n' + message['content'] | trim + '<|im_end|>\\n' }}\n"
+    "{% endfor %}\n"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
+STRICT = (
+    "{%- if messages[0]['role'] == 'system' %}{%- set system = messages[0]['content'] %}{%- set rest = messages[1:] %}"
+    "{%- else %}{%- set rest = messages %}{%- endif %}{{- bos_token }}"
+    "{%- for message in rest %}"
+    "{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{- raise_exception('roles must alternate') }}"
+    "{%- endif %}"
+    "{%- if message['role'] == 'user' %}{%- if loop.first and system is defined %}"
+    "{{- '[INST] ' + system + '\\n\\n' + message['content'] + '[/INST]' }}"
+    "{%- else %}{{- '[INST] ' + message['content'] + '[/INST]' }}{%- endif %}"
+    "{%- else %}{% generation %}{{- ' ' + message['content'] + eos_token }}{% endgeneration %}{%- endif %}"
+    "{%- endfor %}"
+)
+NAMES = (
+    "{% macro show(m) %}{{ m | tojson }}{% endmacro %}{% set ns = namespace(count=0) %}"
+    "{% for m in messages %}{% if m.role == 'tool' %}{% continue %}{% endif %}{% set ns.count = ns.count + 1 %}"
+    "{{ show(m) }}{% if ns.count > 3 %}{% break %}{% endif %}\n{% endfor %}{{ ns.count }}"
+    "{{ tools is none }}{{ documents }}{{ strftime_now('%Y') | length }}{{ messages | tojson(indent=2) }}"
+)
+
+BOMBS = {
+    "ljust": "{{ 'a'.ljust(3000000000) }}",
+    "zfill": "{{ '1'.zfill(3 * 10**9) }}",
+    "center": "{{ 'a' | center(3000000000) }}",
+    "format": "{{ '{:3000000000}'.format(1) }}",
+    "percent": "{{ '%3000000000d' % 1 }}",
+    "tojson": "{{ [[1]] | tojson(indent=10**9) }}",
+    "loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "output": "{% for i in range(99999) %}{% for j in range(99999) %}" + "a" * 1000 + "{% endfor %}{% endfor %}",
+    "power": "{{ 2 ** (10 ** 10) }}",
+    "doubling": "{% set ns = namespace(a='a' * 1000) %}{% for i in range(40) %}"
+    "{% set ns.a = ns.a ~ ns.a %}{% endfor %}",
+    "round": "{{ 1 | round(10**9, 'ceil') }}",
+}
+
+
+def messages(*turns: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"role": role, "content": content} for role, content in turns]
+
+
+CONVERSATIONS = [
+    messages(("user", "hello")),
+    messages(("system", "be kind"), ("user", " é\u2028\r\n<&> \x00 {{ x }} 🙂 "), ("assistant", "ok"), ("user", "")),
+    messages(("assistant", "first")),
+    messages(*[("user", "a"), ("tool", "b")] * 5),
+]
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., ChatTemplate]]:
+    """Return a function that makes templates, which are closed afterwards."""
+    made: list[ChatTemplate] = []
+
+    def make(source: str, **limits: Any) -> ChatTemplate:
+        made.append(ChatTemplate(source, {"bos_token": "<s>", "eos_token": "</s>"}, **limits))
+        return made[-1]
+
+    yield make
+    for template in made:
+        template.close()
+
+
+@pytest.mark.parametrize(
+    "source", [CHATML, STRICT, NAMES, "", "text", "{{ messages[7].content }}", "{{ nothing.at.all }}"]
+)
+def test_the_texts_are_those_of_transformers(
+    opened: Callable[..., ChatTemplate], tiny_tokenizer: Any, source: str
+) -> None:
+    template = opened(source)
+    names = {"bos_token": "<s>", "eos_token": "</s>"}
+
+    def expected(conversation: Any) -> str:
+        try:
+            return str(
+                tiny_tokenizer.apply_chat_template(
+                    conversation, chat_template=source, tokenize=False, add_generation_prompt=True, **names
+                )
+            )
+        except Exception as error:
+            return f"refused: {error}"
+
+    for conversation, found in zip(CONVERSATIONS, template.render(CONVERSATIONS), strict=True):
+        text = f"refused: {found}" if isinstance(found, ValueError) else found
+        assert text == expected(conversation)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text()), min_size=1, max_size=4),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_any_text_survives_the_way_to_the_process_and_back(
+    tiny_tokenizer: Any, shared: ChatTemplate, conversations: list[list[tuple[str, str]]]
+) -> None:
+    asked = [messages(*conversation) for conversation in conversations]
+    expected = [
+        tiny_tokenizer.apply_chat_template(one, chat_template=CHATML, tokenize=False, add_generation_prompt=True)
+        for one in asked
+    ]
+    assert shared.render(asked) == expected
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[ChatTemplate]:
+    """One process for many examples."""
+    template = ChatTemplate(CHATML, {})
+    yield template
+    template.close()
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_once_and_for_all(opened: Callable[..., ChatTemplate], name: str) -> None:
+    template = opened(BOMBS[name], seconds=1.0)
+    found = template.render(CONVERSATIONS)
+    assert len(found) == len(CONVERSATIONS)
+    for one in found:
+        assert isinstance(one, ValueError)
+        assert "so it is not used" in str(one)
+    clock = time.perf_counter()
+    assert all(isinstance(one, ValueError) for one in template.render(CONVERSATIONS * 100))
+    assert time.perf_counter() - clock < 1
+
+
+def test_a_template_that_does_not_parse_is_an_error(opened: Callable[..., ChatTemplate]) -> None:
+    found = opened("{% for %}").render(CONVERSATIONS)
+    assert all(isinstance(one, ValueError) and "Expected" in str(one) for one in found)
+
+
+def test_a_process_that_was_killed_is_started_again(opened: Callable[..., ChatTemplate]) -> None:
+    template = opened(CHATML)
+    before = template.render(CONVERSATIONS)
+    assert template._process is not None
+    os.kill(template._process.pid, signal.SIGKILL)
+    template._process.wait()
+    assert template.render(CONVERSATIONS) == before
+
+
+def test_a_process_ends_with_its_template() -> None:
+    template = ChatTemplate(CHATML, {})
+    template.render(CONVERSATIONS)
+    process = template._process
+    assert process is not None
+    del template
+    assert process.poll() is not None
+
+
+def test_conversations_are_filled_in_together(opened: Callable[..., ChatTemplate]) -> None:
+    template = opened(CHATML)
+    template.render(CONVERSATIONS)
+    many = [messages(("system", "be kind"), ("user", f"question {number} " + "word " * 100)) for number in range(2000)]
+    before = os.times()
+    assert len(template.render(many)) == 2000
+    template.close()
+    after = os.times()
+    spent = sum(after[:4]) - sum(before[:4])  # of this process and, since it has ended, of that one
+    assert spent < 2.0  # a thousand conversations take less than a second
+
+
+@pytest.mark.parametrize("name", ["ljust", "loops"])
+def test_a_checkpoint_with_a_bomb_answers_texts_and_refuses_conversations(
+    tiny_checkpoint: Make, tmp_path: Path, name: str
+) -> None:
+    folder = shutil.copytree(tiny_checkpoint("gpt2", chat=True), tmp_path / "model")
+    (folder / "chat_template.jinja").write_text(BOMBS[name])
+    model = HuggingFaceModel(str(folder), device="cpu")
+    conversation = (Message("user", "hello"),)
+    with pytest.raises(ModelError, match=r"chat template refuses the conversation: it takes .*, so it is not used"):
+        model.count_tokens(conversation)
+    answers = dict(model.answer([GenerateRequest(conversation, 1), GenerateRequest("text", 1)]))
+    assert "so it is not used" in (answers[0].error or "")
+    assert answers[1].error is None
+    model.close()
+
+
+def test_a_tokenizer_s_own_way_is_kept(tiny_tokenizer: Any) -> None:
+    class Own(type(tiny_tokenizer)):  # type: ignore[misc]
+        def apply_chat_template(self, conversation: Any, **_: Any) -> str:
+            return "|".join(message["content"] for message in conversation)
+
+    tokenizer = Own(tokenizer_object=tiny_tokenizer.backend_tokenizer, **tiny_tokenizer.special_tokens_map)
+    reader = TextTokenizer(tokenizer, 0)
+    assert reader.render((Message("user", "a"), Message("assistant", "b"))) == "a|b"

@@ -1,0 +1,280 @@
+"""Mistakes in sweeps: each has its file, line, path, what is wrong and the nearest right name."""
+# ruff: noqa: E501 - a case a line is easier to read than a case in five lines
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import SpecError
+from harness.plugins.registry import Registry
+from harness.sweeps.load import Sweep, load_sweep, sweep_from_entries
+
+Load = Callable[..., Sweep]
+
+
+def mistakes(load: Load, text: str, **overrides: Any) -> list[str]:
+    """Load a sweep that is refused; return each mistake as ``line path: message hint``."""
+    with pytest.raises(SpecError) as refused:
+        load(text, **overrides)
+    return [f"{m.line} {m.path}: {m.message} {m.hint}".strip() for m in refused.value.mistakes]
+
+
+def one_mistake(load: Load, run: str, head: str = "") -> str:
+    """Load a sweep whose one entry stands on line 5 (after a head of one line) and holds one mistake."""
+    (mistake,) = mistakes(load, f"suite: s\nmodels: [hf:a/b]\n{head}\nruns:\n  - {run}\n")
+    return mistake
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ("chta", "5 runs[0]: there is no scenario named 'chta'. Did you mean 'chat'?"),
+        ("exam", "5 runs[0].subject: is required. One of: anatomy, virology, law."),
+        ("exam:subject=lwa", "5 runs[0].subject: 'lwa' is not one of the choices. Did you mean 'law'?"),
+        ("exam:subjct=law,subject=law", "5 runs[0].subjct: is not a parameter. Did you mean 'subject'?"),
+        ("chat:max_tokens=5", "5 runs[0].max_tokens: is a setting of the adapter, which the shorthand does not hold. Write {scenario: chat, adapter: {max_tokens: …}}."),
+        ("chat:max_token=5", "5 runs[0].max_token: is not a parameter. Did you mean 'max_tokens'?"),
+        ("chat:perturbations=noise", "5 runs[0].perturbations: is a key of the run, which the shorthand does not hold. Write {scenario: chat, perturbations: …}."),
+        ("exam:subject", "5 runs[0]: 'subject' in 'exam:subject' is not of the form key=value."),
+        ("exam:subject=law,subject=law", "5 runs[0]: 'subject' stands twice in 'exam:subject=law,subject=law'."),
+        ("chat: style=long", "5 runs[0]: is a mapping without `scenario`. Did you mean 'chat:style=long', without a space after the colon?"),
+        ("chat:model=text", "5 runs[0].model: 'text' is one of HELM's groups of models; there are none here. Leave it out to use the sweep's models."),
+        ("chat:stop=hash", "5 runs[0].stop: 'stop' is one of HELM's run expanders and has no counterpart here. Write what it changes as settings of the adapter."),
+        ("{scenario: chat, adaptr: ask}", "5 runs[0].adaptr: is not a key. Did you mean 'adapter'?"),
+        ("{scenario: {name: exam, subject: [law, lwa]}}", "5 runs[0].scenario.subject[1]: 'lwa' is not one of the choices. Did you mean 'law'?"),
+        ("{scenario: {name: exam, subject: []}}", "5 runs[0].scenario.subject: is an empty list, which stands for no run at all."),
+        ("{scenario: {name: exam, subject: [law, law]}}", "5 runs[0].scenario.subject[1]: stands twice in the list: 'law'."),
+        ("{scenario: {subject: law, year: 1}}", "5 runs[0].scenario.name: `name` is required."),
+        ("{scenario: {name: exam}}", "5 runs[0].scenario.subject: is required. One of: anatomy, virology, law."),
+        ("{scenario: {name: exm, subject: law}}", "5 runs[0].scenario.name: there is no scenario named 'exm'. Did you mean 'exam'?"),
+        ("{scenario: chat, adapter: quiz}", "5 runs[0].adapter.topic: is required."),
+        ("{scenario: chat, adapter: {method: quiz, topik: x}}", "5 runs[0].adapter.topic: is required."),
+        ("{scenario: missing.yaml}", "there is no scenario file"),
+        ("{scenario: chat, main_metric: lenght}", "5 runs[0].main_metric: is 'lenght', which none of the run's metrics gives: length. Did you mean 'length'?"),
+        ("{scenario: chat, main_metric: rigth}", "which none of the run's metrics gives: length. Did you mean 'right'?"),
+        ("{scenario: chat, metrics: [ranks], main_metric: ranks}", "5 runs[0].main_metric: is 'ranks', which none of the run's metrics gives: ranks. Known: NDCG@*, RR@*."),
+        ("{scenario: chat, metrics: [lenght], main_metric: 'RR@10'}", "5 runs[0].metrics[0]: there is no metric named 'lenght'"),
+        ("{scenario: chat, adapter: asc}", "5 runs[0].adapter: there is no adapter named 'asc'. Did you mean 'ask'?"),
+        ("{scenario: chat, adapter: {max_tokns: 1}}", "5 runs[0].adapter.max_tokns: is not a parameter. Did you mean 'max_tokens'?"),
+        ("{scenario: chat, adapter: {max_tokens: 0}}", "5 runs[0].adapter.max_tokens: Input should be greater than or equal to 1, not 0."),
+        ("{scenario: chat, adapter: {max_tokens: [1, x]}}", "5 runs[0].adapter.max_tokens[1]: Input should be a valid integer"),
+        ("{scenario: chat, adapter: compare, max_train_instances: 1}", "5 runs[0].max_train_instances: is not a setting of method 'compare'; these have it: ask."),
+        ("{scenario: chat, adapter: {max_train_instances: 1}, max_train_instances: 2}", "is also set at runs[0].adapter.max_train_instances on line 5."),
+        ("{scenario: 'chat:max_eval_instances=1', max_eval_instances: 2}", "5 runs[0].max_eval_instances: is also set in the scenario's shorthand."),
+        ("{scenario: chat, metrics: [rigth]}", "5 runs[0].metrics[0]: there is no metric named 'rigth'. Did you mean 'right'?"),
+        ("{scenario: chat, metrics: [{name: length, unit: word}]}", "5 runs[0].metrics[0].unit: 'word' is not one of the choices. Did you mean 'words'?"),
+        ("{scenario: chat, metrics: []}", "5 runs[0].metrics: is empty; a run measures something."),
+        ("{scenario: chat, metrics: both}", "5 runs[0].metrics: Input should be a valid list, not 'both'. Write [both]."),
+        ("{scenario: chat, perturbations: [{name: noise, prob: 1}]}", "5 runs[0].perturbations[0].prob: perturbation set 'noise' takes no parameters, not 'prob'."),
+        ("{scenario: chat, perturbations: [typos, 'typos:prob=0.3']}", "5 runs[0].perturbations[1]: perturbation stands twice with different arguments"),
+        ("{scenario: chat, eval_split: dev}", "5 runs[0].eval_split: Input should be 'train', 'valid' or 'test', not 'dev'."),
+        ("{scenario: chat, max_eval_instances: 0}", "5 runs[0].max_eval_instances: Input should be greater than or equal to 1, not 0."),
+        ("{scenario: chat, max_eval_instances: true}", "5 runs[0].max_eval_instances: Input should be a valid integer, not True."),
+        ("{scenario: chat, model: gpt2}", "5 runs[0].model: 'gpt2' names no backend; a model is backend:identifier. Did you mean 'hf:gpt2'?"),
+        ("{scenario: chat, model: 'talkr:gpt2'}", "5 runs[0].model: there is no backend named 'talkr'. Did you mean 'talker:gpt2'?"),
+        ("{scenario: chat, models: []}", "5 runs[0].models: is empty; a run needs a model."),
+        ("{scenario: chat, model: {name: 'hf:a', dtyp: float32}}", "5 runs[0].model.dtyp: is not a parameter. Did you mean 'dtype'?"),
+        ("{scenario: chat, adapter: compare, model: 'talker:x'}", "5 runs[0]: method 'compare' asks a model to score, which 'talker:x' cannot. These can: hf:a/b, hf:…."),
+        ("3", "5 runs[0]: is a run's shorthand, or a mapping with `scenario`, not 3."),
+        ("''", "5 runs[0]: '' does not begin with a name."),
+    ],
+)  # fmt: skip
+def test_mistake_in_an_entry(load: Load, run: str, expected: str) -> None:
+    assert expected in one_mistake(load, run)
+
+
+@pytest.mark.parametrize(
+    ("defaults", "expected"),
+    [
+        ("{max_eval: 3}", "3 defaults.max_eval: is not a key. Did you mean 'max_eval_instances'?"),
+        ("{adapter: {max_tokns: 1}}", "3 defaults.adapter.max_tokns: is a setting of no adaptation method. Did you mean 'max_tokens'?"),
+        ("{adapter: {max_tokens: x}}", "3 defaults.adapter.max_tokens: Input should be a valid integer"),
+        ("{train_trials: 0}", "3 defaults.train_trials: Input should be greater than or equal to 1, not 0."),
+        ("{metrics: [rigth]}", "3 defaults.metrics[0]: there is no metric named 'rigth'. Did you mean 'right'?"),
+        ("{perturbations: [nois]}", "3 defaults.perturbations[0]: there is no perturbation named 'nois'. Did you mean 'noise'?"),
+        ("{seed: -1}", "3 defaults.seed: Input should be greater than or equal to 0, not -1."),
+        ("[1]", "3 defaults: Input should be a valid dictionary, not [1]."),
+    ],
+)  # fmt: skip
+def test_mistake_in_the_defaults_is_said_once(load: Load, defaults: str, expected: str) -> None:
+    run = "{scenario: {name: exam, subject: [law, virology]}}"
+    assert expected in one_mistake(load, run, head=f"defaults: {defaults}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1 : is empty; a sweep is a mapping"),
+        ("- chat", "holds ['chat']; a sweep is a mapping"),
+        ("suite: s\nmodels: [hf:a]", "1 runs: is required."),
+        ("suite: s\nmodels: [hf:a]\nruns: []", "3 runs: is empty; nothing would be run."),
+        ("suite: s\nmodels: [hf:a]\nruns:", "3 runs: Input should be a valid list, not None."),
+        ("suite: s\nruns: [chat]", "1 models: is required, since not every run names its own"),
+        ("suite: s\nmodels: []\nruns: [chat]", "2 models: is empty; a sweep needs a model."),
+        ("suite: s\nmodels: [hf:a, hf:a]\nruns: [chat]", "2 models[1]: is the same model as models[0] on line 2."),
+        ("suite: ../s\nmodels: [hf:a]\nruns: [chat]", "1 suite: is used as a folder's name"),
+        ("models: [hf:a]\nruns: [chat]", "1 suite: is required."),
+        ("suite: s\nmodels: [hf:a]\nruns: [chat]\nruns: [chat]", "4 runs: is already set on line 3."),
+        ("suite: s\nmodel: [hf:a]\nmodels: [hf:a]\nruns: [chat]", "2 model: is not a key. Did you mean 'models'?"),
+        ("suite: s\nmodels: [hf:a]\nplugins: [no.py]\nruns: [chat]", "no.py does not exist."),
+        ("suite: s\nmodels: [hf:a]\nruns:\n  - chat\n  - {scenario: chat}", "5 runs[1]: is written already, at runs[0] on line 4."),
+        ("suite: s\nmodels: [hf:a\nruns: [chat]", "is not valid YAML"),
+    ],
+)  # fmt: skip
+def test_mistake_in_a_sweep(load: Load, text: str, expected: str) -> None:
+    (mistake,) = mistakes(load, text)
+    assert expected in mistake
+
+
+def test_all_mistakes_are_reported_at_once_in_the_order_of_the_lines(load: Load) -> None:
+    text = """\
+        suit: s
+        models: [gpt2]
+        defaults:
+          max_eval_instances: many
+        runs:
+          - chta
+          - scenario: {name: exam, subject: [lwa, law]}
+            adapter: {max_tokns: 3}
+            metrics: [rigth]
+    """
+    found = mistakes(load, text)
+    assert [mistake.split(":")[0] for mistake in found] == [
+        "1 suite",
+        "1 suit",
+        "2 models[0]",
+        "4 defaults.max_eval_instances",
+        "6 runs[0]",
+        "7 runs[1].scenario.subject[0]",
+        "8 runs[1].adapter.max_tokns",
+        "9 runs[1].metrics[0]",
+    ]
+
+
+def test_a_scenarios_own_mistake_names_the_scenario(load: Load, tmp_path: Path) -> None:
+    plugin = tmp_path / "bad.py"
+    plugin.write_text(
+        "from harness import Source, scenario\n"
+        "@scenario('bad', title='B', source='n', data=Source(), adapter={'method': 'ask', 'tokens': 1},\n"
+        "          metrics=['rigth'], main_metric='right', taxonomy={})\n"
+        "def bad(data):\n    '''Bad.'''\n    yield from ()\n"
+    )
+    found = mistakes(load, "suite: s\nmodels: [hf:a]\nruns: [bad]", plugins=[plugin])
+    assert found == [
+        "3 runs[0]: there is no metric named 'rigth' (so says scenario 'bad'). Did you mean 'right'? "
+        "See `harness list metrics`.",
+        "3 runs[0]: tokens is not a parameter. (so says scenario 'bad') Did you mean 'max_tokens'?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (
+            "quiz.yaml",
+            "3 main_metric: is 'lenght', which none of the run's metrics gives: length. Did you mean 'length'?",
+        ),
+        (
+            "{scenario: quiz.yaml, metrics: [ranks]}",
+            "5 runs[0].scenario: the main metric of scenario 'quiz' is 'lenght', which none of the run's metrics gives: "
+            "ranks. Name another with `main_metric`.",
+        ),
+    ],
+)
+def test_a_scenario_files_main_metric_that_nothing_gives(load: Load, tmp_path: Path, run: str, expected: str) -> None:
+    (tmp_path / "quiz.yaml").write_text(
+        "name: quiz\nmetrics: [length]\nmain_metric: lenght\n"
+        "description: A quiz.\ncitation: Nobody.\nsource: {files: {test: ./quiz.jsonl}}\n"
+        'input: "{{ question }}"\nreferences: "{{ options }}"\ncorrect_index: "{{ answer }}"\nadapter: {method: ask}\n'
+    )
+    assert one_mistake(load, run) == expected
+
+
+def test_a_broken_plugin_is_a_mistake_where_it_is_named(load: Load, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("1 / 0")
+    found = mistakes(load, "suite: s\nmodels: [hf:a]\nplugins: [broken.py]\nruns: [chat]")
+    assert len(found) == 1
+    assert found[0].startswith("3 plugins[0]:")
+    assert "ZeroDivisionError" in found[0]
+
+
+@pytest.mark.slow
+def test_too_many_runs_are_refused_before_they_are_made(load: Load) -> None:
+    years = list(range(2000))
+    runs = f"[{{scenario: {{name: exam, subject: [law, virology], year: {years}}}, adapter: {{max_tokens: {years}}}}}]"
+    found = mistakes(load, f"suite: s\nmodels: [hf:a]\nruns: {runs}")
+    assert any("more than 50,000" in mistake for mistake in found)
+
+
+def test_a_mistake_on_the_command_line_names_the_option(load: Load, toy_registry: Registry) -> None:
+    with pytest.raises(SpecError) as refused:
+        sweep_from_entries(["exam:subjct=law,subject=law", "chta"], ["gpt2"], registry=toy_registry)
+    assert str(refused.value).splitlines() == [
+        "command line: --model gpt2: 'gpt2' names no backend; a model is backend:identifier. Did you mean 'hf:gpt2'?",
+        "command line: --run exam:subjct=law,subject=law [subjct]: is not a parameter. Did you mean 'subject'?",
+        "command line: --run chta: there is no scenario named 'chta'. Did you mean 'chat'? "
+        "See `harness list scenarios`.",
+    ]
+    with pytest.raises(SpecError, match="--only nothing: matches none of the sweep's runs"):
+        load("suite: s\nmodels: [hf:a]\nruns: [chat]", only=["nothing"])
+    with pytest.raises(SpecError, match="--model: is required"):
+        sweep_from_entries(["chat"], [], registry=toy_registry)
+
+
+def test_unreadable_files(tmp_path: Path, toy_registry: Registry) -> None:
+    with pytest.raises(SpecError, match="cannot be read"):
+        load_sweep(tmp_path / "missing.yaml", registry=toy_registry)
+    (tmp_path / "latin.yaml").write_bytes(b"suite: caf\xe9")
+    with pytest.raises(SpecError, match="not UTF-8"):
+        load_sweep(tmp_path / "latin.yaml", registry=toy_registry)
+
+
+def test_what_is_left_of_an_entry_with_a_mistake_is_no_duplicate(load: Load) -> None:
+    text = "suite: s\nmodels: [hf:a/b]\nruns:\n  - {scenario: chat, metrics: [right, rigth]}\n"
+    text += "  - {scenario: chat, metrics: [right]}\n  - {scenario: chat, metrics: [right, wrnog]}\n"
+    assert [mistake.split(":")[0] for mistake in mistakes(load, text)] == [
+        "4 runs[0].metrics[1]",
+        "6 runs[2].metrics[1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("name: quiz\nsource: {files: {}}\ninput: x\n", "is a scenario's file, not a sweep. To run it: harness run -r"),
+        ("suite: s\nmodels: [fake:0]\nruns: [{senario: toy}]\n", "Did you mean 'scenario' by 'senario'?"),
+        (
+            "suite: s\nmodels: [fake:0]\nruns: [./toy.py]\n",
+            "is a Python file, not a scenario's name. Name the file with",
+        ),
+    ],
+)
+def test_what_was_meant_is_told(tmp_path: Path, content: str, said: str) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(content)
+    with pytest.raises(SpecError, match=re.escape(said)):
+        load_sweep(file)
+
+
+def test_a_wrong_key_of_a_run_hides_no_mistake_in_its_other_keys(load: Load) -> None:
+    found = mistakes(
+        load,
+        "suite: s\nmodels: [hf:a]\nruns:\n  - {scenario: chat, max_eval_instances: ten, perturbations: [lowd], metrics: [rihgt], nonsense: 1}\n",
+    )
+    paths = [mistake.split(": ")[0] for mistake in found]
+    assert paths == [
+        "4 runs[0].max_eval_instances",
+        "4 runs[0].nonsense",
+        "4 runs[0].perturbations[0]",
+        "4 runs[0].metrics[0]",
+    ]
+
+
+def test_a_wrong_default_hides_no_mistake_in_the_others(load: Load) -> None:
+    found = mistakes(load, "suite: s\nmodels: [hf:a]\ndefaults: {seed: x, perturbations: [lowd]}\nruns: [chat]\n")
+    assert [mistake.split(": ")[0] for mistake in found] == ["3 defaults.seed", "3 defaults.perturbations[0]"]
