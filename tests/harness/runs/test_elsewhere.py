@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.harness.test_runner import Silent, folder, registry, spec
 
 from harness.plugins.registry import Registry
 from harness.runs.claims import Claims, claim_key
 from harness.runs.runner import Settings, run_sweep
 from harness.storage.results import RunRecord, read_run, run_directory, write_run
+from tests.harness.runs.test_runner import Silent, folder, registry, spec
 
 __all__ = ["folder", "registry"]  # fixtures
 

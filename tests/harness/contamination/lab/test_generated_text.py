@@ -9,7 +9,7 @@ import pytest
 
 from harness.contamination.lab.generated_text import documents, facts
 
-SAMPLES = Path(__file__).parents[3] / "scenarios" / "samples"
+SAMPLES = Path(__file__).parents[4] / "scenarios" / "samples"
 
 
 def records(name: str) -> list[dict[str, str]]:
