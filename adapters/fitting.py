@@ -25,19 +25,16 @@ EMPTY = Question("", "", "")
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The prompts of one instance.
-
-    Attributes:
-        prompts: One for each question; all show the same examples.
-        train_instances: Ids of the examples that they show.
-        dropped_examples: How many examples were left out.
-        truncated: Whether a question was cut.
-    """
+    """The prompts of one instance."""
 
     prompts: tuple[Prompt, ...]
+    """One for each question; all show the same examples."""
     train_instances: tuple[str, ...]
+    """Ids of the examples that they show."""
     dropped_examples: int
+    """How many examples were left out."""
     truncated: bool
+    """Whether a question was cut."""
 
 
 class PromptFitter:

@@ -15,17 +15,14 @@ NO_ANSWER = "n/a"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, up to the output prefix.
-
-    Attributes:
-        before: What precedes the text that may be cut.
-        text: The only part that is cut when a prompt is too long.
-        after: What follows it.
-    """
+    """What is asked, up to the output prefix."""
 
     before: str
+    """What precedes the text that may be cut."""
     text: str
+    """The only part that is cut when a prompt is too long."""
     after: str
+    """What follows it."""
 
     def __str__(self) -> str:
         return self.before + self.text + self.after
@@ -37,15 +34,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One train instance as a prompt shows it: questions with their answers.
-
-    Attributes:
-        instance: The train instance's id.
-        turns: Pairs of a question and its answer; one, but for methods that show an instance in several ways.
-    """
+    """One train instance as a prompt shows it: questions with their answers."""
 
     instance: str
+    """The train instance's id."""
     turns: tuple[tuple[Question, str], ...]
+    """Pairs of a question and its answer; one, but for methods that show an instance in several ways."""
 
 
 def plain_question(instance: Instance, policy: PromptPolicy) -> Question:

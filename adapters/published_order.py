@@ -95,29 +95,26 @@ class OrderSettings(ExampleFormat):
 
 @dataclass(frozen=True, slots=True)
 class PublishedOrder:
-    """A data set as the tests see it.
-
-    Attributes:
-        contents: What is permuted, in published order, each with its end.
-        prefixes: What stays in place before each position; empty strings where nothing does.
-        tokens: Tokens of each position's content.
-        prefix_tokens: Tokens of each position's prefix.
-        arrangement: Which positions may be permuted among themselves.
-        group: The group of each position.
-        context: Most tokens that are read together.
-        split: The split that the examples belong to.
-        description: What the result says of the data, as JSON values.
-    """
+    """A data set as the tests see it."""
 
     contents: tuple[str, ...]
+    """What is permuted, in published order, each with its end."""
     prefixes: tuple[str, ...]
+    """What stays in place before each position; empty strings where nothing does."""
     tokens: tuple[int, ...]
+    """Tokens of each position's content."""
     prefix_tokens: tuple[int, ...]
+    """Tokens of each position's prefix."""
     arrangement: Repaired
+    """Which positions may be permuted among themselves."""
     group: tuple[int, ...]
+    """The group of each position."""
     context: int
+    """Most tokens that are read together."""
     split: Split
+    """The split that the examples belong to."""
     description: Mapping[str, Any]
+    """What the result says of the data, as JSON values."""
 
     @property
     def digest(self) -> str:

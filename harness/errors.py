@@ -64,21 +64,18 @@ def describe_failure(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One mistake in a file that a user wrote.
-
-    Attributes:
-        file: The file it stands in, as the user named it.
-        line: Its line, from 1; None when the file could not be read at all.
-        path: The path to the key, for example ``runs[2].scenario.subject``; empty for the whole file.
-        message: What is wrong.
-        hint: What would be right; may be empty.
-    """
+    """One mistake in a file that a user wrote."""
 
     file: str
+    """The file it stands in, as the user named it."""
     line: int | None
+    """Its line, from 1; None when the file could not be read at all."""
     path: str
+    """The path to the key, for example ``runs[2].scenario.subject``; empty for the whole file."""
     message: str
+    """What is wrong."""
     hint: str = ""
+    """What would be right; may be empty."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -29,18 +29,16 @@ MAX_DEPTH = 50
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A YAML file that has been read.
-
-    Attributes:
-        file: The file's name, as the user gave it.
-        data: Its content as dict, list, str, int, float, bool and None; None for an empty file.
-        mistakes: What is wrong though the rest can be read: duplicate keys, tags, values that JSON does not have. Of a
-            duplicate key, ``data`` has the first value.
-    """
+    """A YAML file that has been read."""
 
     file: str
+    """The file's name, as the user gave it."""
     data: Any
+    """Its content as dict, list, str, int, float, bool and None; None for an empty file."""
     mistakes: tuple[Mistake, ...]
+    """What is wrong though the rest can be read: duplicate keys, tags, values that JSON does not have. Of a duplicate
+    key, ``data`` has the first value.
+    """
     _root: _Node
 
     def line(self, path: KeyPath = ()) -> int:

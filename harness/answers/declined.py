@@ -19,19 +19,16 @@ _WORDS: Mapping[Decline, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeclinedGroup:
-    """The declined examples of one split and perturbation.
-
-    Attributes:
-        split: The split.
-        perturbation: The perturbation; None for the originals.
-        of: Number of examples, answered or not; each train trial counts.
-        kinds: Number of declined examples of each kind.
-    """
+    """The declined examples of one split and perturbation."""
 
     split: str
+    """The split."""
     perturbation: str | None
+    """The perturbation; None for the originals."""
     of: int
+    """Number of examples, answered or not; each train trial counts."""
     kinds: Mapping[Decline, int] = field(default_factory=dict)
+    """Number of declined examples of each kind."""
 
     @property
     def examples(self) -> int:
@@ -41,13 +38,10 @@ class DeclinedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """The declined examples of a run, or of a part of it.
-
-    Attributes:
-        groups: One for each split and perturbation.
-    """
+    """The declined examples of a run, or of a part of it."""
 
     groups: tuple[DeclinedGroup, ...] = ()
+    """One for each split and perturbation."""
 
     @property
     def of(self) -> int:

@@ -51,17 +51,14 @@ class _Found(BaseModel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrderTest:
-    """One test: a model, and a data set in its published order.
-
-    Attributes:
-        record: The run.
-        split: The split that was tested.
-        found: What the metric found, as in run.json.
-    """
+    """One test: a model, and a data set in its published order."""
 
     record: RunRecord
+    """The run."""
     split: str
+    """The split that was tested."""
     found: Mapping[str, Any]
+    """What the metric found, as in run.json."""
 
     @property
     def model(self) -> str:
@@ -116,19 +113,16 @@ class OrderTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedTest:
-    """A test within its model's family.
-
-    Attributes:
-        test: The test.
-        retest_of: The test of the same order that counts instead of this one; None for one that counts itself.
-        log10_p_holm: Its headline corrected over the family by Holm; of controls and re-tests the headline itself.
-        doubted: Whether one of its controls rejects.
-    """
+    """A test within its model's family."""
 
     test: OrderTest
+    """The test."""
     retest_of: OrderTest | None
+    """The test of the same order that counts instead of this one; None for one that counts itself."""
     log10_p_holm: float
+    """Its headline corrected over the family by Holm; of controls and re-tests the headline itself."""
     doubted: bool
+    """Whether one of its controls rejects."""
 
     @property
     def verdict(self) -> Verdict:

@@ -19,43 +19,38 @@ METRIC = "membership"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One score of one data set.
-
-    Attributes:
-        name: The score's.
-        threshold: What at most 5 % of the controls exceed.
-        flagged: The share of the examples above it.
-        auroc: The probability that an example scores higher than a control.
-    """
+    """One score of one data set."""
 
     name: str
+    """The score's."""
     threshold: float
+    """What at most 5 % of the controls exceed."""
     flagged: float
+    """The share of the examples above it."""
     auroc: float
+    """The probability that an example scores higher than a control."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """One data set's scores under one model, with the model's controls.
-
-    Attributes:
-        model: The model's label.
-        scenario: The scenario's label, with the rows that were taken.
-        run: The run's name.
-        examples: How many.
-        controls: How many examples that the model cannot have seen set the thresholds.
-        blind_auroc: How well a classifier that never asks the model tells the two sets apart, by words alone; where it
-            is far from 1/2, so may every score be for the same reason.
-        scores: The scores.
-    """
+    """One data set's scores under one model, with the model's controls."""
 
     model: str
+    """The model's label."""
     scenario: str
+    """The scenario's label, with the rows that were taken."""
     run: str
+    """The run's name."""
     examples: int
+    """How many."""
     controls: int
+    """How many examples that the model cannot have seen set the thresholds."""
     blind_auroc: float
+    """How well a classifier that never asks the model tells the two sets apart, by words alone; where it is far from
+    1/2, so may every score be for the same reason.
+    """
     scores: tuple[Score, ...]
+    """The scores."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values, marked as what it is."""

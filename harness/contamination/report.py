@@ -18,23 +18,20 @@ FEWEST_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test: a model, and a data set in its published order.
-
-    Attributes:
-        test: The test.
-        retest_of: The run that counts for the same order instead of this one; None for a test that counts itself.
-        log10_p_holm: The headline corrected over the family by Holm; of controls and re-tests the headline itself.
-        log10_q_bh: Benjamini and Hochberg's; None where the tests of the family share an order.
-        log10_q_by: Benjamini and Yekutieli's.
-        verdict: What the test allows to say.
-    """
+    """One test: a model, and a data set in its published order."""
 
     test: OrderTest
+    """The test."""
     retest_of: str | None
+    """The run that counts for the same order instead of this one; None for a test that counts itself."""
     log10_p_holm: float
+    """The headline corrected over the family by Holm; of controls and re-tests the headline itself."""
     log10_q_bh: float | None
+    """Benjamini and Hochberg's; None where the tests of the family share an order."""
     log10_q_by: float
+    """Benjamini and Yekutieli's."""
     verdict: Verdict
+    """What the test allows to say."""
 
     @property
     def model(self) -> str:
@@ -88,23 +85,20 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Tests that are looked at together.
-
-    Attributes:
-        name: The model whose files they are, or the data set that several models were tested on.
-        shared_order: Whether they share an order, so that they depend on each other in unknown ways.
-        tests: The tests; re-tests and controls come after the target that they belong to.
-        log10_pooled: Log10 p of the re-labelling test of all shards together: a dependence weak but everywhere.
-        log10_fisher: Fisher's combination of the headlines.
-        log10_cauchy: The Cauchy combination: a dependence in a few of many.
-    """
+    """Tests that are looked at together."""
 
     name: str
+    """The model whose files they are, or the data set that several models were tested on."""
     shared_order: bool
+    """Whether they share an order, so that they depend on each other in unknown ways."""
     tests: tuple[Test, ...]
+    """The tests; re-tests and controls come after the target that they belong to."""
     log10_pooled: float | None = None
+    """Log10 p of the re-labelling test of all shards together: a dependence weak but everywhere."""
     log10_fisher: float | None = None
+    """Fisher's combination of the headlines."""
     log10_cauchy: float | None = None
+    """The Cauchy combination: a dependence in a few of many."""
 
     @property
     def targets(self) -> list[Test]:

@@ -19,31 +19,28 @@ SUITE = "contamination"
 
 @dataclass(frozen=True, slots=True)
 class ContaminationPlan:
-    """What is tested.
-
-    Attributes:
-        models: The models, ``backend:identifier``.
-        data: Scenarios in shorthand, or paths of files of examples.
-        control_models: Models that cannot have seen the data, tested on the same.
-        rows: The rows that are tested, ``0:100``; None for all.
-        control_rows: Rows that nobody can have seen.
-        adapter: Settings of the adapter ``exchangeability``.
-        alpha: The level of the verdicts.
-        plugins: Further plugins.
-        suite: The name of the suite.
-        seed: Everything random derives from it.
-    """
+    """What is tested."""
 
     models: tuple[str, ...]
+    """The models, ``backend:identifier``."""
     data: tuple[str, ...]
+    """Scenarios in shorthand, or paths of files of examples."""
     control_models: tuple[str, ...] = ()
+    """Models that cannot have seen the data, tested on the same."""
     rows: str | None = None
+    """The rows that are tested, ``0:100``; None for all."""
     control_rows: str | None = None
+    """Rows that nobody can have seen."""
     adapter: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the adapter ``exchangeability``."""
     alpha: float = 0.01
+    """The level of the verdicts."""
     plugins: tuple[Path, ...] = ()
+    """Further plugins."""
     suite: str = SUITE
+    """The name of the suite."""
     seed: int = 0
+    """Everything random derives from it."""
 
 
 def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:

@@ -14,66 +14,60 @@ from harness.contracts.requests import Decline, Request, Response
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """The requests that one instance becomes, and what is needed to read the answers.
-
-    Attributes:
-        instance: The instance, or for a method that asks about many at once, one made to stand for them.
-        requests: What to ask.
-        labels: For methods that show answer options by letter, the letter of each reference, in order.
-        train_instances: Ids of the few-shot examples that are in the prompt, in order.
-        dropped_examples: How many few-shot examples were left out because the prompt was too long.
-        truncated: Whether the instance's own input was cut.
-        trial: The train trial, from 0.
-        awaited: Whether what the adapter yields next may depend on how :meth:`Adapter.predict` reads these answers, as
-            in a sequential test: it is called with them before the adapter is asked for more.
-    """
+    """The requests that one instance becomes, and what is needed to read the answers."""
 
     instance: Instance
+    """The instance, or for a method that asks about many at once, one made to stand for them."""
     requests: tuple[Request, ...]
+    """What to ask."""
     labels: tuple[str, ...] = ()
+    """For methods that show answer options by letter, the letter of each reference, in order."""
     train_instances: tuple[str, ...] = ()
+    """Ids of the few-shot examples that are in the prompt, in order."""
     dropped_examples: int = 0
+    """How many few-shot examples were left out because the prompt was too long."""
     truncated: bool = False
+    """Whether the instance's own input was cut."""
     trial: int = 0
+    """The train trial, from 0."""
     awaited: bool = False
+    """Whether what the adapter yields next may depend on how :meth:`Adapter.predict` reads these answers, as in a
+    sequential test: it is called with them before the adapter is asked for more.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model said, read back into the scenario's terms.
-
-    Attributes:
-        text: The predicted text; for multiple choice the text of the chosen reference.
-        texts: The text of every completion, the first one's included, mapped like ``text``.
-        choice: For multiple choice the index of the chosen reference; None if the answer is none of them.
-        choice_scores: For methods that score each reference, the scores compared, in the references' order.
-        probability: The model's probability of its own prediction (HELM's ``max_prob``); None when unknown.
-        unread: Whether the model wrote something from which no answer could be read; then ``text`` is empty.
-    """
+    """What a model said, read back into the scenario's terms."""
 
     text: str
+    """The predicted text; for multiple choice the text of the chosen reference."""
     texts: tuple[str, ...] = ()
+    """The text of every completion, the first one's included, mapped like ``text``."""
     choice: int | None = None
+    """For multiple choice the index of the chosen reference; None if the answer is none of them."""
     choice_scores: tuple[float, ...] | None = None
+    """For methods that score each reference, the scores compared, in the references' order."""
     probability: float | None = None
+    """The model's probability of its own prediction (HELM's ``max_prob``); None when unknown."""
     unread: bool = False
+    """Whether the model wrote something from which no answer could be read; then ``text`` is empty."""
 
 
 class Adapter(ABC):
     """An adaptation method: instances become requests, and responses predictions.
 
     A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params`` and is given them checked.
-
-    Attributes:
-        asks: Which questions the method puts to a model: ``generate``, ``score`` or both.
-        needs_logprobs: Whether it needs the log-probabilities of what a model generates.
-        in_order: Whether the method is about the scenario's order: then of more than ``max_eval_instances`` it is given
-            the first, not a draw.
     """
 
     asks: ClassVar[frozenset[str]]
+    """Which questions the method puts to a model: ``generate``, ``score`` or both."""
     needs_logprobs: ClassVar[bool] = False
+    """Whether it needs the log-probabilities of what a model generates."""
     in_order: ClassVar[bool] = False
+    """Whether the method is about the scenario's order: then of more than ``max_eval_instances`` it is given the first,
+    not a draw.
+    """
 
     @property
     def train_trials(self) -> int:
@@ -114,39 +108,36 @@ class Adapter(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One instance with everything that was asked, answered and predicted: what a metric sees.
-
-    Attributes:
-        instance: The instance.
-        requests: What was asked.
-        responses: The answers, in the order of the requests.
-        prediction: The predicted text; for multiple choice the text of the chosen reference.
-        predictions: The text of every completion.
-        choice: For multiple choice the index of the chosen reference.
-        choice_scores: The scores of the references, where each was scored.
-        probability: The model's probability of its own prediction.
-        unread: Whether the model wrote something from which no answer could be read.
-        labels: For methods that show answer options by letter, the letters.
-        trial: The train trial, from 0.
-        train_instances: Ids of the few-shot examples in the prompt.
-        dropped_examples: Few-shot examples left out because the prompt was too long.
-        truncated: Whether the input was cut.
-    """
+    """One instance with everything that was asked, answered and predicted: what a metric sees."""
 
     instance: Instance
+    """The instance."""
     requests: tuple[Request, ...] = ()
+    """What was asked."""
     responses: tuple[Response, ...] = ()
+    """The answers, in the order of the requests."""
     prediction: str = ""
+    """The predicted text; for multiple choice the text of the chosen reference."""
     predictions: tuple[str, ...] = ()
+    """The text of every completion."""
     choice: int | None = None
+    """For multiple choice the index of the chosen reference."""
     choice_scores: tuple[float, ...] | None = None
+    """The scores of the references, where each was scored."""
     probability: float | None = None
+    """The model's probability of its own prediction."""
     unread: bool = False
+    """Whether the model wrote something from which no answer could be read."""
     labels: tuple[str, ...] = ()
+    """For methods that show answer options by letter, the letters."""
     trial: int = 0
+    """The train trial, from 0."""
     train_instances: tuple[str, ...] = ()
+    """Ids of the few-shot examples in the prompt."""
     dropped_examples: int = 0
+    """Few-shot examples left out because the prompt was too long."""
     truncated: bool = False
+    """Whether the input was cut."""
 
     @property
     def declined(self) -> Decline | None:

@@ -18,41 +18,36 @@ class Split(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One possible answer.
-
-    Attributes:
-        text: The answer as the data set gives it.
-        correct: Whether it is right.
-        relevance: Graded relevance for ranking scenarios (0 is irrelevant); None elsewhere.
-    """
+    """One possible answer."""
 
     text: str
+    """The answer as the data set gives it."""
     correct: bool = False
+    """Whether it is right."""
     relevance: int | None = None
+    """Graded relevance for ranking scenarios (0 is irrelevant); None elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One question of a scenario.
-
-    Attributes:
-        id: Stable: a re-run, another machine and another order give the same id.
-        input: The text that is put to the model, without any prompt format.
-        references: Possible answers, correct and wrong; empty for open generation and language modelling.
-        split: The part of the data set that it belongs to.
-        perturbation: Name of the perturbation that changed it; the id stays that of the original.
-        published: The example verbatim as its authors published it, labels included, or as near to that as the file
-            format lets one come; empty where the scenario does not say. It is not kept with a run's examples.
-        meta: What a scenario wants its adapters and metrics to see (group labels, unit tests); JSON values only.
-    """
+    """One question of a scenario."""
 
     id: str
+    """Stable: a re-run, another machine and another order give the same id."""
     input: str
+    """The text that is put to the model, without any prompt format."""
     references: tuple[Reference, ...] = ()
+    """Possible answers, correct and wrong; empty for open generation and language modelling."""
     split: Split = Split.TEST
+    """The part of the data set that it belongs to."""
     perturbation: str | None = None
+    """Name of the perturbation that changed it; the id stays that of the original."""
     published: str = field(default="", compare=False)
+    """The example verbatim as its authors published it, labels included, or as near to that as the file format lets one
+    come; empty where the scenario does not say. It is not kept with a run's examples.
+    """
     meta: Mapping[str, Any] = field(default_factory=dict)
+    """What a scenario wants its adapters and metrics to see (group labels, unit tests); JSON values only."""
 
     @property
     def correct(self) -> tuple[Reference, ...]:

@@ -13,29 +13,26 @@ from harness.contracts.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number about many examples, with its uncertainty.
-
-    Attributes:
-        value: The number.
-        count: How many instances it is about.
-        stderr: Standard error; None when it has none, or one cannot be known from so few.
-        low: Lower end of the 95 % interval; None where there are too few instances for one.
-        high: Upper end of the 95 % interval; None with low.
-        min: Smallest value of a single instance, where that means something.
-        max: Largest value of a single instance.
-        missing: Examples that should be in it and have no value.
-        note: What a reader must know of the interval, or why there is none; empty for nothing.
-    """
+    """A number about many examples, with its uncertainty."""
 
     value: float
+    """The number."""
     count: int
+    """How many instances it is about."""
     stderr: float | None = None
+    """Standard error; None when it has none, or one cannot be known from so few."""
     low: float | None = None
+    """Lower end of the 95 % interval; None where there are too few instances for one."""
     high: float | None = None
+    """Upper end of the 95 % interval; None with low."""
     min: float | None = None
+    """Smallest value of a single instance, where that means something."""
     max: float | None = None
+    """Largest value of a single instance."""
     missing: int = 0
+    """Examples that should be in it and have no value."""
     note: str = ""
+    """What a reader must know of the interval, or why there is none; empty for nothing."""
 
 
 class RunMetric(ABC):
@@ -81,15 +78,12 @@ class ExampleMetric(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """Stands for the probability of a text that a judge could not judge.
-
-    Attributes:
-        reason: Why, in words that are the same for all texts of which it is true; they are counted.
-        answer: What the judge got instead of a judgement.
-    """
+    """Stands for the probability of a text that a judge could not judge."""
 
     reason: str
+    """Why, in words that are the same for all texts of which it is true; they are counted."""
     answer: str = ""
+    """What the judge got instead of a judgement."""
 
 
 class Judge(ABC):
@@ -126,45 +120,44 @@ JudgeFinder = Callable[[str | Mapping[str, Any]], Judge]
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One line of a run's statistics; the fields are those of :class:`Estimate`, and what it is about.
-
-    Attributes:
-        metric: The name of the score.
-        category: The metric's; of perturbed copies the perturbation's; of groups ``fairness``.
-        split: The split of the instances.
-        perturbation: The perturbation, or the category that stands for all of its perturbations; None without one.
-        count: How many instances it is about.
-        mean: The number.
-        stderr: Standard error.
-        ci95: The 95 % interval.
-        min: Smallest value of a single instance; for a gap between groups the smallest group's mean.
-        max: Largest value of a single instance; for a gap the largest group's mean.
-        higher_is_better: Which way is better; None for neither.
-        missing: Examples without a value; where instances are compared, instances without one of the values.
-        computed_on: ``original`` instances; ``perturbed`` copies; ``worst``, the worst of an instance and its copies;
-            or ``drop``, how much worse a copy is than its original.
-        group: ``key=value`` for the instances whose meta data say so, ``key: gap`` for the difference between the
-            largest and the smallest group's mean; None for all instances.
-        note: What a reader must know of the interval, or why there is none; empty for nothing.
-        scale: What values the score of an instance can have; None if the metric does not declare it.
-    """
+    """One line of a run's statistics; the fields are those of :class:`Estimate`, and what it is about."""
 
     metric: str
+    """The name of the score."""
     category: str
+    """The metric's; of perturbed copies the perturbation's; of groups ``fairness``."""
     split: str
+    """The split of the instances."""
     perturbation: str | None
+    """The perturbation, or the category that stands for all of its perturbations; None without one."""
     count: int
+    """How many instances it is about."""
     mean: float
+    """The number."""
     stderr: float | None
+    """Standard error."""
     ci95: tuple[float, float] | None
+    """The 95 % interval."""
     min: float | None
+    """Smallest value of a single instance; for a gap between groups the smallest group's mean."""
     max: float | None
+    """Largest value of a single instance; for a gap the largest group's mean."""
     higher_is_better: bool | None = None
+    """Which way is better; None for neither."""
     missing: int = 0
+    """Examples without a value; where instances are compared, instances without one of the values."""
     computed_on: Literal["original", "perturbed", "worst", "drop"] = "original"
+    """``original`` instances; ``perturbed`` copies; ``worst``, the worst of an instance and its copies; or ``drop``,
+    how much worse a copy is than its original.
+    """
     group: str | None = None
+    """``key=value`` for the instances whose meta data say so, ``key: gap`` for the difference between the largest and
+    the smallest group's mean; None for all instances.
+    """
     note: str = ""
+    """What a reader must know of the interval, or why there is none; empty for nothing."""
     scale: Scale | None = None
+    """What values the score of an instance can have; None if the metric does not declare it."""
 
     @property
     def overall(self) -> bool:

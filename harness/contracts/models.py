@@ -81,16 +81,14 @@ class Model(ABC):
 
     What :class:`Tokenization` promises is asked on another thread while :meth:`answer` is going on: prompts of the next
     requests are made while these are answered. :meth:`answer` itself is always called on the same thread.
-
-    Attributes:
-        answers: Which questions the model can answer, ``generate`` and ``score``.
-        gives_logprobs: Whether it gives the log-probabilities of what it generates; False only where it never does.
-        cacheable: Whether its responses belong in the response cache; False where they are read from a file anyway.
     """
 
     answers: ClassVar[frozenset[str]]
+    """Which questions the model can answer, ``generate`` and ``score``."""
     gives_logprobs: ClassVar[bool] = True
+    """Whether it gives the log-probabilities of what it generates; False only where it never does."""
     cacheable: ClassVar[bool] = True
+    """Whether its responses belong in the response cache; False where they are read from a file anyway."""
 
     @property
     def window(self) -> int | None:

@@ -40,19 +40,16 @@ CATEGORIES = (
 
 @dataclass(frozen=True, slots=True)
 class HubSource:
-    """A data set on the Hugging Face Hub.
-
-    Attributes:
-        path: ``owner/name``.
-        revision: The commit that is read; a branch or tag is refused, since it may move.
-        config: The data set's configuration, where it has several. May hold ``{{ parameter }}``.
-        splits: The Hub's split for each of ours.
-    """
+    """A data set on the Hugging Face Hub."""
 
     path: str
+    """``owner/name``."""
     revision: str
+    """The commit that is read; a branch or tag is refused, since it may move."""
     splits: Mapping[str, str]
+    """The Hub's split for each of ours."""
     config: str | None = None
+    """The data set's configuration, where it has several. May hold ``{{ parameter }}``."""
 
 
 FileSpec = str | Mapping[str, Sequence[str]]
@@ -60,87 +57,77 @@ FileSpec = str | Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a scenario's data come from: the local data folder first, then the Hub, and never silently anything else.
-
-    Attributes:
-        files: For each split one or more files in the official distribution's layout, relative to the data folder;
-            the first that exists is read, and may be compressed. ``{"zip": [a, b]}`` in place of a name stands for
-            files whose rows belong together, side by side. May hold ``{{ parameter }}``.
-        hub: The same data on the Hub.
-        sample: Files that ship with the plugin instead; what they yield is marked as sample data.
-        url: Where a person finds the data.
-        licence: The data's licence, as its authors state it.
-        columns: Names of the columns of CSV and TSV files without a header.
-        encoding: The files' encoding.
-        anywhere: Whether a file may also be an absolute path, for scenarios whose files the user names.
-    """
+    """Where a scenario's data come from: the local data folder first, then the Hub, never silently anything else."""
 
     files: Mapping[str, FileSpec | Sequence[FileSpec]] = field(default_factory=dict)
+    """For each split one or more files in the official distribution's layout, relative to the data folder; the first
+    that exists is read, and may be compressed. ``{"zip": [a, b]}`` in place of a name stands for files whose rows
+    belong together, side by side. May hold ``{{ parameter }}``.
+    """
     hub: HubSource | None = None
+    """The same data on the Hub."""
     sample: Mapping[str, str] = field(default_factory=dict)
+    """Files that ship with the plugin instead; what they yield is marked as sample data."""
     url: str = ""
+    """Where a person finds the data."""
     licence: str = ""
+    """The data's licence, as its authors state it."""
     columns: tuple[str, ...] = ()
+    """Names of the columns of CSV and TSV files without a header."""
     encoding: str = "utf-8"
+    """The files' encoding."""
     anywhere: bool = False
+    """Whether a file may also be an absolute path, for scenarios whose files the user names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioDetails:
-    """What the harness knows of a scenario before it reads any data.
-
-    Attributes:
-        title: Its name for people.
-        taxonomy: HELM's: ``task``, ``what``, ``who``, ``when``, ``language``.
-        data: Where the data come from.
-        adapter: The default adapter, ``{"method": …, settings}``; or a function of the scenario's parameters.
-        metrics: Default metrics and sets of metrics, by name.
-        main_metric: The metric that stands for the scenario on a leaderboard.
-        eval_split: The split that is evaluated.
-        groups: Keys of the instances' ``meta`` by whose values scores are compared, such as the people a text is about.
-        file: The YAML file that defines it, where one does.
-    """
+    """What the harness knows of a scenario before it reads any data."""
 
     title: str
+    """Its name for people."""
     taxonomy: Mapping[str, str]
+    """HELM's: ``task``, ``what``, ``who``, ``when``, ``language``."""
     data: Source
+    """Where the data come from."""
     adapter: Mapping[str, Any] | Callable[..., Mapping[str, Any]]
+    """The default adapter, ``{"method": …, settings}``; or a function of the scenario's parameters."""
     metrics: tuple[str, ...]
+    """Default metrics and sets of metrics, by name."""
     main_metric: str
+    """The metric that stands for the scenario on a leaderboard."""
     eval_split: Split = Split.TEST
+    """The split that is evaluated."""
     groups: tuple[str, ...] = ()
+    """Keys of the instances' ``meta`` by whose values scores are compared, such as the people a text is about."""
     file: Path | None = None
+    """The YAML file that defines it, where one does."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterDetails:
-    """What only adapters have.
-
-    Attributes:
-        metrics: What a run of the method measures unless it says otherwise, the main metric first; empty for what the
-            scenario measures.
-    """
+    """What only adapters have."""
 
     metrics: tuple[str, ...] = ()
+    """What a run of the method measures unless it says otherwise, the main metric first; empty for what the scenario
+    measures.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDetails:
-    """What the harness knows of a metric.
-
-    Attributes:
-        category: One of Liang et al.'s seven, or another.
-        higher_is_better: Which way is better; None: neither.
-        judges: Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`).
-        gives: Names of the stats that it computes; ``*`` matches any text. Empty if not declared.
-        scales: The range of its scores, by name; ``*`` matches any text. Empty if not declared.
-    """
+    """What the harness knows of a metric."""
 
     category: str
+    """One of Liang et al.'s seven, or another."""
     higher_is_better: bool | None = True
+    """Which way is better; None: neither."""
     judges: bool = False
+    """Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`)."""
     gives: tuple[str, ...] = ()
+    """Names of the stats that it computes; ``*`` matches any text. Empty if not declared."""
     scales: Mapping[str, Scale] = field(default_factory=dict)
+    """The range of its scores, by name; ``*`` matches any text. Empty if not declared."""
 
     def scale_of(self, name: str) -> Scale | None:
         """Return the scale of a score; None if the metric does not declare it."""
@@ -177,28 +164,26 @@ Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plugin:
-    """A named, documented thing that the harness can use.
-
-    Attributes:
-        kind: What sort of thing it is.
-        name: The name that specs use, unique within its kind.
-        target: The function or class that does the work; None for a set, which only stands for its members.
-        doc: Its docstring: one sentence first.
-        source: The paper, equation or page that defines it.
-        origin: Where it was defined, for messages: ``module.qualname (file:line)``.
-        details: What is particular to the kind.
-        members: For a set of metrics or perturbations, what it stands for: names, or ``name:key=value,…`` where a
-            member's parameters are not the defaults.
-    """
+    """A named, documented thing that the harness can use."""
 
     kind: Kind
+    """What sort of thing it is."""
     name: str
+    """The name that specs use, unique within its kind."""
     target: Callable[..., Any] | None
+    """The function or class that does the work; None for a set, which only stands for its members."""
     doc: str
+    """Its docstring: one sentence first."""
     source: str
+    """The paper, equation or page that defines it."""
     origin: str
+    """Where it was defined, for messages: ``module.qualname (file:line)``."""
     details: Details | None = None
+    """What is particular to the kind."""
     members: tuple[str, ...] = field(default=())
+    """For a set of metrics or perturbations, what it stands for: names, or ``name:key=value,…`` where a member's
+    parameters are not the defaults.
+    """
 
     @property
     def file(self) -> Path | None:

@@ -21,49 +21,43 @@ Prompt = str | tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request comes from. It is no part of the question, and no part of the response cache's key.
-
-    Attributes:
-        instance: The instance's id.
-        perturbation: The instance's perturbation.
-        trial: The train trial, from 0.
-        reference: Index of the reference that is scored, where each reference has a request of its own.
-        role: What the answer is for: ``original`` everywhere but for an adapter's auxiliary questions.
-        scenario: The scenario with its parameters, ``mmlu:subject=anatomy``; adapters leave it to the pipeline.
-    """
+    """Where a request comes from. It is no part of the question, and no part of the response cache's key."""
 
     instance: str
+    """The instance's id."""
     perturbation: str | None = None
+    """The instance's perturbation."""
     trial: int = 0
+    """The train trial, from 0."""
     reference: int | None = None
+    """Index of the reference that is scored, where each reference has a request of its own."""
     role: str = "original"
+    """What the answer is for: ``original`` everywhere but for an adapter's auxiliary questions."""
     scenario: str = ""
+    """The scenario with its parameters, ``mmlu:subject=anatomy``; adapters leave it to the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """Continue a prompt.
-
-    Attributes:
-        prompt: Text or conversation.
-        max_tokens: Most tokens to generate for each completion.
-        temperature: 0 is greedy decoding.
-        stop: Strings that end a completion; the completion does not contain them.
-        completions: How many completions to draw.
-        seed: Seeds sampling when the temperature is above 0.
-        top_logprobs: How many of the likeliest tokens to report at each generated position; 0 for none.
-        origin: Where the request comes from.
-    """
+    """Continue a prompt."""
 
     kind: ClassVar[Literal["generate"]] = "generate"
     prompt: Prompt
+    """Text or conversation."""
     max_tokens: int
+    """Most tokens to generate for each completion."""
     temperature: float = 0.0
+    """0 is greedy decoding."""
     stop: tuple[str, ...] = ()
+    """Strings that end a completion; the completion does not contain them."""
     completions: int = 1
+    """How many completions to draw."""
     seed: int = 0
+    """Seeds sampling when the temperature is above 0."""
     top_logprobs: int = 0
+    """How many of the likeliest tokens to report at each generated position; 0 for none."""
     origin: Origin | None = field(default=None, compare=False)
+    """Where the request comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +69,18 @@ class ScoreRequest:
     context stands for the model's beginning-of-text token. A continuation longer than the model's window is scored
     in consecutive windows, each with as much of the preceding text as fits (rolling log-likelihood); a context too
     long to fit beside its continuation loses its beginning.
-
-    Attributes:
-        context: What stands before, text or conversation.
-        continuation: What is scored.
-        moments: Whether the response also has :attr:`Response.moments`; a model that cannot compute them answers with
-            an error.
-        origin: Where the request comes from.
     """
 
     kind: ClassVar[Literal["score"]] = "score"
     context: Prompt
+    """What stands before, text or conversation."""
     continuation: str
+    """What is scored."""
     moments: bool = False
+    """Whether the response also has :attr:`Response.moments`; a model that cannot compute them answers with an error.
+    """
     origin: Origin | None = field(default=None, compare=False)
+    """Where the request comes from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +90,19 @@ class SequenceRequest:
     A sequence longer than the model's window is scored in windows that each begin half a window after the last, where
     every token but those of the first window has at least half a window of text before it (Oren et al. 2023, their
     script's ``stride``); with ``scored``, the context loses its beginning instead.
-
-    Attributes:
-        segments: The texts; requests that only differ in order share this tuple.
-        order: Different indices into ``segments``, in reading order; it need not name all of them.
-        scored: How many segments at the end of the order are scored, the ones before being context only; None for all.
-        head: With ``scored=1``, how many tokens of the last segment are read and scored; None for all of them.
-        origin: Where the request comes from.
     """
 
     kind: ClassVar[Literal["score"]] = "score"
     segments: tuple[str, ...]
+    """The texts; requests that only differ in order share this tuple."""
     order: tuple[int, ...]
+    """Different indices into ``segments``, in reading order; it need not name all of them."""
     scored: int | None = None
+    """How many segments at the end of the order are scored, the ones before being context only; None for all."""
     head: int | None = None
+    """With ``scored=1``, how many tokens of the last segment are read and scored; None for all of them."""
     origin: Origin | None = field(default=None, compare=False)
+    """Where the request comes from."""
 
     def __post_init__(self) -> None:
         if self.scored is not None and not 1 <= self.scored <= len(self.order):
@@ -136,30 +126,31 @@ FinishReason = Literal["stop", "length", "unknown"] | Decline
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One generated text.
-
-    Attributes:
-        text: Decoded text, without stop string, end-of-text token and prompt.
-        logprob: Sum of the natural log-probabilities of the text's tokens; None when the model gives none. An empty
-            text has no tokens, so the 0 that their sum would be is None, too: it would read as certainty. A declined
-            completion is not an answer that could have a probability, so it is None there as well.
-        tokens: Number of generated tokens; None when unknown.
-        finish_reason: ``stop`` (stop string or end of text), ``length`` (max_tokens reached), ``unknown``, or why the
-            model did not answer: ``refusal`` (the model refused), ``content_filter`` (the provider withheld or cut the
-            text), ``tool_call`` (the model called a tool instead of answering) or ``reasoning_cut_off`` (a reasoning
-            model reached max_tokens before it wrote an answer).
-        top_logprobs: For each generated position the likeliest tokens' texts and natural log-probabilities, as many
-            as were asked for, likeliest first; empty when none were asked for.
-        explanation: What model or provider says about a declined answer, such as the words of a refusal. It is not
-            part of the text, and metrics do not see it.
-    """
+    """One generated text."""
 
     text: str
+    """Decoded text, without stop string, end-of-text token and prompt."""
     logprob: float | None = None
+    """Sum of the natural log-probabilities of the text's tokens; None when the model gives none. An empty text has no
+    tokens, so the 0 that their sum would be is None, too: it would read as certainty. A declined completion is not an
+    answer that could have a probability, so it is None there as well.
+    """
     tokens: int | None = None
+    """Number of generated tokens; None when unknown."""
     finish_reason: FinishReason = "unknown"
+    """``stop`` (stop string or end of text), ``length`` (max_tokens reached), ``unknown``, or why the model did not
+    answer: ``refusal`` (the model refused), ``content_filter`` (the provider withheld or cut the text), ``tool_call``
+    (the model called a tool instead of answering) or ``reasoning_cut_off`` (a reasoning model reached max_tokens before
+    it wrote an answer).
+    """
     top_logprobs: tuple[Mapping[str, float], ...] = ()
+    """For each generated position the likeliest tokens' texts and natural log-probabilities, as many as were asked for,
+    likeliest first; empty when none were asked for.
+    """
     explanation: str = ""
+    """What model or provider says about a declined answer, such as the words of a refusal. It is not part of the text,
+    and metrics do not see it.
+    """
 
     def __post_init__(self) -> None:
         if (not self.text and self.logprob == 0.0) or self.declined is not None:
@@ -173,53 +164,50 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a server says that it answered with.
-
-    Attributes:
-        model: The model's name; None when the server gives none.
-        fingerprint: The server's configuration (OpenAI's ``system_fingerprint``); None when it gives none.
-    """
+    """What a server says that it answered with."""
 
     model: str | None = None
+    """The model's name; None when the server gives none."""
     fingerprint: str | None = None
+    """The server's configuration (OpenAI's ``system_fingerprint``); None when it gives none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A model's answer to one request.
-
-    Attributes:
-        completions: For a GenerateRequest, as many as were asked for.
-        logprobs: For a ScoreRequest each scored token's natural log-probability, in reading order; for a
-            SequenceRequest each scored segment's, in the order asked for: the sum over its scored tokens.
-        moments: For a ScoreRequest that asks for them, at each scored position the mean and the standard deviation of
-            the natural log-probability of a token drawn from the model's prediction (Min-K%++, Zhang et al. 2024).
-        segment_tokens: For a SequenceRequest, the number of scored tokens of each scored segment, in that order.
-        greedy: For a ScoreRequest, whether every token of the continuation was the model's first choice.
-        prompt_tokens: Tokens of the prompt or context, as the model counts; None when unknown.
-        completion_tokens: Tokens generated, or scored; None when unknown.
-        seconds: This request's share of the model's wall time when it was answered, in seconds; 0.0 when unknown.
-        truncated: Whether the model had to cut the request to fit its window.
-        served: What the server says that it answered with, each different one once; empty without a server.
-        cached: Whether it came from the response cache.
-        imported: SHA-256 of the file from which it was imported into the response cache, in hexadecimal; None for an
-            answer that the model gave here.
-        error: Why there is no answer; then completions and logprobs are empty.
-    """
+    """A model's answer to one request."""
 
     completions: tuple[Completion, ...] = ()
+    """For a GenerateRequest, as many as were asked for."""
     logprobs: tuple[float, ...] | None = None
+    """For a ScoreRequest each scored token's natural log-probability, in reading order; for a SequenceRequest each
+    scored segment's, in the order asked for: the sum over its scored tokens.
+    """
     moments: tuple[tuple[float, float], ...] = ()
+    """For a ScoreRequest that asks for them, at each scored position the mean and the standard deviation of the natural
+    log-probability of a token drawn from the model's prediction (Min-K%++, Zhang et al. 2024).
+    """
     segment_tokens: tuple[int, ...] = ()
+    """For a SequenceRequest, the number of scored tokens of each scored segment, in that order."""
     greedy: bool | None = None
+    """For a ScoreRequest, whether every token of the continuation was the model's first choice."""
     prompt_tokens: int | None = None
+    """Tokens of the prompt or context, as the model counts; None when unknown."""
     completion_tokens: int | None = None
+    """Tokens generated, or scored; None when unknown."""
     seconds: float = 0.0
+    """This request's share of the model's wall time when it was answered, in seconds; 0.0 when unknown."""
     truncated: bool = False
+    """Whether the model had to cut the request to fit its window."""
     served: tuple[Served, ...] = ()
+    """What the server says that it answered with, each different one once; empty without a server."""
     cached: bool = False
+    """Whether it came from the response cache."""
     imported: str | None = None
+    """SHA-256 of the file from which it was imported into the response cache, in hexadecimal; None for an answer that
+    the model gave here.
+    """
     error: str | None = None
+    """Why there is no answer; then completions and logprobs are empty."""
 
     @property
     def declined(self) -> Decline | None:

@@ -13,19 +13,16 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The kind and the range of a score of one instance.
-
-    Attributes:
-        kind: ``proportion`` for 0 or 1; ``bounded`` for anything between two bounds; ``smooth`` for scores between two
-            bounds that hardly ever come near them, such as cosine similarities; ``unbounded`` for counts, times and
-            losses.
-        low: The smallest possible score; None without one.
-        high: The largest possible score; None without one.
-    """
+    """The kind and the range of a score of one instance."""
 
     kind: ScaleKind
+    """``proportion`` for 0 or 1; ``bounded`` for anything between two bounds; ``smooth`` for scores between two bounds
+    that hardly ever come near them, such as cosine similarities; ``unbounded`` for counts, times and losses.
+    """
     low: float | None = None
+    """The smallest possible score; None without one."""
     high: float | None = None
+    """The largest possible score; None without one."""
 
     def __post_init__(self) -> None:
         """Refuse a range that does not fit the kind.

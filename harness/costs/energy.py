@@ -18,17 +18,14 @@ _INTERVAL = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A counter of joules.
-
-    Attributes:
-        kind: What it counts: ``gpu``, ``cpu`` or ``memory``.
-        read: Returns joules since some moment in the past; raises where it cannot be read.
-        span: Joules after which it starts again from 0; None where it does not.
-    """
+    """A counter of joules."""
 
     kind: str
+    """What it counts: ``gpu``, ``cpu`` or ``memory``."""
     read: Callable[[], float]
+    """Returns joules since some moment in the past; raises where it cannot be read."""
     span: float | None = None
+    """Joules after which it starts again from 0; None where it does not."""
 
 
 class EnergyMeter:

@@ -17,17 +17,14 @@ _PER = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What tokens cost.
-
-    Attributes:
-        currency: ISO 4217, for example ``USD``.
-        prompt: For a million tokens of prompt.
-        completion: For a million tokens generated or scored.
-    """
+    """What tokens cost."""
 
     currency: str
+    """ISO 4217, for example ``USD``."""
     prompt: float
+    """For a million tokens of prompt."""
     completion: float
+    """For a million tokens generated or scored."""
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return what so many tokens cost, in units of the currency."""

@@ -12,17 +12,14 @@ from harness.yaml_lines import load_as
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a model's answers take, as a line through measured points.
-
-    Attributes:
-        prompt: Seconds to read a prompt, by its number of tokens.
-        per_output_token: Seconds for each token generated after the first.
-        overhead: Seconds for each request, whatever its length.
-    """
+    """What a model's answers take, as a line through measured points."""
 
     prompt: Mapping[int, float]
+    """Seconds to read a prompt, by its number of tokens."""
     per_output_token: float
+    """Seconds for each token generated after the first."""
     overhead: float = 0.0
+    """Seconds for each request, whatever its length."""
 
     def seconds(self, prompt_tokens: int, output_tokens: int) -> float:
         """Return what one request takes, in seconds.
@@ -43,15 +40,12 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class Runtimes:
-    """A model's runtimes.
-
-    Attributes:
-        denoised: On the machine that serves it, with nothing else running; None where it is not known.
-        idealized: On one kind of hardware and software for all models; None where it is not known.
-    """
+    """A model's runtimes."""
 
     denoised: Runtime | None = None
+    """On the machine that serves it, with nothing else running; None where it is not known."""
     idealized: Runtime | None = None
+    """On one kind of hardware and software for all models; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

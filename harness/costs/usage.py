@@ -10,28 +10,26 @@ from harness.contracts import GenerateRequest, Request, Response
 
 @dataclass(slots=True)
 class Usage:
-    """What a run has asked so far.
-
-    Attributes:
-        queries: Requests put, cached ones included.
-        cached: Of these, answered by the cache or by an equal request.
-        prompt_tokens: Tokens of all prompts.
-        completion_tokens: Tokens generated or scored.
-        model_seconds: Wall time that the model spent, in seconds, cached answers included as of when they were made.
-        lengths: How many answers there are to prompts of so many tokens with so many tokens generated, which is none
-            where a text is only scored: then all of it is the prompt.
-        unknown_lengths: Answers that do not say their tokens.
-        imported: Answers that were imported into the response cache, by the SHA-256 of the file they came from.
-    """
+    """What a run has asked so far."""
 
     queries: int = 0
+    """Requests put, cached ones included."""
     cached: int = 0
+    """Of these, answered by the cache or by an equal request."""
     prompt_tokens: int = 0
+    """Tokens of all prompts."""
     completion_tokens: int = 0
+    """Tokens generated or scored."""
     model_seconds: float = 0.0
+    """Wall time that the model spent, in seconds, cached answers included as of when they were made."""
     lengths: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """How many answers there are to prompts of so many tokens with so many tokens generated, which is none where a text
+    is only scored: then all of it is the prompt.
+    """
     unknown_lengths: int = 0
+    """Answers that do not say their tokens."""
     imported: Counter[str] = field(default_factory=Counter)
+    """Answers that were imported into the response cache, by the SHA-256 of the file they came from."""
 
     def add(self, request: Request, response: Response) -> None:
         """Count one response."""

@@ -63,13 +63,10 @@ def load_scenario_file(path: Path) -> Plugin:
 
 
 class MappedScenario:
-    """A scenario that maps each row of its data to an instance.
-
-    Attributes:
-        Params: The pydantic model of its parameters.
-    """
+    """A scenario that maps each row of its data to an instance."""
 
     Params: type[BaseModel]
+    """The pydantic model of its parameters."""
 
     def __init__(self, schema: ScenarioSchema) -> None:
         self.__doc__ = schema.description

@@ -48,27 +48,24 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was read of one result, before it is written.
-
-    Attributes:
-        spec: What was run, in our words.
-        stats: Every statistic.
-        origin: ``program``, its version where it is known, and the files that were read.
-        examples: With scores by the names that the stats have; empty where the result has none.
-        efficiency: What is known of it.
-        model: What is known of the model.
-        started: UTC, ISO 8601; empty if unknown.
-        finished: UTC, ISO 8601; empty if unknown.
-    """
+    """What was read of one result, before it is written."""
 
     spec: RunSpec
+    """What was run, in our words."""
     stats: Sequence[Stat]
+    """Every statistic."""
     origin: Mapping[str, Any]
+    """``program``, its version where it is known, and the files that were read."""
     examples: Sequence[Scored] = ()
+    """With scores by the names that the stats have; empty where the result has none."""
     efficiency: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of it."""
     model: Mapping[str, Any] = field(default_factory=dict)
+    """What is known of the model."""
     started: str = ""
+    """UTC, ISO 8601; empty if unknown."""
     finished: str = ""
+    """UTC, ISO 8601; empty if unknown."""
 
 
 def write_imported(results_dir: Path, imported: Imported) -> RunRecord:

@@ -71,55 +71,46 @@ class CacheError(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """A model of which the cache has, or had, answers.
-
-    Attributes:
-        digest: What :func:`fingerprint_digest` made of it.
-        name: The name under which it was asked last, ``backend:identifier``.
-        fingerprint: What :meth:`harness.Model.fingerprint` returned.
-        used: When it was asked last, in seconds since 1970; also if the cache answered everything.
-    """
+    """A model of which the cache has, or had, answers."""
 
     digest: bytes
+    """What :func:`fingerprint_digest` made of it."""
     name: str
+    """The name under which it was asked last, ``backend:identifier``."""
     fingerprint: Mapping[str, Any]
+    """What :meth:`harness.Model.fingerprint` returned."""
     used: int
+    """When it was asked last, in seconds since 1970; also if the cache answered everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """One answer as it lies in the cache.
-
-    Attributes:
-        key: What :func:`request_key` made of model and request.
-        model: The model's digest.
-        created: When it was given, in seconds since 1970.
-        response: The answer.
-        origin: SHA-256 of the file from which it was imported; None for an answer that was given here.
-    """
+    """One answer as it lies in the cache."""
 
     key: bytes
+    """What :func:`request_key` made of model and request."""
     model: bytes
+    """The model's digest."""
     created: int
+    """When it was given, in seconds since 1970."""
     response: Response
+    """The answer."""
     origin: bytes | None = None
+    """SHA-256 of the file from which it was imported; None for an answer that was given here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """A file from which answers were imported.
-
-    Attributes:
-        digest: Its SHA-256.
-        file: Its name when it was imported last.
-        imported: When that was, in seconds since 1970.
-        answers: How many of its answers the cache holds.
-    """
+    """A file from which answers were imported."""
 
     digest: bytes
+    """Its SHA-256."""
     file: str
+    """Its name when it was imported last."""
     imported: int
+    """When that was, in seconds since 1970."""
     answers: int
+    """How many of its answers the cache holds."""
 
 
 class ResponseCache:

@@ -40,17 +40,14 @@ class CacheLedger:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What an account has spent, in tokens.
-
-    Attributes:
-        account: The model and its server.
-        prompt: Of prompts.
-        completion: Of completions.
-    """
+    """What an account has spent, in tokens."""
 
     account: str
+    """The model and its server."""
     prompt: int
+    """Of prompts."""
     completion: int
+    """Of completions."""
 
 
 def spending(cache: ResponseCache, models: Sequence[str] = ()) -> list[Spent]:

@@ -23,25 +23,22 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a cache holds of one model.
-
-    Attributes:
-        digest: The model's digest.
-        model: The model; None where the cache does not know whose the answers are.
-        answers: How many answers.
-        bytes: What they take, compressed, without the file's own overhead.
-        first: When the first of them was given, in seconds since 1970; None where there is none.
-        last: When the last of them was given.
-        imported: How many of them were imported from files.
-    """
+    """What a cache holds of one model."""
 
     digest: bytes
+    """The model's digest."""
     model: CachedModel | None
+    """The model; None where the cache does not know whose the answers are."""
     answers: int
+    """How many answers."""
     bytes: int
+    """What they take, compressed, without the file's own overhead."""
     first: int | None
+    """When the first of them was given, in seconds since 1970; None where there is none."""
     last: int | None
+    """When the last of them was given."""
     imported: int = 0
+    """How many of them were imported from files."""
 
     @property
     def name(self) -> str:

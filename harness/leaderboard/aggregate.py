@@ -18,71 +18,62 @@ from harness.storage.results import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One scenario, asked in one way.
-
-    Attributes:
-        scenario: The scenario's name.
-        method: The adaptation method.
-        metric: The main metric.
-        split: The split that was evaluated.
-        higher_is_better: Which way is better; None if neither is, or the runs disagree.
-        sample: Whether the data are sample data: a demonstration, no measurement.
-        settings: What tells it from other columns of the scenario.
-        parameters: The scenario's parameters, those that all sub-runs share.
-        pooled: The parameters in which the sub-runs differ.
-        subruns: The sub-runs' labels.
-        contested: Whether the column enters the mean win rate.
-    """
+    """One scenario, asked in one way."""
 
     scenario: str
+    """The scenario's name."""
     method: str
+    """The adaptation method."""
     metric: str
+    """The main metric."""
     split: str
+    """The split that was evaluated."""
     higher_is_better: bool | None
+    """Which way is better; None if neither is, or the runs disagree."""
     sample: bool
+    """Whether the data are sample data: a demonstration, no measurement."""
     settings: Mapping[str, Any]
+    """What tells it from other columns of the scenario."""
     parameters: Mapping[str, Any]
+    """The scenario's parameters, those that all sub-runs share."""
     pooled: tuple[str, ...]
+    """The parameters in which the sub-runs differ."""
     subruns: tuple[str, ...]
+    """The sub-runs' labels."""
     contested: bool = False
+    """Whether the column enters the mean win rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One model.
-
-    Attributes:
-        model: Its name with the arguments that were given for it.
-        rank: By mean win rate, from 1; ties share a rank. None without a mean win rate.
-        win_rate: Mean win rate; None where there is no other model to compare it with.
-        cells: One for each column; None where the model was not run.
-    """
+    """One model."""
 
     model: str
+    """Its name with the arguments that were given for it."""
     rank: int | None
+    """By mean win rate, from 1; ties share a rank. None without a mean win rate."""
     win_rate: WinRate | None
+    """Mean win rate; None where there is no other model to compare it with."""
     cells: tuple[Cell | None, ...]
+    """One for each column; None where the model was not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A leaderboard.
-
-    Attributes:
-        suites: The suites that the runs come from.
-        columns: The columns.
-        rows: The models, by rank, then by name.
-        notes: What a reader must know not to be misled, a sentence each.
-        sample_win_rate: Whether the mean win rate is over sample data.
-        finished: When the newest run ended, UTC, ISO 8601; empty if there is none.
-    """
+    """A leaderboard."""
 
     suites: tuple[str, ...]
+    """The suites that the runs come from."""
     columns: tuple[Column, ...]
+    """The columns."""
     rows: tuple[Row, ...]
+    """The models, by rank, then by name."""
     notes: tuple[str, ...] = ()
+    """What a reader must know not to be misled, a sentence each."""
     sample_win_rate: bool = False
+    """Whether the mean win rate is over sample data."""
     finished: str = ""
+    """When the newest run ended, UTC, ISO 8601; empty if there is none."""
 
 
 def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:

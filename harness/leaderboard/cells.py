@@ -27,47 +27,46 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One model's result in one column.
-
-    Attributes:
-        mean: The metric; for several sub-runs the mean of their means; None if none gave a number.
-        stderr: Standard error of the mean; of several sub-runs √(Σ stderr²) / k.
-        low: Lower end of the 95 % interval.
-        high: Upper end of the 95 % interval.
-        count: How many instances it is over.
-        effective: k²/Σ(1/n) over its k sub-runs of n instances each: as many equally weighted instances would make the
-            mean of the sub-runs' means as precise.
-        bounds: The smallest and the largest score that an instance can have, of a metric whose scores reach them.
-        missing: How many examples more gave no value of the metric.
-        have: How many sub-runs gave a number.
-        of: How many sub-runs the column has.
-        best: Whether no complete cell of the column is better, and at least one is worse.
-        first: The best rank in the column that the model may have, with all models' ranks right at once with 95 %
-            probability; None where nothing is compared.
-        last: The worst rank that it may have.
-        failures: Sub-runs that failed, then runs of them that failed beside one that counts.
-        runs: Folders of the runs that it is over, ``suite/name``.
-        imported: Whether another program measured it, at least in part.
-        declined: The declined examples of the runs that it is over, unperturbed and of the evaluated split.
-    """
+    """One model's result in one column."""
 
     mean: float | None
+    """The metric; for several sub-runs the mean of their means; None if none gave a number."""
     stderr: float | None
+    """Standard error of the mean; of several sub-runs √(Σ stderr²) / k."""
     low: float | None
+    """Lower end of the 95 % interval."""
     high: float | None
+    """Upper end of the 95 % interval."""
     count: int
+    """How many instances it is over."""
     missing: int
+    """How many examples more gave no value of the metric."""
     have: int
+    """How many sub-runs gave a number."""
     of: int
+    """How many sub-runs the column has."""
     best: bool = False
+    """Whether no complete cell of the column is better, and at least one is worse."""
     first: int | None = None
+    """The best rank in the column that the model may have, with all models' ranks right at once with 95 % probability;
+    None where nothing is compared.
+    """
     last: int | None = None
+    """The worst rank that it may have."""
     failures: tuple[Failure, ...] = ()
+    """Sub-runs that failed, then runs of them that failed beside one that counts."""
     runs: tuple[str, ...] = ()
+    """Folders of the runs that it is over, ``suite/name``."""
     imported: bool = False
+    """Whether another program measured it, at least in part."""
     effective: float = 0.0
+    """K²/Σ(1/n) over its k sub-runs of n instances each: as many equally weighted instances would make the mean of the
+    sub-runs' means as precise.
+    """
     bounds: tuple[float, float] | None = None
+    """The smallest and the largest score that an instance can have, of a metric whose scores reach them."""
     declined: Declined = field(default_factory=Declined)
+    """The declined examples of the runs that it is over, unperturbed and of the evaluated split."""
 
     @property
     def complete(self) -> bool:

@@ -25,31 +25,28 @@ _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The runs of one column.
-
-    Attributes:
-        scenario: The scenario's name.
-        method: The adaptation method.
-        metric: The main metric.
-        split: The split that was evaluated.
-        sample: Whether the data are sample data.
-        settings: Values of the settings that tell the column from others of its scenario.
-        varying: Settings, no texts, that differ between sub-runs within the column, with their values.
-        parameters: The scenario's parameters that all sub-runs share.
-        pooled: The scenario's parameters in which the sub-runs differ.
-        runs: The runs of each sub-run, by the scenario's arguments as JSON.
-    """
+    """The runs of one column."""
 
     scenario: str
+    """The scenario's name."""
     method: str
+    """The adaptation method."""
     metric: str
+    """The main metric."""
     split: str
+    """The split that was evaluated."""
     sample: bool
+    """Whether the data are sample data."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the settings that tell the column from others of its scenario."""
     varying: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Settings, no texts, that differ between sub-runs within the column, with their values."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The scenario's parameters that all sub-runs share."""
     pooled: tuple[str, ...] = ()
+    """The scenario's parameters in which the sub-runs differ."""
     runs: Mapping[str, Sequence[RunRecord]] = field(default_factory=dict)
+    """The runs of each sub-run, by the scenario's arguments as JSON."""
 
     @property
     def identity(self) -> str:

@@ -24,70 +24,64 @@ Asked = dict[str, dict[int, tuple[float | None, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One scenario, asked of two models.
-
-    Attributes:
-        scenario: The scenario's label.
-        adapter: The adaptation method.
-        metric: The score that is compared.
-        higher_is_better: Which way is better, where the runs say.
-        count: How many instances have the score in both runs.
-        first: The first model's mean over them.
-        second: The second model's.
-        difference: first − second.
-        stderr: Standard error of the difference; None for one instance.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        test: ``mcnemar``, exact, where every score is 0 or 1; else ``permutation``.
-        p: The test's p-value.
-        p_holm: Adjusted over the family by Holm's method.
-        p_bh: Adjusted over the family by Benjamini and Hochberg's.
-        only_first: Instances that the second run does not have.
-        only_second: Instances that the first run does not have.
-        undefined: Instances of both without the score in one of them.
-        changed: Instances of both whose text or references differ; they are not compared.
-        settings: The settings that tell it from other comparisons of the scenario and method, in brackets; else ''.
-        notes: What else is to be known.
-    """
+    """One scenario, asked of two models."""
 
     scenario: str
+    """The scenario's label."""
     adapter: str
+    """The adaptation method."""
     metric: str
+    """The score that is compared."""
     higher_is_better: bool | None
+    """Which way is better, where the runs say."""
     count: int
+    """How many instances have the score in both runs."""
     first: float
+    """The first model's mean over them."""
     second: float
+    """The second model's."""
     difference: float
+    """First − second."""
     stderr: float | None
+    """Standard error of the difference; None for one instance."""
     low: float | None
+    """Lower end of its 95 % interval."""
     high: float | None
+    """Upper end."""
     test: str
+    """``mcnemar``, exact, where every score is 0 or 1; else ``permutation``."""
     p: float
+    """The test's p-value."""
     p_holm: float
+    """Adjusted over the family by Holm's method."""
     p_bh: float
+    """Adjusted over the family by Benjamini and Hochberg's."""
     only_first: int
+    """Instances that the second run does not have."""
     only_second: int
+    """Instances that the first run does not have."""
     undefined: int
+    """Instances of both without the score in one of them."""
     changed: int
+    """Instances of both whose text or references differ; they are not compared."""
     settings: str = ""
+    """The settings that tell it from other comparisons of the scenario and method, in brackets; else ''."""
     notes: tuple[str, ...] = ()
+    """What else is to be known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Comparisons that are judged together.
-
-    Attributes:
-        first: The first model's or run's name.
-        second: The second's.
-        comparisons: One for each scenario.
-        problems: What could not be compared, and why.
-    """
+    """Comparisons that are judged together."""
 
     first: str
+    """The first model's or run's name."""
     second: str
+    """The second's."""
     comparisons: tuple[Comparison, ...]
+    """One for each scenario."""
     problems: tuple[str, ...] = ()
+    """What could not be compared, and why."""
 
 
 def compare_runs(

@@ -22,42 +22,40 @@ from harness.storage.results import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One model on one scenario in both suites.
-
-    Attributes:
-        model: The model.
-        scenario: The scenario's label.
-        method: The adaptation method.
-        metric: The main metric.
-        higher_is_better: Which way is better; None for neither.
-        before: The first suite's mean.
-        after: The second's.
-        difference: after − before.
-        low: Lower end of its 95 % interval; None if it is not known.
-        high: Upper end.
-        count: The instances of both where they are paired; else those of the smaller run, 0 if unknown.
-        test: ``mcnemar`` or ``permutation`` on the same instances; ``normal`` where these are not known, from the
-            means' intervals; None where there is none.
-        p: The two-sided p-value; None without a test.
-        p_holm: Adjusted over all changes that have one (Holm 1979).
-        notes: What else is to be known.
-    """
+    """One model on one scenario in both suites."""
 
     model: str
+    """The model."""
     scenario: str
+    """The scenario's label."""
     method: str
+    """The adaptation method."""
     metric: str
+    """The main metric."""
     higher_is_better: bool | None
+    """Which way is better; None for neither."""
     before: float
+    """The first suite's mean."""
     after: float
+    """The second's."""
     difference: float
+    """After − before."""
     low: float | None
+    """Lower end of its 95 % interval; None if it is not known."""
     high: float | None
+    """Upper end."""
     count: int
+    """The instances of both where they are paired; else those of the smaller run, 0 if unknown."""
     test: str | None
+    """``mcnemar`` or ``permutation`` on the same instances; ``normal`` where these are not known, from the means'
+    intervals; None where there is none.
+    """
     p: float | None
+    """The two-sided p-value; None without a test."""
     p_holm: float | None
+    """Adjusted over all changes that have one (Holm 1979)."""
     notes: tuple[str, ...] = ()
+    """What else is to be known."""
 
     @property
     def paired(self) -> bool:
@@ -74,19 +72,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What changed between two suites.
-
-    Attributes:
-        first: The suite before.
-        second: The suite after.
-        changes: By model and scenario.
-        problems: What could not be compared, and why.
-    """
+    """What changed between two suites."""
 
     first: str
+    """The suite before."""
     second: str
+    """The suite after."""
     changes: tuple[Change, ...]
+    """By model and scenario."""
     problems: tuple[str, ...]
+    """What could not be compared, and why."""
 
 
 def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Registry | None = None) -> Diff:

@@ -29,36 +29,30 @@ _SAME_MEAN = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One model's result in one column.
-
-    Attributes:
-        mean: The result.
-        stderr: Its standard error, where known.
-        count: Number of instances; of the mean of several runs, see :attr:`harness.leaderboard.cells.Cell.effective`.
-        scores: For each run that it is the mean of, the scores of its instances; empty where any is unknown.
-    """
+    """One model's result in one column."""
 
     mean: float
+    """The result."""
     stderr: float | None = None
+    """Its standard error, where known."""
     count: float = 0.0
+    """Number of instances; of the mean of several runs, see :attr:`harness.leaderboard.cells.Cell.effective`."""
     scores: tuple[InstanceScores, ...] = ()
+    """For each run that it is the mean of, the scores of its instances; empty where any is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """The results of one column that may be compared.
-
-    Attributes:
-        name: Identifies the column.
-        higher_is_better: Which way is better.
-        entries: Results by model; a model without a result is left out.
-        bounds: The metric's smallest and largest value; None without such bounds.
-    """
+    """The results of one column that may be compared."""
 
     name: str
+    """Identifies the column."""
     higher_is_better: bool
+    """Which way is better."""
     entries: Mapping[str, Entry]
+    """Results by model; a model without a result is left out."""
     bounds: tuple[float, float] | None = (0.0, 1.0)
+    """The metric's smallest and largest value; None without such bounds."""
 
 
 def snapped(value: float) -> float:

@@ -23,25 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """A model's mean win rate.
-
-    Attributes:
-        value: Between 0 and 1.
-        low: Lower end of the 95 % interval; None if no pair of results that it rests on can be tested.
-        high: Upper end of the 95 % interval.
-        columns: Number of columns that it is averaged over.
-        of: Number of columns that anybody could win.
-        first: The best rank that the model may have; with the others' ranks right at once with 95 % probability.
-        last: The worst rank that it may have.
-    """
+    """A model's mean win rate."""
 
     value: float
+    """Between 0 and 1."""
     low: float | None
+    """Lower end of the 95 % interval; None if no pair of results that it rests on can be tested."""
     high: float | None
+    """Upper end of the 95 % interval."""
     columns: int
+    """Number of columns that it is averaged over."""
     of: int
+    """Number of columns that anybody could win."""
     first: int = 1
+    """The best rank that the model may have; with the others' ranks right at once with 95 % probability."""
     last: int = 1
+    """The worst rank that it may have."""
 
     @property
     def undecided(self) -> bool:

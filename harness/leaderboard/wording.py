@@ -37,34 +37,28 @@ MEANS = "Numbers are means with 95 % intervals (±, or from and to where lopside
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What stands over a column.
-
-    Attributes:
-        title: The scenario, with the parameters that all its runs share.
-        metric: The metric with an arrow in the direction that is better.
-        details: What tells the column from others like it, and what it is a mean of.
-    """
+    """What stands over a column."""
 
     title: str
+    """The scenario, with the parameters that all its runs share."""
     metric: str
+    """The metric with an arrow in the direction that is better."""
     details: tuple[str, ...]
+    """What tells the column from others like it, and what it is a mean of."""
 
 
 @dataclass(frozen=True, slots=True)
 class Footnotes:
-    """What stands under the table.
-
-    Attributes:
-        explanations: What the numbers are.
-        legend: Each mark that is used, with its meaning.
-        failures: Number, model, column and errors of each cell with a failure.
-        notes: What a reader must know not to be misled.
-    """
+    """What stands under the table."""
 
     explanations: tuple[str, ...]
+    """What the numbers are."""
     legend: tuple[tuple[str, str], ...]
+    """Each mark that is used, with its meaning."""
     failures: tuple[tuple[int, str, str, tuple[str, ...]], ...]
+    """Number, model, column and errors of each cell with a failure."""
     notes: tuple[str, ...]
+    """What a reader must know not to be misled."""
 
 
 def readable(board: Board) -> Board:

@@ -24,39 +24,36 @@ SECONDS_BETWEEN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """How far a sweep is.
-
-    Attributes:
-        suite: The suite that it writes into.
-        state: ``running``, or ``ended``, well or not.
-        runs: How many runs it has.
-        done: How many of them are finished, those that were so before included.
-        failed: How many of these failed.
-        current: The run that is going on, ``scenario · method · model``; empty between runs.
-        beside: How many further runs are under way with it.
-        examples: How many examples of all these are answered.
-        of_examples: How many they have at most; 0 until that is known.
-        rate: Examples a second since the current run came to be shown.
-        started: When the sweep began, UTC, ISO 8601.
-        updated: When this was written.
-        host: The machine.
-        process: The process on it.
-    """
+    """How far a sweep is."""
 
     suite: str
+    """The suite that it writes into."""
     state: Literal["running", "ended"]
+    """``running``, or ``ended``, well or not."""
     runs: int
+    """How many runs it has."""
     done: int
+    """How many of them are finished, those that were so before included."""
     failed: int
+    """How many of these failed."""
     current: str
+    """The run that is going on, ``scenario · method · model``; empty between runs."""
     beside: int
+    """How many further runs are under way with it."""
     examples: float
+    """How many examples of all these are answered."""
     of_examples: int
+    """How many they have at most; 0 until that is known."""
     rate: float
+    """Examples a second since the current run came to be shown."""
     started: str
+    """When the sweep began, UTC, ISO 8601."""
     updated: str
+    """When this was written."""
     host: str
+    """The machine."""
     process: int
+    """The process on it."""
 
 
 class ProgressFile:

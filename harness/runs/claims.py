@@ -31,22 +31,18 @@ STALE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that has a lease.
-
-    Attributes:
-        host: Name of its machine; empty while the file is being written.
-        process: Its id there.
-        token: Random, different for each owner.
-        beat: How often the lease was renewed.
-        space: Names the machine's boot and its process ids' name space: only in the same one does the id mean
-            anything.
-    """
+    """The process that has a lease."""
 
     host: str = ""
+    """Name of its machine; empty while the file is being written."""
     process: int = 0
+    """Its id there."""
     token: str = ""
+    """Random, different for each owner."""
     beat: int = 0
+    """How often the lease was renewed."""
     space: str = ""
+    """Names the machine's boot and its process ids' name space: only in the same one does the id mean anything."""
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host}" if self.host else "another process"

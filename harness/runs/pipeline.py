@@ -44,19 +44,16 @@ Perturb = Callable[..., Instance | None]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A run whose data are read and whose parts are built, but of which nothing is asked yet.
-
-    Attributes:
-        spec: The run's spec.
-        adapter: The adapter, built.
-        data: The scenario's data, for their provenance.
-        train: All train instances.
-    """
+    """A run whose data are read and whose parts are built, but of which nothing is asked yet."""
 
     spec: RunSpec
+    """The run's spec."""
     adapter: Adapter
+    """The adapter, built."""
     data: Data
+    """The scenario's data, for their provenance."""
     train: Sequence[Instance]
+    """All train instances."""
     _instances: Callable[[], Iterator[Instance]]
     _perturbations: Sequence[tuple[str, Perturb]] = ()
     _chosen: Sequence[Instance] | None = None

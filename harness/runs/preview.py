@@ -13,21 +13,18 @@ from harness.runs.pipeline import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much a run would ask.
-
-    Attributes:
-        instances: Examples: instances, perturbed copies, all trials.
-        requests: Requests to the model, before equal ones are put together.
-        prompt_tokens: Tokens of all prompts, contexts and continuations.
-        max_completion_tokens: Most tokens that could be generated.
-        truncated: Examples whose prompt has to be shortened.
-    """
+    """How much a run would ask."""
 
     instances: int
+    """Examples: instances, perturbed copies, all trials."""
     requests: int
+    """Requests to the model, before equal ones are put together."""
     prompt_tokens: int
+    """Tokens of all prompts, contexts and continuations."""
     max_completion_tokens: int
+    """Most tokens that could be generated."""
     truncated: int
+    """Examples whose prompt has to be shortened."""
 
 
 def plan(evaluation: Evaluation, model: Model) -> Plan:

@@ -49,23 +49,20 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where things are, and what is done again.
-
-    Attributes:
-        results_dir: The folder of results.
-        data_dir: The local data folder; None without one.
-        force: Run again what is finished. Answers still come from the response cache.
-        prices: What tokens cost; None for the table that comes with the harness.
-        runtimes: What answers take on a quiet or an ideal machine.
-        cache_dir: The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results.
-    """
+    """Where things are, and what is done again."""
 
     results_dir: Path
+    """The folder of results."""
     data_dir: Path | None = None
+    """The local data folder; None without one."""
     force: bool = False
+    """Run again what is finished. Answers still come from the response cache."""
     prices: PriceTable | None = None
+    """What tokens cost; None for the table that comes with the harness."""
     runtimes: RuntimeTable = field(default_factory=RuntimeTable)
+    """What answers take on a quiet or an ideal machine."""
     cache_dir: Path | None = None
+    """The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results."""
 
 
 def run_sweep(

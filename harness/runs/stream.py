@@ -39,31 +39,28 @@ RUNS_AT_ONCE = 8
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A run on its way through a model.
-
-    Attributes:
-        spec: What to run.
-        outcome: What came of it so far.
-        evaluation: The run with its data, once they are read.
-        finished_before: The record of an equal run that makes this one needless.
-        elsewhere: The other process that is running it, or one that asks the same questions.
-        error: Why it cannot go on.
-        started: When its preparation began, in UTC.
-        preparing: Seconds that went into its data and prompts.
-        answering: Seconds that went into its answers and scores; of time that it shares, its requests' part.
-        joules: Its part of the energy used meanwhile, by kind of processor; None before its first answers.
-    """
+    """A run on its way through a model."""
 
     spec: RunSpec
+    """What to run."""
     outcome: Outcome = field(default_factory=Outcome)
+    """What came of it so far."""
     evaluation: Evaluation | None = None
+    """The run with its data, once they are read."""
     finished_before: RunRecord | None = None
+    """The record of an equal run that makes this one needless."""
     elsewhere: Holder | None = None
+    """The other process that is running it, or one that asks the same questions."""
     error: BaseException | None = None
+    """Why it cannot go on."""
     started: str = field(default_factory=now)
+    """When its preparation began, in UTC."""
     preparing: float = 0.0
+    """Seconds that went into its data and prompts."""
     answering: float = 0.0
+    """Seconds that went into its answers and scores; of time that it shares, its requests' part."""
     joules: dict[str, float] | None = None
+    """Its part of the energy used meanwhile, by kind of processor; None before its first answers."""
     _prompts: Iterator[Adapted] = field(default_factory=lambda: iter(()))
     _waits: bool = False
     _over: bool = False

@@ -22,19 +22,16 @@ _GUARD = 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClusteredInterval:
-    """The interval of a mean over items in clusters.
-
-    Attributes:
-        low: Lower end of the interval.
-        high: Upper end.
-        correlation: Correlation of two items of one cluster, estimated.
-        freedom: Degrees of freedom; below 3, a few clusters hold most of the items.
-    """
+    """The interval of a mean over items in clusters."""
 
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end."""
     correlation: float
+    """Correlation of two items of one cluster, estimated."""
     freedom: float
+    """Degrees of freedom; below 3, a few clusters hold most of the items."""
 
 
 def clustered_mean_interval(

@@ -21,15 +21,12 @@ _UPPER_TAIL = 0.975
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """The mean label of all items, from few labels and many ratings.
-
-    Attributes:
-        estimate: The mean with its 95 % interval; ``count`` is the number of labels.
-        weight: λ, how far the judge is trusted: 0 ignores it, 1 takes its ratings at face value.
-    """
+    """The mean label of all items, from few labels and many ratings."""
 
     estimate: Estimate
+    """The mean with its 95 % interval; ``count`` is the number of labels."""
     weight: float
+    """Λ, how far the judge is trusted: 0 ignores it, 1 takes its ratings at face value."""
 
     @property
     def helps(self) -> bool:

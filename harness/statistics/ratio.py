@@ -19,19 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RatioInterval:
-    """The interval of Σ numerators / Σ denominators.
-
-    Attributes:
-        low: Lower end of the interval.
-        high: Upper end.
-        stderr: Standard error.
-        freedom: Degrees of freedom; below 5, few long items carry the ratio.
-    """
+    """The interval of Σ numerators / Σ denominators."""
 
     low: float
+    """Lower end of the interval."""
     high: float
+    """Upper end."""
     stderr: float
+    """Standard error."""
     freedom: float
+    """Degrees of freedom; below 5, few long items carry the ratio."""
 
 
 def ratio_interval(

@@ -12,30 +12,24 @@ from harness.contracts import Example
 
 @dataclass(frozen=True, slots=True)
 class Perturbed:
-    """The copies that one perturbation made.
-
-    Attributes:
-        copies: Number of instances that have a copy.
-        changed: Number of those whose input or references differ from the original's.
-    """
+    """The copies that one perturbation made."""
 
     copies: int
+    """Number of instances that have a copy."""
     changed: int
+    """Number of those whose input or references differ from the original's."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceCounts:
-    """What is counted of a run's instances; each instance counts once, whatever the number of trials.
-
-    Attributes:
-        evaluated: Number of instances without perturbation.
-        perturbed: The copies of each perturbation.
-        unlabelled: For each key that instances are grouped by, the number of instances that have no value there.
-    """
+    """What is counted of a run's instances; each instance counts once, whatever the number of trials."""
 
     evaluated: int = 0
+    """Number of instances without perturbation."""
     perturbed: Mapping[str, Perturbed] = field(default_factory=dict)
+    """The copies of each perturbation."""
     unlabelled: Mapping[str, int] = field(default_factory=dict)
+    """For each key that instances are grouped by, the number of instances that have no value there."""
 
     def sentences(self) -> list[str]:
         """Return the counts in words, one sentence each."""

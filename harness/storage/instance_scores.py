@@ -25,15 +25,12 @@ _SCORE_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class InstanceScores:
-    """Scores by instance.
-
-    Attributes:
-        keys: The instances' keys (:func:`instance_key`) in ascending order, one after the other.
-        packed: Their scores as little-endian 32-bit floating-point numbers in the same order, compressed by zlib.
-    """
+    """Scores by instance."""
 
     keys: bytes
+    """The instances' keys (:func:`instance_key`) in ascending order, one after the other."""
     packed: bytes
+    """Their scores as little-endian 32-bit floating-point numbers in the same order, compressed by zlib."""
 
     @classmethod
     def of(cls, scores: Iterable[tuple[bytes, float]]) -> InstanceScores:

@@ -25,45 +25,42 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Everything that is known of one run but its examples.
-
-    Attributes:
-        directory: The run's folder.
-        name: The run's name, which is the folder's.
-        suite: The suite it belongs to.
-        status: ``ok``, or ``failed`` with the error.
-        error: Why it failed.
-        spec: The resolved spec.
-        stats: Every statistic per metric, split and perturbation.
-        efficiency: Queries, tokens and seconds of the whole run.
-        details: What metrics give for diagrams, by metric, split and perturbation.
-        declined: How many examples the model or its provider declined to answer, by kind.
-        instances: How many instances each perturbation changed, and how many have no label to be grouped by.
-        instance_scores: The main metric's scores of the unperturbed instances, where it is a mean of them.
-        provenance: Versions, model, data, seeds and host.
-        examples: Count and digest of the examples; None where there are none.
-        started: UTC, ISO 8601.
-        finished: UTC, ISO 8601.
-        schema_version: Version of run.json's layout.
-    """
+    """Everything that is known of one run but its examples."""
 
     directory: Path
+    """The run's folder."""
     name: str
+    """The run's name, which is the folder's."""
     suite: str
+    """The suite it belongs to."""
     status: Literal["ok", "failed"]
+    """``ok``, or ``failed`` with the error."""
     error: str | None
+    """Why it failed."""
     spec: RunSpec
+    """The resolved spec."""
     stats: Sequence[Stat] = ()
+    """Every statistic per metric, split and perturbation."""
     efficiency: Mapping[str, Any] = field(default_factory=dict)
+    """Queries, tokens and seconds of the whole run."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    """What metrics give for diagrams, by metric, split and perturbation."""
     declined: Declined = field(default_factory=Declined)
+    """How many examples the model or its provider declined to answer, by kind."""
     instances: InstanceCounts = field(default_factory=InstanceCounts)
+    """How many instances each perturbation changed, and how many have no label to be grouped by."""
     instance_scores: InstanceScores | None = None
+    """The main metric's scores of the unperturbed instances, where it is a mean of them."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Versions, model, data, seeds and host."""
     examples: ExamplesDigest | None = None
+    """Count and digest of the examples; None where there are none."""
     started: str = ""
+    """UTC, ISO 8601."""
     finished: str = ""
+    """UTC, ISO 8601."""
     schema_version: int = SCHEMA_VERSION
+    """Version of run.json's layout."""
 
 
 def run_directory(results_dir: Path, spec: RunSpec) -> Path:

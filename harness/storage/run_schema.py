@@ -22,15 +22,12 @@ _MOST_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class ExamplesDigest:
-    """Which file of examples belongs to a record.
-
-    Attributes:
-        count: Number of examples.
-        sha256: SHA-256 of ``examples.jsonl.gz``, in hexadecimal.
-    """
+    """Which file of examples belongs to a record."""
 
     count: Annotated[int, Field(ge=0)]
+    """Number of examples."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    """SHA-256 of ``examples.jsonl.gz``, in hexadecimal."""
 
 
 def check_stat(stat: Stat) -> Stat:

@@ -56,31 +56,28 @@ from harness.yaml_lines import load
 
 @dataclass
 class Context:
-    """What all entries of a sweep share.
-
-    Attributes:
-        registry: Where names are looked up.
-        findings: Takes mistakes.
-        base: The folder that paths are relative to.
-        suite: The suite's name.
-        models: The sweep's models; None if it names none.
-        fixed_models: Whether they replace those of single entries.
-        max_eval_instances: Replaces every entry's, if given.
-        seed: Replaces every entry's, if given.
-        max_declined: Replaces every entry's, if given.
-        scenario_files: The scenario files that entries name, as they are met; None for one with mistakes.
-    """
+    """What all entries of a sweep share."""
 
     registry: Registry
+    """Where names are looked up."""
     findings: Findings
+    """Takes mistakes."""
     base: Path
+    """The folder that paths are relative to."""
     suite: str
+    """The suite's name."""
     models: Sequence[Model] | None = None
+    """The sweep's models; None if it names none."""
     fixed_models: bool = False
+    """Whether they replace those of single entries."""
     max_eval_instances: int | None = None
+    """Replaces every entry's, if given."""
     seed: int | None = None
+    """Replaces every entry's, if given."""
     max_declined: float | None = None
+    """Replaces every entry's, if given."""
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
+    """The scenario files that entries name, as they are met; None for one with mistakes."""
 
 
 @dataclass(frozen=True, slots=True)

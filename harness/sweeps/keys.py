@@ -113,15 +113,12 @@ K = TypeVar("K", bound=_Keys)
 
 @dataclass
 class Findings:
-    """Every mistake of one sweep, and every warning, each once and with its place.
-
-    Attributes:
-        document: The file; None when all of it came from the command line.
-        options: What was given on the command line, by option; a path such as ``("--model", 0)`` leads there.
-    """
+    """Every mistake of one sweep, and every warning, each once and with its place."""
 
     document: Located | None
+    """The file; None when all of it came from the command line."""
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What was given on the command line, by option; a path such as ``("--model", 0)`` leads there."""
     _found: dict[Mistake, None] = field(default_factory=dict)
     _warned: dict[Mistake, None] = field(default_factory=dict)
 
@@ -205,38 +202,32 @@ def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, findings: 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One argument as it was written.
-
-    Attributes:
-        value: Its value.
-        path: Where it stands.
-        text: Whether it is text of a shorthand, which may stand for a number.
-        origin: Whose setting it is if the file does not hold it, for messages: ``scenario 'boolq'``.
-    """
+    """One argument as it was written."""
 
     value: Any
+    """Its value."""
     path: KeyPath
+    """Where it stands."""
     text: bool = False
+    """Whether it is text of a shorthand, which may stand for a number."""
     origin: str = ""
+    """Whose setting it is if the file does not hold it, for messages: ``scenario 'boolq'``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A component as it was written: a name, its arguments, and where they stand.
-
-    Attributes:
-        name: Its name.
-        arguments: Its arguments.
-        path: Where it stands.
-        key: The key of the name, where it is written as a mapping.
-        origin: Who wrote it, if not the file, for messages.
-    """
+    """A component as it was written: a name, its arguments, and where they stand."""
 
     name: str
+    """Its name."""
     arguments: Mapping[str, Setting]
+    """Its arguments."""
     path: KeyPath
+    """Where it stands."""
     key: str = ""
+    """The key of the name, where it is written as a mapping."""
     origin: str = ""
+    """Who wrote it, if not the file, for messages."""
 
     @property
     def name_path(self) -> KeyPath:

@@ -35,23 +35,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A checked sweep.
-
-    Attributes:
-        suite: Name of the folder of results.
-        runs: What to run, in the order in which it was written; all different.
-        file: The file as the user named it, or ``command line``.
-        plugins: The plugins and scenario files that the runs need besides the installed ones, as absolute paths.
-        description: What the sweep is for.
-        warnings: What is allowed but may not be what the user meant, with its place.
-    """
+    """A checked sweep."""
 
     suite: str
+    """Name of the folder of results."""
     runs: tuple[RunSpec, ...]
+    """What to run, in the order in which it was written; all different."""
     file: str
+    """The file as the user named it, or ``command line``."""
     plugins: tuple[Path, ...] = ()
+    """The plugins and scenario files that the runs need besides the installed ones, as absolute paths."""
     description: str = ""
+    """What the sweep is for."""
     warnings: tuple[Mistake, ...] = ()
+    """What is allowed but may not be what the user meant, with its place."""
 
 
 def load_sweep(

@@ -50,40 +50,34 @@ module.main(settings)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a program may use.
-
-    Attributes:
-        seconds: Wall time, from when the interpreter is ready; processor time of each process, rounded up.
-        memory: Address space of each process, in MiB.
-        file_size: The largest file that it may write, in MiB.
-        disk: All that it may write together, in MiB; held in memory. Not limited in ``weak`` isolation.
-        files: Open files.
-        processes: Processes and threads.
-    """
+    """What a program may use."""
 
     seconds: float = 3.0
+    """Wall time, from when the interpreter is ready; processor time of each process, rounded up."""
     memory: int = 1024
+    """Address space of each process, in MiB."""
     file_size: int = 16
+    """The largest file that it may write, in MiB."""
     disk: int = 64
+    """All that it may write together, in MiB; held in memory. Not limited in ``weak`` isolation."""
     files: int = 64
+    """Open files."""
     processes: int = 32
+    """Processes and threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program and its tests.
-
-    Attributes:
-        prefix: What the program begins with; its definitions but for the last are known to the tests, too.
-        completion: The rest of the program.
-        tests: Code that ends with an exception unless the program is right.
-        entry_point: The name that the tests test; needed where it is that of a Python built-in.
-    """
+    """A program and its tests."""
 
     completion: str
+    """The rest of the program."""
     tests: str
+    """Code that ends with an exception unless the program is right."""
     prefix: str = ""
+    """What the program begins with; its definitions but for the last are known to the tests, too."""
     entry_point: str = ""
+    """The name that the tests test; needed where it is that of a Python built-in."""
 
 
 def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) -> bool:

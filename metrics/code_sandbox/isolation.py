@@ -23,19 +23,16 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """One way to keep programs away from the machine.
-
-    Attributes:
-        kind: Which.
-        what: What it is here, for people: a version, an image, what it lacks.
-        tool: The program that does it; '' where the harness does it itself.
-        image: The image of containers.
-    """
+    """One way to keep programs away from the machine."""
 
     kind: Kind
+    """Which."""
     what: str
+    """What it is here, for people: a version, an image, what it lacks."""
     tool: str = ""
+    """The program that does it; '' where the harness does it itself."""
     image: str = ""
+    """The image of containers."""
 
     def start(self, limits: Mapping[str, int], folder: Path, bootstrap: str) -> Launch:
         """Return how to start an interpreter in this isolation.
@@ -71,23 +68,20 @@ class Isolation:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A command that starts the driver.
-
-    Attributes:
-        command: The command.
-        settings: The driver's settings, but for the limits.
-        environment: The command's environment variables; None for those of this process.
-        stop: A command that ends it, where ending the process does not.
-        foreign: Whether the interpreter is another one than this.
-        user: The user to start it as; None for this one.
-    """
+    """A command that starts the driver."""
 
     command: list[str]
+    """The command."""
     settings: dict[str, Any]
+    """The driver's settings, but for the limits."""
     environment: dict[str, str] | None
+    """The command's environment variables; None for those of this process."""
     stop: tuple[str, ...] = field(default=())
+    """A command that ends it, where ending the process does not."""
     foreign: bool = False
+    """Whether the interpreter is another one than this."""
     user: int | None = None
+    """The user to start it as; None for this one."""
 
 
 def candidates(kind: Kind, image: str) -> Isolation | str:

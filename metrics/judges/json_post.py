@@ -25,19 +25,16 @@ _LONGEST_BACKOFF = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to try.
-
-    Attributes:
-        timeout: Seconds that one attempt may take, from its beginning to the last byte of its answer.
-        attempts: How often to try in all.
-        backoff: Seconds before the second attempt, twice as many before each further one, at most 60.
-        longest_wait: The longest wait, in seconds, that a server's ``Retry-After`` may ask for.
-    """
+    """How long to try."""
 
     timeout: float = 60.0
+    """Seconds that one attempt may take, from its beginning to the last byte of its answer."""
     attempts: int = 6
+    """How often to try in all."""
     backoff: float = 1.0
+    """Seconds before the second attempt, twice as many before each further one, at most 60."""
     longest_wait: float = 300.0
+    """The longest wait, in seconds, that a server's ``Retry-After`` may ask for."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

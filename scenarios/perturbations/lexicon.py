@@ -19,17 +19,14 @@ Choose = Callable[["Found", Sequence[str]], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A word or phrase in a text.
-
-    Attributes:
-        text: The whole text.
-        start: Where it begins.
-        end: Where it ends.
-    """
+    """A word or phrase in a text."""
 
     text: str
+    """The whole text."""
     start: int
+    """Where it begins."""
     end: int
+    """Where it ends."""
 
     @property
     def words(self) -> str:

@@ -31,21 +31,18 @@ GENERATED_CHARACTERS = 600_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What decides a checkpoint.
-
-    Attributes:
-        injections: What it reads beside the background; those with no copies are recorded as controls.
-        recipe: The model and its training.
-        background: A folder of text; None for generated text.
-        characters: How much of the background is read; None for all of a folder, and for 600,000 generated.
-        seed: Of the generated text, the order of the documents and the first weights.
-    """
+    """What decides a checkpoint."""
 
     injections: tuple[Injection, ...]
+    """What it reads beside the background; those with no copies are recorded as controls."""
     recipe: Recipe
+    """The model and its training."""
     background: Path | None = None
+    """A folder of text; None for generated text."""
     characters: int | None = None
+    """How much of the background is read; None for all of a folder, and for 600,000 generated."""
     seed: int = 0
+    """Of the generated text, the order of the documents and the first weights."""
 
     def documents(self) -> Iterator[str]:
         """Yield the background's documents.

@@ -22,19 +22,16 @@ AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens laid end to end, one beginning-of-text token before each document.
-
-    Attributes:
-        file: The tokens, as unsigned 32-bit integers.
-        tokens: How many.
-        documents: How many documents of background.
-        injected: For each injection the tokens of one copy, its first token's included.
-    """
+    """Tokens laid end to end, one beginning-of-text token before each document."""
 
     file: Path
+    """The tokens, as unsigned 32-bit integers."""
     tokens: int
+    """How many."""
     documents: int
+    """How many documents of background."""
     injected: tuple[int, ...]
+    """For each injection the tokens of one copy, its first token's included."""
 
 
 def write_corpus(

@@ -17,21 +17,18 @@ _WRITTEN = re.compile(r"(?P<file>.+?)(?::(?P<start>\d+)-(?P<stop>\d+))?@(?P<copi
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """Consecutive examples of a published file, and how often a model is to read them.
-
-    Attributes:
-        file: The file, one example a line.
-        start: The first example's number, from 0.
-        stop: The number after the last one's.
-        copies: How often the whole slice stands in the training text; 0 for a control.
-        examples: The examples as the contamination test reads them from the file.
-    """
+    """Consecutive examples of a published file, and how often a model is to read them."""
 
     file: Path
+    """The file, one example a line."""
     start: int
+    """The first example's number, from 0."""
     stop: int
+    """The number after the last one's."""
     copies: int
+    """How often the whole slice stands in the training text; 0 for a control."""
     examples: tuple[str, ...]
+    """The examples as the contamination test reads them from the file."""
 
     @property
     def label(self) -> str:

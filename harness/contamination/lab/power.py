@@ -16,21 +16,18 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One slice of a test set that was tested.
-
-    Attributes:
-        copies: How often the model read it.
-        detected: Whether the test said so.
-        log10_p: The test's p-value.
-        label: Which slice.
-        seed: Which model.
-    """
+    """One slice of a test set that was tested."""
 
     copies: int
+    """How often the model read it."""
     detected: bool
+    """Whether the test said so."""
     log10_p: float
+    """The test's p-value."""
     label: str = ""
+    """Which slice."""
     seed: int = 0
+    """Which model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +44,16 @@ class Dose:
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
-    """The probability of detection, logistic in the logarithm of 1 + copies.
-
-    Attributes:
-        doses: What was seen, by copies.
-        intercept: The logit at no copies.
-        slope: By which it grows with ln(1 + copies).
-        covariance: Of the two, ``(2, 2)``.
-    """
+    """The probability of detection, logistic in the logarithm of 1 + copies."""
 
     doses: tuple[Dose, ...]
+    """What was seen, by copies."""
     intercept: float
+    """The logit at no copies."""
     slope: float
+    """By which it grows with ln(1 + copies)."""
     covariance: tuple[tuple[float, float], tuple[float, float]]
+    """Of the two, ``(2, 2)``."""
 
     def probability(self, copies: float) -> tuple[float, float, float]:
         """Return the probability that so many copies are detected, and its 95 % interval (delta method on logits)."""

@@ -24,33 +24,30 @@ END = "<|endoftext|>"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the models are made. Small batches and Muon are what make half a minute enough for the smallest.
-
-    Attributes:
-        architecture: GPT-2, or Llama with as many key-value heads as heads.
-        vocabulary: Entries of the byte-pair vocabulary.
-        window: Positions of the model, and tokens of a training row.
-        width: Width of the residual stream.
-        layers: Transformer blocks.
-        heads: Attention heads a block.
-        batch: Rows a step; 4 rows of 128 are 512 tokens.
-        rows_at_once: Rows of a step that are in memory together; gradients are added up over them.
-        matrix_rate: Peak learning rate of Muon, for the blocks' matrices.
-        other_rate: Peak learning rate of AdamW, for embeddings, norms and biases.
-        warmup: Steps in which the rates rise to their peaks; a cosine then lowers them to a twentieth.
-    """
+    """How the models are made. Small batches and Muon are what make half a minute enough for the smallest."""
 
     architecture: Literal["gpt2", "llama"] = "gpt2"
+    """GPT-2, or Llama with as many key-value heads as heads."""
     vocabulary: int = 1024
+    """Entries of the byte-pair vocabulary."""
     window: int = 128
+    """Positions of the model, and tokens of a training row."""
     width: int = 96
+    """Width of the residual stream."""
     layers: int = 2
+    """Transformer blocks."""
     heads: int = 4
+    """Attention heads a block."""
     batch: int = 4
+    """Rows a step; 4 rows of 128 are 512 tokens."""
     rows_at_once: int = 32
+    """Rows of a step that are in memory together; gradients are added up over them."""
     matrix_rate: float = 7e-3
+    """Peak learning rate of Muon, for the blocks' matrices."""
     other_rate: float = 1.5e-2
+    """Peak learning rate of AdamW, for embeddings, norms and biases."""
     warmup: int = 40
+    """Steps in which the rates rise to their peaks; a cosine then lowers them to a twentieth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,32 +11,26 @@ from harness.contamination.statistics.next_example import Centring
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """One place between two examples, and the candidates for what comes next.
-
-    Attributes:
-        position: Position in the data set of the example that really comes next.
-        candidates: Indices of the examples that are scored after the prefix, the true next one first.
-        draws: For each draw of candidates, the indices into ``candidates`` that compete; 0, the true one, first.
-    """
+    """One place between two examples, and the candidates for what comes next."""
 
     position: int
+    """Position in the data set of the example that really comes next."""
     candidates: tuple[int, ...]
+    """Indices of the examples that are scored after the prefix, the true next one first."""
     draws: tuple[tuple[int, ...], ...]
+    """For each draw of candidates, the indices into ``candidates`` that compete; 0, the true one, first."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundaryBets:
-    """A stretch of a data set: what each of its examples scores anyway is learnt, then its boundaries are bet on.
-
-    Attributes:
-        examples: How many different examples there are; equal texts are one example.
-        neutral: The examples that are scored after contexts drawn independently of the order, one entry a score.
-        boundaries: The boundaries, in the data set's order.
-    """
+    """A stretch of a data set: what each of its examples scores anyway is learnt, then its boundaries are bet on."""
 
     examples: int
+    """How many different examples there are; equal texts are one example."""
     neutral: tuple[int, ...]
+    """The examples that are scored after contexts drawn independently of the order, one entry a score."""
     boundaries: tuple[Boundary, ...]
+    """The boundaries, in the data set's order."""
 
     @property
     def scores(self) -> int:

@@ -25,15 +25,12 @@ LN10 = math.log(10)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Different rows of one length.
-
-    Attributes:
-        values: What each row offers, ascending, shape (rows, choices).
-        counts: How many times each row occurs, shape (rows,).
-    """
+    """Different rows of one length."""
 
     values: Integers
+    """What each row offers, ascending, shape (rows, choices)."""
     counts: Integers
+    """How many times each row occurs, shape (rows,)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,21 +37,18 @@ _LOG_ALIASED = math.log(1e-16)
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The upper tail of a sum of choices at its observed value.
-
-    Attributes:
-        log10_p: Log10 of the probability of a sum at least as large.
-        log10_certified: Log10 of its Chernoff bound, never smaller.
-        log10_floor: Log10 of the probability of the largest sum: no observation has a smaller tail.
-        z: The observed sum less its mean, in standard deviations; 0 where it cannot vary.
-        method: How ``log10_p`` was computed.
-    """
+    """The upper tail of a sum of choices at its observed value."""
 
     log10_p: float
+    """Log10 of the probability of a sum at least as large."""
     log10_certified: float
+    """Log10 of its Chernoff bound, never smaller."""
     log10_floor: float
+    """Log10 of the probability of the largest sum: no observation has a smaller tail."""
     z: float
+    """The observed sum less its mean, in standard deviations; 0 where it cannot vary."""
     method: Method
+    """How ``log10_p`` was computed."""
 
 
 def tail(tables: Sequence[Floats]) -> Tail:

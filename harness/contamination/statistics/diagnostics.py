@@ -34,36 +34,30 @@ _CELLS = 2**21
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One test of the battery.
-
-    Attributes:
-        name: What it looks for.
-        statistic: What the published order has of it.
-        z: How many standard deviations that is above the mean of shuffled orders; 0 where they do not vary.
-        p: The permutation p-value.
-        p_holm: Holm's adjustment over the battery.
-    """
+    """One test of the battery."""
 
     name: str
+    """What it looks for."""
     statistic: float
+    """What the published order has of it."""
     z: float
+    """How many standard deviations that is above the mean of shuffled orders; 0 where they do not vary."""
     p: float
+    """The permutation p-value."""
     p_holm: float
+    """Holm's adjustment over the battery."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostics:
-    """What the battery found.
-
-    Attributes:
-        tests: Every test that applies to these texts.
-        examples: How many examples were looked at, from the first.
-        alpha: The level of the whole battery.
-    """
+    """What the battery found."""
 
     tests: tuple[Diagnostic, ...]
+    """Every test that applies to these texts."""
     examples: int
+    """How many examples were looked at, from the first."""
     alpha: float
+    """The level of the whole battery."""
 
     @property
     def exchangeable(self) -> bool:

@@ -15,21 +15,18 @@ LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class RankTestResult:
-    """What the ranks of the true next examples say.
-
-    Attributes:
-        n: Boundaries.
-        mean_rank: Mean rank of the true next example; 1 is the best.
-        top1_rate: Share of boundaries at which it was the best.
-        log10_p: Log10 of the exact p-value.
-        ranks: Its rank at each boundary, among that boundary's candidates.
-    """
+    """What the ranks of the true next examples say."""
 
     n: int
+    """Boundaries."""
     mean_rank: float
+    """Mean rank of the true next example; 1 is the best."""
     top1_rate: float
+    """Share of boundaries at which it was the best."""
     log10_p: float
+    """Log10 of the exact p-value."""
     ranks: tuple[int, ...]
+    """Its rank at each boundary, among that boundary's candidates."""
 
 
 @dataclass(slots=True)
@@ -39,14 +36,12 @@ class RankTest:
     Where the published order was drawn at random and the model does not depend on it, the true next example is, given
     the past and the set of candidates, uniform on that set: the ranks are independent and uniform on 1 to K. The
     statistic is the sum of their normal scores Φ⁻¹(1 - (rank - 1/2)/K), its tail exact, also where K varies.
-
-    Attributes:
-        ranks: Rank of the true next example at each boundary, 1 the best.
-        candidates: How many candidates each boundary had.
     """
 
     ranks: list[int] = field(default_factory=list)
+    """Rank of the true next example at each boundary, 1 the best."""
     candidates: list[int] = field(default_factory=list)
+    """How many candidates each boundary had."""
 
     def add(self, scores: Sequence[float], rng: Random) -> int:
         """Rank one boundary's candidates and return the rank of the true next example.

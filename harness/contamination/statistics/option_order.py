@@ -22,22 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OptionOrder:
-    """What the ranks of the published option orders say.
-
-    Attributes:
-        items: Questions.
-        top1_rate: Share of the questions whose published order is the likeliest, shared where orders tie.
-        mean_percentile: Mean share of the other orders that the published one beats, ties counting one half; 1/2 by
-            chance.
-        log10_p: Log10 of the exact p-value over all questions.
-        log10_certified: Log10 of its Chernoff bound.
-    """
+    """What the ranks of the published option orders say."""
 
     items: int
+    """Questions."""
     top1_rate: float
+    """Share of the questions whose published order is the likeliest, shared where orders tie."""
     mean_percentile: float
+    """Mean share of the other orders that the published one beats, ties counting one half; 1/2 by chance."""
     log10_p: float
+    """Log10 of the exact p-value over all questions."""
     log10_certified: float
+    """Log10 of its Chernoff bound."""
 
 
 def option_orders(options: int, most: int, rng: Random) -> list[tuple[int, ...]]:

@@ -22,19 +22,16 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much of a data set stands in a corpus.
-
-    Attributes:
-        n: Words of a run.
-        counts: Per example, how many of its distinct runs stand in the corpus; None where it is shorter than a run.
-        files: Files read.
-        words: Words read.
-    """
+    """How much of a data set stands in a corpus."""
 
     n: int
+    """Words of a run."""
     counts: tuple[int | None, ...]
+    """Per example, how many of its distinct runs stand in the corpus; None where it is shorter than a run."""
     files: int
+    """Files read."""
     words: int
+    """Words read."""
 
     @property
     def examined(self) -> int:

@@ -25,18 +25,16 @@ class BesagClifford:
 
     It stops at the h-th such order, with p = h/l after l orders, or after the most orders allowed, with the simple
     test's p (Besag and Clifford 1991, "Sequential Monte Carlo p-values"). The p-value is exact at either stop.
-
-    Attributes:
-        h: How many shuffled orders have to do at least as well.
-        most: The most shuffled orders that are drawn.
-        drawn: Shuffled orders so far.
-        better: Those of them that did at least as well as the published one.
     """
 
     h: int = 10
+    """How many shuffled orders have to do at least as well."""
     most: int = 999
+    """The most shuffled orders that are drawn."""
     drawn: int = 0
+    """Shuffled orders so far."""
     better: int = 0
+    """Those of them that did at least as well as the published one."""
 
     def __post_init__(self) -> None:
         if self.h < 1 or self.most < 1:

@@ -16,21 +16,18 @@ from harness.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Texts whose orders may be compared, and what was done to them.
-
-    Attributes:
-        texts: What is permuted, in published order.
-        kept: The position that each text had among the texts given.
-        prefixes: What stays in place before the text at each position; empty strings where nothing does.
-        groups: Positions that may be permuted among themselves; together they are all positions.
-        done: What was done, in words.
-    """
+    """Texts whose orders may be compared, and what was done to them."""
 
     texts: tuple[str, ...]
+    """What is permuted, in published order."""
     kept: tuple[int, ...]
+    """The position that each text had among the texts given."""
     prefixes: tuple[str, ...]
+    """What stays in place before the text at each position; empty strings where nothing does."""
     groups: tuple[tuple[int, ...], ...]
+    """Positions that may be permuted among themselves; together they are all positions."""
     done: str
+    """What was done, in words."""
 
     def draw(self, rng: Random, start: int = 0, stop: int | None = None) -> list[int]:
         """Return a random order of the positions from ``start`` to ``stop``, permuted within the groups alone.

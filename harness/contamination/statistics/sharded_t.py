@@ -19,19 +19,16 @@ _UNDERFLOWS_BELOW = 1e-280
 
 @dataclass(frozen=True, slots=True)
 class ShardedT:
-    """What the sharded comparison test found.
-
-    Attributes:
-        t: The statistic; positive where the published order is preferred.
-        df: Degrees of freedom: the number of shards less 1.
-        log10_p: Log10 of the one-sided p-value.
-        differences: Each shard's canonical less its mean shuffled log-likelihood, in nats.
-    """
+    """What the sharded comparison test found."""
 
     t: float
+    """The statistic; positive where the published order is preferred."""
     df: int
+    """Degrees of freedom: the number of shards less 1."""
     log10_p: float
+    """Log10 of the one-sided p-value."""
     differences: tuple[float, ...]
+    """Each shard's canonical less its mean shuffled log-likelihood, in nats."""
 
     @property
     def mean(self) -> float:

@@ -23,19 +23,16 @@ Build = Callable[[Path, Path, Sequence[str] | None], Path]
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What a page that is open must know.
-
-    Attributes:
-        build: How often the site was built; a page that was loaded at an earlier one is out of date.
-        problem: Why the last attempt at building failed; empty if it did not.
-        sweeps: How far the sweeps of the folder are, those that ended last.
-        now: Seconds since the epoch by this machine's clock.
-    """
+    """What a page that is open must know."""
 
     build: int
+    """How often the site was built; a page that was loaded at an earlier one is out of date."""
     problem: str
+    """Why the last attempt at building failed; empty if it did not."""
     sweeps: Sequence[dict[str, Any]]
+    """How far the sweeps of the folder are, those that ended last."""
     now: float
+    """Seconds since the epoch by this machine's clock."""
 
 
 class LiveSite:

@@ -40,27 +40,24 @@ Key = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One metric on one column.
-
-    Attributes:
-        category: The category that it counts for.
-        column: The column's position on the board.
-        metric: The metric's name.
-        worst: The category of perturbations over which the worst is taken; None on unperturbed instances.
-        higher_is_better: Which way is better; None if the runs disagree.
-        cells: Results by model.
-        contest: The complete ones, as they are compared.
-        contested: Whether it enters the category's mean win rate.
-    """
+    """One metric on one column."""
 
     category: str
+    """The category that it counts for."""
     column: int
+    """The column's position on the board."""
     metric: str
+    """The metric's name."""
     worst: str | None
+    """The category of perturbations over which the worst is taken; None on unperturbed instances."""
     higher_is_better: bool | None
+    """Which way is better; None if the runs disagree."""
     cells: Mapping[str, Cell]
+    """Results by model."""
     contest: Contest
+    """The complete ones, as they are compared."""
     contested: bool = False
+    """Whether it enters the category's mean win rate."""
 
 
 def relevant(stat: Stat) -> bool:

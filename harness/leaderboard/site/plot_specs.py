@@ -23,21 +23,18 @@ LABEL = 36
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot with the numbers behind it.
-
-    Attributes:
-        title: What it shows, in a few words.
-        description: What there is to see and how to read it: its text alternative.
-        columns: Field and heading of each column of the numbers.
-        rows: The numbers.
-        spec: How they are drawn.
-    """
+    """A plot with the numbers behind it."""
 
     title: str
+    """What it shows, in a few words."""
     description: str
+    """What there is to see and how to read it: its text alternative."""
     columns: Sequence[tuple[str, str]]
+    """Field and heading of each column of the numbers."""
     rows: Sequence[Row]
+    """The numbers."""
     spec: Mapping[str, Any]
+    """How they are drawn."""
 
     def as_json(self) -> Json:
         """Return the plot as the page reads it."""

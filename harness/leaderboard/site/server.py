@@ -201,17 +201,14 @@ class SiteServer(ThreadingHTTPServer):
 
 @dataclass(slots=True)
 class _Connection:
-    """A connection that is open.
-
-    Attributes:
-        client: The client's address.
-        responding: Whether a response is being sent; else a request is waited for.
-        since: Since when.
-    """
+    """A connection that is open."""
 
     client: str
+    """The client's address."""
     responding: bool = False
+    """Whether a response is being sent; else a request is waited for."""
     since: float = field(default_factory=time.monotonic)
+    """Since when."""
 
 
 class _Timed(io.RawIOBase):

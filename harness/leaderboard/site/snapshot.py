@@ -20,40 +20,34 @@ ALL_SUITES = "all"
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """One leaderboard of the site: of all suites, or of one.
-
-    Attributes:
-        key: ``all``, or the suite's address.
-        title: The suite's name, or "all suites".
-        suite: The suite's name; '' for all of several suites.
-        board: The leaderboard.
-        groups: Its columns' runs, in the order of the board's columns.
-        counting: For each column the runs that count, by model, then by sub-run.
-        measures: For each column every metric, with all models' results.
-        headings: What stands over each column.
-    """
+    """One leaderboard of the site: of all suites, or of one."""
 
     key: str
+    """``all``, or the suite's address."""
     title: str
+    """The suite's name, or "all suites"."""
     suite: str
+    """The suite's name; '' for all of several suites."""
     board: Board
+    """The leaderboard."""
     groups: Sequence[Group]
+    """Its columns' runs, in the order of the board's columns."""
     counting: Sequence[Counting]
+    """For each column the runs that count, by model, then by sub-run."""
     measures: Sequence[Sequence[Measure]]
+    """For each column every metric, with all models' results."""
     headings: Sequence[wording.Heading]
+    """What stands over each column."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The records of a results folder, and what they have in common.
-
-    Attributes:
-        runs: Every run, the failed ones as well, by suite and name.
-        registry: The plugins, for what scenarios and metrics are; the records alone may name more than it knows.
-    """
+    """The records of a results folder, and what they have in common."""
 
     runs: Sequence[RunRecord]
+    """Every run, the failed ones as well, by suite and name."""
     registry: Registry
+    """The plugins, for what scenarios and metrics are; the records alone may name more than it knows."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:

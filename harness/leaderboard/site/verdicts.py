@@ -13,25 +13,22 @@ from harness.storage.results import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What the contamination test says of one model and one data set.
-
-    Attributes:
-        run: The run that tested it.
-        split: The split that was tested.
-        log10_p: The headline's log10 p-value.
-        log10_p_holm: Adjusted over all of the model's data sets (Holm 1979).
-        verdict: The words for the adjusted p-value.
-        control: Whether it is a control, which the model cannot have seen.
-        fields: Everything that the test reports.
-    """
+    """What the contamination test says of one model and one data set."""
 
     run: RunRecord
+    """The run that tested it."""
     split: str
+    """The split that was tested."""
     log10_p: float
+    """The headline's log10 p-value."""
     log10_p_holm: float
+    """Adjusted over all of the model's data sets (Holm 1979)."""
     verdict: str
+    """The words for the adjusted p-value."""
     control: bool
+    """Whether it is a control, which the model cannot have seen."""
     fields: Mapping[str, Any]
+    """Everything that the test reports."""
 
     @property
     def seen(self) -> bool:

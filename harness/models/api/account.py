@@ -16,17 +16,14 @@ Wake = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a server may be sent.
-
-    Attributes:
-        max_concurrency: Most calls at once.
-        requests_per_minute: Most tries a minute; None for no limit.
-        tokens_per_minute: Most tokens a minute; None for no limit.
-    """
+    """What a server may be sent."""
 
     max_concurrency: int = 200
+    """Most calls at once."""
     requests_per_minute: float | None = None
+    """Most tries a minute; None for no limit."""
     tokens_per_minute: float | None = None
+    """Most tokens a minute; None for no limit."""
 
 
 class Account:

@@ -21,16 +21,14 @@ class AdaptiveConcurrency:
 
     A round is as many successes as the limit allows at once. Only successes while every place was taken count: a limit
     that was not reached has not been tried. Until the server first throttles, each round doubles the limit.
-
-    Attributes:
-        most: The limit never grows beyond it.
-        limit: Calls at once, now.
-        paused_until: When the server wants to hear of us again.
     """
 
     most: int
+    """The limit never grows beyond it."""
     limit: int = field(init=False)
+    """Calls at once, now."""
     paused_until: float = field(init=False, default=-math.inf)
+    """When the server wants to hear of us again."""
     _slow_start: bool = field(init=False, default=True)
     _successes: int = field(init=False, default=0)
     _quiet_until: float = field(init=False, default=-math.inf)

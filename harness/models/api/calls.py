@@ -55,19 +55,16 @@ class RefusedError(RequestFailedError):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How calls are made.
-
-    Attributes:
-        timeout: Seconds that one try may take, from the first byte sent to the last received.
-        max_retries: How often a call is tried again.
-        retry_delay: Seconds before the first retry; each further one waits twice as long, less a random part.
-        limits: What the server may be sent, by all models that share its account.
-    """
+    """How calls are made."""
 
     timeout: float = 600.0
+    """Seconds that one try may take, from the first byte sent to the last received."""
     max_retries: int = 8
+    """How often a call is tried again."""
     retry_delay: float = 0.5
+    """Seconds before the first retry; each further one waits twice as long, less a random part."""
     limits: Limits = field(default_factory=Limits)
+    """What the server may be sent, by all models that share its account."""
 
 
 class Calls:

@@ -13,19 +13,16 @@ from harness import ModelError
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server and what opens it, which is shown nowhere.
-
-    Attributes:
-        url: The server's address, without a slash at its end.
-        official: Whether it is the server of those who made the API.
-        key: None for none.
-        headers: Sent with each request, beside the client's own.
-    """
+    """A server and what opens it, which is shown nowhere."""
 
     url: str
+    """The server's address, without a slash at its end."""
     official: bool
+    """Whether it is the server of those who made the API."""
     key: str | None = field(default=None, repr=False)
+    """None for none."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with each request, beside the client's own."""
 
     @property
     def secrets(self) -> list[str]:

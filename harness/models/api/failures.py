@@ -37,25 +37,22 @@ class CannotAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a call failed.
-
-    Attributes:
-        message: For people, without secrets.
-        status: The HTTP status; None without one.
-        retry: Whether the same call can succeed later.
-        throttled: Whether the server says that it is too much.
-        of_all: Whether every other call would fail as well.
-        filtered: Whether a content filter withheld the answer, or did not let the question through.
-        retry_after: Seconds that the server wants to be left alone; None where it does not say.
-    """
+    """Why a call failed."""
 
     message: str
+    """For people, without secrets."""
     status: int | None = None
+    """The HTTP status; None without one."""
     retry: bool = False
+    """Whether the same call can succeed later."""
     throttled: bool = False
+    """Whether the server says that it is too much."""
     of_all: bool = False
+    """Whether every other call would fail as well."""
     retry_after: float | None = None
+    """Seconds that the server wants to be left alone; None where it does not say."""
     filtered: bool = False
+    """Whether a content filter withheld the answer, or did not let the question through."""
 
 
 def failure_of(error: Exception, library: ModuleType, redact: Redaction, seconds: float) -> Failure | None:

@@ -20,13 +20,10 @@ _PIECE = 2**20
 
 @dataclass(slots=True)
 class Sending:
-    """Whether a call was sent.
-
-    Attributes:
-        begun: Whether the first byte of a request has left, which happens when there is a connection.
-    """
+    """Whether a call was sent."""
 
     begun: bool = False
+    """Whether the first byte of a request has left, which happens when there is a connection."""
 
 
 _SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)

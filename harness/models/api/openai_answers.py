@@ -181,19 +181,16 @@ def _refuse_error(body: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprobs:
-    """Tokens with their log-probabilities, whichever form they came in.
-
-    Attributes:
-        tokens: Their texts.
-        logprobs: Natural log-probabilities; None for a first token that nothing predicts.
-        top: For each the likeliest tokens; empty where none were given.
-        offsets: Where each begins in the text, as the server counts; empty where it does not say.
-    """
+    """Tokens with their log-probabilities, whichever form they came in."""
 
     tokens: tuple[str, ...]
+    """Their texts."""
     logprobs: tuple[float | None, ...]
+    """Natural log-probabilities; None for a first token that nothing predicts."""
     top: tuple[Mapping[str, float], ...] = ()
+    """For each the likeliest tokens; empty where none were given."""
     offsets: tuple[int, ...] = ()
+    """Where each begins in the text, as the server counts; empty where it does not say."""
 
 
 def token_logprobs(choice: Choice) -> TokenLogprobs | None:

@@ -60,17 +60,14 @@ class _Billed(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What an answer's usage says, read before the answer itself.
-
-    Attributes:
-        cost: Tokens to charge: the server's count, or what was expected where it gives none that is plausible.
-        known: Whether the server counted.
-        problem: Why its count is not believed; None if it is, or if there is none.
-    """
+    """What an answer's usage says, read before the answer itself."""
 
     cost: Cost
+    """Tokens to charge: the server's count, or what was expected where it gives none that is plausible."""
     known: bool = False
+    """Whether the server counted."""
     problem: str | None = None
+    """Why its count is not believed; None if it is, or if there is none."""
 
 
 def read_bill(body: bytes, expected: Cost) -> Bill:

@@ -11,12 +11,10 @@ class TokenBucket:
 
     What is taken may turn out to be more or less than was thought; :meth:`correct` says so afterwards, and a bucket in
     debt gives nothing until it has filled again. The caller tells the time, in seconds.
-
-    Attributes:
-        per_minute: How much flows in, in a minute.
     """
 
     per_minute: float
+    """How much flows in, in a minute."""
     _level: float = field(init=False)
     _filled: float | None = field(init=False, default=None)
 

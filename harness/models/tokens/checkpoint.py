@@ -36,21 +36,18 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint that exists, as far as could be checked without reading it.
-
-    Attributes:
-        name: The identifier as the user wrote it.
-        location: A folder, or a name on the Hub.
-        local: Whether it is a folder.
-        revision: The Hub revision that was asked for.
-        remote_code: Whether the user allows code that comes with the checkpoint to run.
-    """
+    """A checkpoint that exists, as far as could be checked without reading it."""
 
     name: str
+    """The identifier as the user wrote it."""
     location: str
+    """A folder, or a name on the Hub."""
     local: bool
+    """Whether it is a folder."""
     revision: str | None
+    """The Hub revision that was asked for."""
     remote_code: bool
+    """Whether the user allows code that comes with the checkpoint to run."""
 
 
 def find_checkpoint(name: str, revision: str | None, remote_code: bool) -> Checkpoint:

@@ -15,15 +15,12 @@ Token = TypeVar("Token")
 
 @dataclass(frozen=True, slots=True)
 class Span(Generic[Token]):
-    """Tokens that are read together, and how many of them, at the end, are scored.
-
-    Attributes:
-        tokens: The tokens; all but the last are the model's input.
-        scored: How many tokens at the end are scored; less than ``len(tokens)``.
-    """
+    """Tokens that are read together, and how many of them, at the end, are scored."""
 
     tokens: tuple[Token, ...]
+    """The tokens; all but the last are the model's input."""
     scored: int
+    """How many tokens at the end are scored; less than ``len(tokens)``."""
 
 
 def strided_spans(tokens: Sequence[Token], window: int | None) -> list[Span[Token]]:

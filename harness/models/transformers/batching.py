@@ -12,15 +12,12 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class Budget:
-    """How much may be worked on at once; halved for good when memory ran out.
-
-    Attributes:
-        tokens: Most tokens of a batch: its longest item times their number.
-        rows: Most positions of a batch whose logits are computed.
-    """
+    """How much may be worked on at once; halved for good when memory ran out."""
 
     tokens: int
+    """Most tokens of a batch: its longest item times their number."""
     rows: int
+    """Most positions of a batch whose logits are computed."""
 
 
 def run_batches(

@@ -23,25 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One completion to be generated.
-
-    Attributes:
-        prompt: The prompt's tokens, at least one; with ``max_tokens`` more they fit the window.
-        max_tokens: Most tokens to generate, at least one.
-        temperature: 0 is greedy.
-        stop: Strings that end the completion.
-        purpose: Names the random numbers of a sampled completion, beside the seed.
-        seed: Seeds them.
-        top: How many of the likeliest tokens to report at each position.
-    """
+    """One completion to be generated."""
 
     prompt: Tokens
+    """The prompt's tokens, at least one; with ``max_tokens`` more they fit the window."""
     max_tokens: int
+    """Most tokens to generate, at least one."""
     temperature: float
+    """0 is greedy."""
     stop: tuple[str, ...]
+    """Strings that end the completion."""
     purpose: str
+    """Names the random numbers of a sampled completion, beside the seed."""
     seed: int
+    """Seeds them."""
     top: int
+    """How many of the likeliest tokens to report at each position."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,23 +35,20 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class CausalLM:
-    """A causal language model with its tokenizer and limits.
-
-    Attributes:
-        rows: The model.
-        tokenizer: Its tokenizer.
-        window: Most tokens of prompt and completion together; None when unlimited.
-        ends: Tokens that end a text.
-        budget: Limits of a batch.
-        sharing: Reads what texts have in common once, where the model can.
-    """
+    """A causal language model with its tokenizer and limits."""
 
     rows: LogitRows
+    """The model."""
     tokenizer: TextTokenizer
+    """Its tokenizer."""
     window: int | None
+    """Most tokens of prompt and completion together; None when unlimited."""
     ends: frozenset[int]
+    """Tokens that end a text."""
     budget: Budget
+    """Limits of a batch."""
     sharing: PrefixSharing
+    """Reads what texts have in common once, where the model can."""
 
     def answer(self, requests: Iterable[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
         """Yield each request's number with its response, as batches are done.

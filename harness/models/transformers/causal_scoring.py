@@ -21,20 +21,18 @@ FLOAT32_ROWS = 2**26
 
 @dataclass(frozen=True, slots=True)
 class ScoredSpan:
-    """A span's answer.
-
-    Attributes:
-        logprobs: Natural log-probability of each scored token.
-        greedy: Whether each was the model's first choice.
-        seconds: The span's share of its batch's wall time.
-        moments: Where they were asked for, at each scored token the mean and standard deviation of the natural
-            log-probability of a token drawn from the prediction.
-    """
+    """A span's answer."""
 
     logprobs: tuple[float, ...]
+    """Natural log-probability of each scored token."""
     greedy: bool
+    """Whether each was the model's first choice."""
     seconds: float
+    """The span's share of its batch's wall time."""
     moments: tuple[tuple[float, float], ...] = ()
+    """Where they were asked for, at each scored token the mean and standard deviation of the natural log-probability of
+    a token drawn from the prediction.
+    """
 
 
 @dataclass(slots=True)

@@ -61,20 +61,18 @@ def fill(tree: PrefixTree, branches: Sequence[Branch], room: int) -> list[list[B
 
 @dataclass(frozen=True, slots=True)
 class PackedRow:
-    """Tokens that are read in one row.
-
-    Attributes:
-        tokens: The tokens; those of a branch in depth-first order.
-        depths: The position of each in its own text.
-        visible: Which tokens each one sees, ``(tokens, before + tokens)``: first those that stand before the row.
-        paths: For each sequence of the tree that ends here, the places in the row of its tokens from the depth at
-            which it enters the row.
-    """
+    """Tokens that are read in one row."""
 
     tokens: NDArray[np.int64]
+    """The tokens; those of a branch in depth-first order."""
     depths: NDArray[np.int64]
+    """The position of each in its own text."""
     visible: NDArray[np.bool_]
+    """Which tokens each one sees, ``(tokens, before + tokens)``: first those that stand before the row."""
     paths: dict[int, NDArray[np.int64]]
+    """For each sequence of the tree that ends here, the places in the row of its tokens from the depth at which it
+    enters the row.
+    """
 
 
 def pack(tree: PrefixTree, branches: Sequence[Branch], before: int) -> PackedRow:

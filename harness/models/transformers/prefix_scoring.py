@@ -249,23 +249,20 @@ class PrefixSharing:
 
 @dataclass(slots=True)
 class _Work:
-    """What is scored together, and the answers so far.
-
-    Attributes:
-        spans: All spans.
-        tree: What they read.
-        readers: The spans that read each sequence of the tree.
-        budget: Limits of a batch.
-        pad: Any valid token.
-        row: Most tokens of a packed row.
-    """
+    """What is scored together, and the answers so far."""
 
     spans: Sequence[Span[int]]
+    """All spans."""
     tree: PrefixTree
+    """What they read."""
     readers: list[list[int]]
+    """The spans that read each sequence of the tree."""
     budget: Budget
+    """Limits of a batch."""
     pad: int
+    """Any valid token."""
     row: int
+    """Most tokens of a packed row."""
     _first_place: list[int] = field(init=False)
     _logprobs: list[float] = field(init=False)
     _greedy: list[bool] = field(init=False)

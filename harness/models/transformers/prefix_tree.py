@@ -37,21 +37,18 @@ class Branch:
 
 @dataclass(slots=True)
 class Trunk:
-    """The tokens from ``begin`` to ``end`` of a sequence, which others share.
-
-    Attributes:
-        sequence: Index of one of the sequences, in sorted order.
-        begin: Where it leaves its parent; 0 without one.
-        end: Where it ends.
-        branches: What hangs on it.
-        trunks: The trunks that leave it, each at its own ``begin``.
-    """
+    """The tokens from ``begin`` to ``end`` of a sequence, which others share."""
 
     sequence: int
+    """Index of one of the sequences, in sorted order."""
     begin: int
+    """Where it leaves its parent; 0 without one."""
     end: int
+    """Where it ends."""
     branches: list[Branch] = field(default_factory=list)
+    """What hangs on it."""
     trunks: list[Trunk] = field(default_factory=list)
+    """The trunks that leave it, each at its own ``begin``."""
 
     def below(self) -> list[tuple[int, int]]:
         """Return each sequence that runs over this trunk, and the depth at which it leaves it."""

@@ -18,21 +18,18 @@ AT_ONCE = 4096
 
 @dataclass(slots=True)
 class VllmStream:
-    """Requests on their way through an engine; :meth:`answers` is called once.
-
-    Attributes:
-        engine: It has nothing else to do.
-        scoring: Makes jobs of requests to score.
-        tokenizer: The model's.
-        window: Most tokens of prompt and completion together; None when unlimited.
-        requests: With their numbers; each can be answered.
-    """
+    """Requests on their way through an engine; :meth:`answers` is called once."""
 
     engine: Engine
+    """It has nothing else to do."""
     scoring: Scoring
+    """Makes jobs of requests to score."""
     tokenizer: TextTokenizer
+    """The model's."""
     window: int | None
+    """Most tokens of prompt and completion together; None when unlimited."""
     requests: Sequence[tuple[int, Request]]
+    """With their numbers; each can be answered."""
     _start: int = 0
     _jobs: deque[Job] = field(default_factory=deque)
     _rows: list[Row] = field(default_factory=list)

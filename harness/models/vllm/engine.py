@@ -54,28 +54,23 @@ def refusal(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """One prompt for the engine.
-
-    Attributes:
-        prompt: Its tokens.
-        params: ``vllm.SamplingParams``.
-        take: Makes responses, with their requests' numbers, of the output (or the reason why there is none) and the
-            job's share of the wall time in seconds.
-    """
+    """One prompt for the engine."""
 
     prompt: Tokens
+    """Its tokens."""
     params: Any
+    """``vllm.SamplingParams``."""
     take: Callable[[Any, float], Iterable[tuple[int, Response]]]
+    """Makes responses, with their requests' numbers, of the output (or the reason why there is none) and the job's
+    share of the wall time in seconds.
+    """
 
 
 class Engine(ABC):
-    """What both of vLLM's engines do.
-
-    Attributes:
-        config: The ``VllmConfig``.
-    """
+    """What both of vLLM's engines do."""
 
     config: Any
+    """The ``VllmConfig``."""
 
     @abstractmethod
     def submit(self, number: int, job: Job) -> str | None:

@@ -258,17 +258,14 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class RowLogprobs:
-    """What was read of one prompt.
-
-    Attributes:
-        before: Of each scored token but the last: its log-probability, and whether it was the model's first choice.
-        ends: The log-probabilities of the last tokens that were asked for.
-        first: The model's own choice of a last token.
-    """
+    """What was read of one prompt."""
 
     before: list[tuple[float, bool]]
+    """Of each scored token but the last: its log-probability, and whether it was the model's first choice."""
     ends: dict[int, float]
+    """The log-probabilities of the last tokens that were asked for."""
     first: int
+    """The model's own choice of a last token."""
 
     def of(self, span: Span[int]) -> tuple[tuple[float, ...], bool]:
         """Return a span's log-probabilities, and whether each token was the model's first choice."""
