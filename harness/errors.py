@@ -63,8 +63,8 @@ def describe_failure(error: BaseException) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
-    """One mistake in a file that a user wrote."""
+class Diagnostic:
+    """One error in a file that a user wrote."""
 
     file: str
     """The file it stands in, as the user named it."""
@@ -85,11 +85,11 @@ class Mistake:
 
 
 class SpecError(HarnessError):
-    """A sweep or scenario file has mistakes; all of them are reported at once."""
+    """A sweep or scenario file has errors; all of them are reported at once."""
 
-    def __init__(self, mistakes: Sequence[Mistake]) -> None:
-        self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(str(diagnostic) for diagnostic in self.diagnostics))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

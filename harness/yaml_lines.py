@@ -1,4 +1,4 @@
-"""YAML that remembers its lines: plain data, the line of every key, and every mistake that YAML itself can hold.
+"""YAML that remembers its lines: plain data, the line of every key, and every error that YAML itself can hold.
 
 Scalars follow YAML 1.2's core schema: ``yes``, ``no``, ``on``, dates and ``1:30`` are strings, ``1e-3`` is a number.
 Keys are always strings. The result can be written as JSON as it is.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.errors import Mistake, SpecError
+from harness.errors import Diagnostic, SpecError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,7 +35,7 @@ class Located:
     """The file's name, as the user gave it."""
     data: Any
     """Its content as dict, list, str, int, float, bool and None; None for an empty file."""
-    mistakes: tuple[Mistake, ...]
+    diagnostics: tuple[Diagnostic, ...]
     """What is wrong though the rest can be read: duplicate keys, tags, values that JSON does not have. Of a duplicate
     key, ``data`` has the first value.
     """
@@ -49,9 +49,9 @@ class Located:
         """Return the line on which the value's own text begins; for a block scalar (``|``), its first line of text."""
         return self._walk(path)[1].text_line
 
-    def mistake(self, path: KeyPath, message: str, hint: str = "", *, line: int | None = None) -> Mistake:
-        """Return a mistake at a path, with its line."""
-        return Mistake(self.file, line or self.line(path), show_path(path), message, hint)
+    def diagnostic(self, path: KeyPath, message: str, hint: str = "", *, line: int | None = None) -> Diagnostic:
+        """Return an error at a path, with its line."""
+        return Diagnostic(self.file, line or self.line(path), show_path(path), message, hint)
 
     def _walk(self, path: KeyPath) -> tuple[int, _Node]:
         node, line = self._root, self._root.line
@@ -77,7 +77,7 @@ def load(path: Path) -> Located:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise SpecError([Mistake(str(path), None, "", f"cannot be read: {_reason(error)}.")]) from None
+        raise SpecError([Diagnostic(str(path), None, "", f"cannot be read: {_reason(error)}.")]) from None
     return loads(content, file=str(path))
 
 
@@ -85,18 +85,18 @@ def load_as(path: Path, kind: type[M]) -> M:
     """Read a YAML file as a pydantic model.
 
     Raises:
-        SpecError: It cannot be read (see :func:`load`), or is not as the model says; it holds all mistakes.
+        SpecError: It cannot be read (see :func:`load`), or is not as the model says; it holds all errors.
     """
     from pydantic import ValidationError
 
     located = load(path)
-    mistakes = list(located.mistakes)
+    diagnostics = list(located.diagnostics)
     try:
         found = kind.model_validate(located.data)
     except ValidationError as error:
-        mistakes += [located.mistake(entry["loc"], f"{entry['msg']}.") for entry in error.errors()]
-    if mistakes:
-        raise SpecError(mistakes)
+        diagnostics += [located.diagnostic(entry["loc"], f"{entry['msg']}.") for entry in error.errors()]
+    if diagnostics:
+        raise SpecError(diagnostics)
     return found
 
 
@@ -104,7 +104,7 @@ def loads(content: bytes | str, *, file: str) -> Located:
     """Read YAML that is in memory; the file's name is for messages. Raises like :func:`load`."""
     if len(content) > MAX_BYTES:
         raise SpecError(
-            [Mistake(file, None, "", f"is larger than {MAX_BYTES:,} bytes, too large to be written by hand.")]
+            [Diagnostic(file, None, "", f"is larger than {MAX_BYTES:,} bytes, too large to be written by hand.")]
         )
     if isinstance(content, bytes):
         content = _decode(content, file)
@@ -133,7 +133,7 @@ class _Builder:
     """Builds nodes from the parser's events, so that depth and aliases are bounded before they cost anything."""
 
     file: str
-    mistakes: list[Mistake] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     anchors: dict[str, _Node | None] = field(default_factory=dict)
     nodes: int = 0
 
@@ -145,7 +145,7 @@ class _Builder:
             root = self._document(yaml.parse(text, loader))
         except yaml.YAMLError as error:
             raise SpecError([self._syntax(error, text)]) from None
-        return Located(self.file, root.value, tuple(self.mistakes), root)
+        return Located(self.file, root.value, tuple(self.diagnostics), root)
 
     def _document(self, events: Iterator[Any]) -> _Node:
         from yaml import events as kinds
@@ -216,7 +216,9 @@ class _Builder:
                 self._merge(merged, value, path, line)
             elif key in children:
                 message = f"is already set on line {children[key][0]}."
-                self.mistakes.append(Mistake(self.file, line, show_path((*path, key)), message, "Remove one of them."))
+                self.diagnostics.append(
+                    Diagnostic(self.file, line, show_path((*path, key)), message, "Remove one of them.")
+                )
             else:
                 children[key] = (line, value)
         node.children = {**children, **{key: pair for key, pair in merged.items() if key not in children}}
@@ -235,7 +237,7 @@ class _Builder:
         if isinstance(node.value, str):
             return node.value
         hint = "Put templates that begin with '{{' in quotes." if isinstance(node.value, dict) else ""
-        self.mistakes.append(Mistake(self.file, _line(event), show_path(path), "a key is text.", hint))
+        self.diagnostics.append(Diagnostic(self.file, _line(event), show_path(path), "a key is text.", hint))
         return "?"
 
     def _merge(self, merged: dict[str, tuple[int, _Node]], value: _Node, path: KeyPath, line: int) -> None:
@@ -243,7 +245,7 @@ class _Builder:
         for source in sources:
             if not isinstance(source.children, dict):
                 message = "'<<' merges a mapping, or a list of mappings."
-                self.mistakes.append(Mistake(self.file, line, show_path(path), message))
+                self.diagnostics.append(Diagnostic(self.file, line, show_path(path), message))
                 return
             for key, pair in source.children.items():
                 merged.setdefault(key, pair)
@@ -275,27 +277,27 @@ class _Builder:
             raise self._fatal(event, path, f"the file has more than {MAX_NODES:,} values, aliases written out.")
 
     def _note(self, event: Any, path: KeyPath, message: str, hint: str = "") -> None:
-        self.mistakes.append(Mistake(self.file, _line(event), show_path(path), message, hint))
+        self.diagnostics.append(Diagnostic(self.file, _line(event), show_path(path), message, hint))
 
     def _fatal(self, event: Any, path: KeyPath, message: str) -> SpecError:
         self._note(event, path, message)
-        return SpecError(self.mistakes)
+        return SpecError(self.diagnostics)
 
-    def _syntax(self, error: Any, text: str) -> Mistake:
+    def _syntax(self, error: Any, text: str) -> Diagnostic:
         mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         problem: str = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
         context = getattr(error, "context", None)
         line = mark.line + 1 if mark else None
         column = f" (column {mark.column + 1})" if mark else ""
         if "cannot start any token" in problem and _begins_with_tab(text, mark.line):
-            return Mistake(self.file, line, "", "is indented with a tab.", "YAML is indented with spaces.")
+            return Diagnostic(self.file, line, "", "is indented with a tab.", "YAML is indented with spaces.")
         hint = ""
         if "found character that cannot start any token" in problem:
             hint = "A value that begins with one of %@`{}[]&*!|> needs quotes."
         elif "mapping values are not allowed" in problem:
             hint = "A value that holds ': ' needs quotes."
         detail = f"{context}, {problem}" if context else problem
-        return Mistake(self.file, line, "", f"is not valid YAML: {detail}{column}.", hint)
+        return Diagnostic(self.file, line, "", f"is not valid YAML: {detail}{column}.", hint)
 
 
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -340,7 +342,7 @@ def _decode(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         message = f"is not UTF-8 text: byte 0x{content[error.start]:02x} cannot be read."
-        raise SpecError([Mistake(file, line, "", message, "Save it as UTF-8.")]) from None
+        raise SpecError([Diagnostic(file, line, "", message, "Save it as UTF-8.")]) from None
 
 
 def _reason(error: Exception) -> str:

@@ -25,7 +25,7 @@ def read_sweep(
 
     Raises:
         click.UsageError: Neither or both were given.
-        SpecError: The sweep has mistakes.
+        SpecError: The sweep has errors.
     """
     if (sweep is None) == (not entries):
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")

@@ -48,7 +48,7 @@ def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
 
     Raises:
         DataError: A file of examples is not there.
-        SpecError: A model, a scenario or a setting is wrong; it holds all mistakes.
+        SpecError: A model, a scenario or a setting is wrong; it holds all errors.
     """
     runs = []
     for data in plan.data:

@@ -47,7 +47,7 @@ def load_prices(file: Path | None = None) -> PriceTable:
     """Return the table that comes with the harness, with a user's own before it.
 
     Raises:
-        SpecError: The user's file has mistakes; all of them are reported.
+        SpecError: The user's file has errors; all of them are reported.
     """
     own = () if file is None else _read(file)
     return PriceTable((*own, *_read(BUILT_IN)))

@@ -63,7 +63,7 @@ def load_runtimes(file: Path | None) -> RuntimeTable:
     """Return the table in a file; an empty one without a file.
 
     Raises:
-        SpecError: The file has mistakes; all of them are reported.
+        SpecError: The file has errors; all of them are reported.
     """
     if file is None:
         return RuntimeTable()

@@ -24,7 +24,7 @@ from harness.data.templates import (
     compile_expression,
     compile_template,
 )
-from harness.errors import DataError, Mistake, SpecError, did_you_mean
+from harness.errors import DataError, Diagnostic, SpecError, did_you_mean
 from harness.yaml_lines import Located, load
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ def load_scenario_file(path: Path) -> Plugin:
     """Read a scenario's YAML file.
 
     Raises:
-        SpecError: It has mistakes; all of them are reported.
+        SpecError: It has errors; all of them are reported.
     """
-    from harness.data.scenario_schema import ScenarioSchema, schema_mistakes
+    from harness.data.scenario_schema import ScenarioSchema, schema_diagnostics
 
     located = load(path)
-    mistakes: dict[tuple[int | None, str], Mistake] = {}
-    for mistake in (*located.mistakes, *schema_mistakes(located), *_template_mistakes(located)):
-        mistakes.setdefault((mistake.line, mistake.path), mistake)
-    if mistakes:
-        raise SpecError(sorted(mistakes.values(), key=lambda mistake: mistake.line or 0))
+    diagnostics: dict[tuple[int | None, str], Diagnostic] = {}
+    for diagnostic in (*located.diagnostics, *schema_diagnostics(located), *_template_diagnostics(located)):
+        diagnostics.setdefault((diagnostic.line, diagnostic.path), diagnostic)
+    if diagnostics:
+        raise SpecError(sorted(diagnostics.values(), key=lambda diagnostic: diagnostic.line or 0))
     schema = ScenarioSchema.model_validate(located.data)
     return Plugin(
         kind=Kind.SCENARIO,
@@ -277,10 +277,10 @@ def _parameter_model(name: str, parameters: Mapping[str, ParameterSchema]) -> ty
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Mistakes in templates
+# Errors in templates
 
 
-def _template_mistakes(located: Located) -> Iterator[Mistake]:
+def _template_diagnostics(located: Located) -> Iterator[Diagnostic]:
     data = located.data if isinstance(located.data, dict) else {}
     parameters = data.get("parameters")
     known = set(parameters) if isinstance(parameters, dict) else set()
@@ -295,13 +295,13 @@ def _template_mistakes(located: Located) -> Iterator[Mistake]:
                 template = compiler(text)
             except TemplateSyntaxError as error:
                 line = located.value_line(path) + (error.lineno - 1 if "\n" in text else 0)
-                yield located.mistake(path, f"is not a template: {str(error.message).rstrip('.')}.", line=line)
+                yield located.diagnostic(path, f"is not a template: {str(error.message).rstrip('.')}.", line=line)
                 continue
             if place[0] in ROW_KEYS:
                 continue
             for name in sorted(template.names - known - GLOBALS.keys()):
                 hint = did_you_mean(name, known) or "The scenario has no parameters."
-                yield located.mistake(path, f"{name!r} is not a parameter of the scenario.", hint)
+                yield located.diagnostic(path, f"{name!r} is not a parameter of the scenario.", hint)
 
 
 def _strings(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from harness.contracts import Split
-from harness.errors import Mistake, did_you_mean
+from harness.errors import Diagnostic, did_you_mean
 from harness.yaml_lines import Located
 
 
@@ -261,15 +261,15 @@ class ScenarioSchema(_Strict):
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# Mistakes
+# Errors
 
 
-def schema_mistakes(located: Located) -> Iterator[Mistake]:
+def schema_diagnostics(located: Located) -> Iterator[Diagnostic]:
     """Yield everything in which a file does not keep to the schema."""
     data = located.data
     if not isinstance(data, dict):
         what = "is empty" if data is None else f"holds {_kind(data)}"
-        yield located.mistake(
+        yield located.diagnostic(
             (), f"{what}; a scenario file is a mapping with the keys name, description, source, input, …"
         )
         return
@@ -281,7 +281,7 @@ def schema_mistakes(located: Located) -> Iterator[Mistake]:
             path = _path_in(data, details["loc"])
             if path not in seen:
                 seen.add(path)
-                yield _mistake(located, path, details)
+                yield _diagnostic(located, path, details)
 
 
 def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
@@ -300,20 +300,22 @@ def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return tuple(path)
 
 
-def _mistake(located: Located, path: tuple[str | int, ...], details: Mapping[str, Any]) -> Mistake:
+def _diagnostic(located: Located, path: tuple[str | int, ...], details: Mapping[str, Any]) -> Diagnostic:
     kind = details["type"]
     if kind == "extra_forbidden":
-        return located.mistake(path, "is not a key here.", did_you_mean(str(path[-1]), _keys(path[:-1])))
+        return located.diagnostic(path, "is not a key here.", did_you_mean(str(path[-1]), _keys(path[:-1])))
     if kind == "missing":
-        return located.mistake(path, "is required.")
+        return located.diagnostic(path, "is required.")
     if kind == "enum":
-        return located.mistake(path, f"{_shown(details['input'])} is not a split.", "Splits: train, valid, test.")
+        return located.diagnostic(path, f"{_shown(details['input'])} is not a split.", "Splits: train, valid, test.")
     if kind == "value_error":
-        return located.mistake(path, f"{details['ctx']['error']}.")
+        return located.diagnostic(path, f"{details['ctx']['error']}.")
     if kind == "string_type" and isinstance(details["input"], dict):
-        return located.mistake(path, "must be text, not a mapping.", "Put a template that begins with '{{' in quotes.")
+        return located.diagnostic(
+            path, "must be text, not a mapping.", "Put a template that begins with '{{' in quotes."
+        )
     message = details["msg"].replace("Input should be", "must be").replace("String should", "must")
-    return located.mistake(path, f"{message}, not {_shown(details['input'])}.")
+    return located.diagnostic(path, f"{message}, not {_shown(details['input'])}.")
 
 
 def _keys(path: tuple[str | int, ...]) -> list[str]:

@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 
 
 class StrictJsonError(ValueError):
-    """Text is not JSON, or holds what is a mistake in it.
+    """Text is not JSON, or breaks one of its rules.
 
     Args:
         message: What is wrong.
@@ -46,36 +46,36 @@ def parse_json(text: str) -> Any:
         raise StrictJsonError(f"is not valid JSON: {error.msg}", error.lineno, error.colno) from None
     except RecursionError:
         raise StrictJsonError(f"is nested more than {MAX_DEPTH} levels deep") from None
-    except _MistakeError as mistake:
-        raise _located(text, str(mistake)) from None
+    except _UnplacedError as error:
+        raise _located(text, str(error)) from None
     return value
 
 
-class _MistakeError(Exception):
-    """A mistake whose place the decoder does not know."""
+class _UnplacedError(Exception):
+    """An error whose place the decoder does not know."""
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _MistakeError(_not_finite(name))
+    raise _UnplacedError(_not_finite(name))
 
 
 def _float(written: str) -> float:
     number = float(written)
     if math.isinf(number):
-        raise _MistakeError(_not_finite(written))
+        raise _UnplacedError(_not_finite(written))
     return number
 
 
 def _int(written: str) -> int:
     if len(written) > MAX_DIGITS:
-        raise _MistakeError(_not_finite(written))
+        raise _UnplacedError(_not_finite(written))
     return int(written)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _MistakeError("a key twice")
+        raise _UnplacedError("a key twice")
     return found
 
 
@@ -104,7 +104,7 @@ def _deeper(value: Any, levels: int) -> bool:
 
 
 def _located(text: str, message: str) -> StrictJsonError:
-    """Return the first mistake of JSON text that the decoder has refused, with its place."""
+    """Return the first error of JSON text that the decoder has refused, with its place."""
     keys: list[set[str] | None] = []
     expecting_key = False
     for token in _TOKEN.finditer(text):

@@ -63,9 +63,9 @@ class Models:
         key = json.dumps([name, arguments], sort_keys=True, default=repr)
         if key not in self._asked:
             plugin, _ = _backend(name, self._registry)
-            params, mistakes = check_parameters(parameters_of(plugin), arguments)
+            params, diagnostics = check_parameters(parameters_of(plugin), arguments)
             if params is None:
-                raise PluginError("\n".join(f"model {name!r}: {mistake}" for mistake in mistakes))
+                raise PluginError("\n".join(f"model {name!r}: {diagnostic}" for diagnostic in diagnostics))
             self._asked[key] = _Asked(self, Component(name=name, arguments=arguments), plugin)
         return self._asked[key]
 

@@ -48,7 +48,7 @@ def parameters_of(plugin: Plugin) -> type[BaseModel]:
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterMistake:
+class ParameterDiagnostic:
     """What is wrong with one parameter: the path to it, the message, and what would be right."""
 
     path: tuple[str | int, ...]
@@ -62,8 +62,8 @@ class ParameterMistake:
 
 def check_parameters(
     model: type[BaseModel], arguments: Mapping[str, Any], *, noun: str = "parameter"
-) -> tuple[BaseModel | None, list[ParameterMistake]]:
-    """Check arguments against a parameter model; return the parsed model, or None and every mistake.
+) -> tuple[BaseModel | None, list[ParameterDiagnostic]]:
+    """Check arguments against a parameter model; return the parsed model, or None and every error.
 
     The noun is what messages call an argument.
     """
@@ -72,7 +72,7 @@ def check_parameters(
     try:
         return model.model_validate(dict(arguments)), []
     except ValidationError as error:
-        return None, [_parameter_mistake(model, details, noun) for details in _one_branch(error.errors())]
+        return None, [_parameter_diagnostic(model, details, noun) for details in _one_branch(error.errors())]
 
 
 def _one_branch(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -113,30 +113,30 @@ def _as_yaml(choice: object) -> str:
     return str(choice).lower() if isinstance(choice, bool) else str(choice)
 
 
-def _parameter_mistake(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterMistake:
+def _parameter_diagnostic(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterDiagnostic:
     path = tuple(details["loc"])
     if details["type"] == "extra_forbidden":
         hint = did_you_mean(str(path[-1]), model.model_fields) or f"It takes no {noun}s."
-        return ParameterMistake(path, f"is not a {noun}.", hint)
+        return ParameterDiagnostic(path, f"is not a {noun}.", hint)
     if details["type"] == "missing":
         field = model.model_fields.get(str(path[0])) if path else None
         choices = required_choices(field.annotation) if field else ()
         if field and len(choices) == 1:  # a consent
             why = f": {field.description}" if field.description else ""
-            return ParameterMistake(path, f"is required{why}.", f"Write {path[0]}: {choices[0]}.")
+            return ParameterDiagnostic(path, f"is required{why}.", f"Write {path[0]}: {choices[0]}.")
         hint = f"One of: {', '.join(choices[:20])}{', …' if len(choices) > 20 else ''}." if choices else ""
-        return ParameterMistake(path, "is required.", hint)
+        return ParameterDiagnostic(path, "is required.", hint)
     if details["type"] == "literal_error":
         field = model.model_fields.get(str(path[0]))
         choices, given = tuple(_literals(field.annotation)) if field else (), details["input"]
-        return ParameterMistake(
+        return ParameterDiagnostic(
             path,
             f"{_as_yaml(given) if isinstance(given, bool) else repr(given)} is not one of the choices.",
             did_you_mean(str(details["input"]), map(_as_yaml, choices)),
         )
     message = details["msg"].removeprefix("Value error, ").removesuffix(".")
     given = _shown(details["input"])
-    return ParameterMistake(path, f"{message}." if given in message else f"{message}, not {given}.")
+    return ParameterDiagnostic(path, f"{message}." if given in message else f"{message}, not {given}.")
 
 
 def _shown(value: object) -> str:
@@ -153,9 +153,9 @@ def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any
     target: Callable[..., Any] | None = plugin.target
     if target is None:
         raise PluginError(f"{plugin.kind} {plugin.name!r} is a set of {', '.join(plugin.members)}.")
-    params, mistakes = check_parameters(parameters_of(plugin), arguments)
+    params, diagnostics = check_parameters(parameters_of(plugin), arguments)
     if params is None:
-        raise PluginError("\n".join(f"{plugin.kind} {plugin.name!r}: {mistake}" for mistake in mistakes))
+        raise PluginError("\n".join(f"{plugin.kind} {plugin.name!r}: {diagnostic}" for diagnostic in diagnostics))
     is_class = inspect.isclass(target)
     if is_class and hasattr(target, "Params"):
         return target(*positional, params)

@@ -1,1 +1,1 @@
-"""From a YAML sweep to resolved run specs, with every mistake in it reported."""
+"""From a YAML sweep to resolved run specs, with every error in it reported."""

@@ -12,7 +12,7 @@ from harness.contracts.specs import Component
 from harness.errors import HarnessError
 from harness.plugins.parameters import check_parameters, parameters_of
 from harness.plugins.registry import Registry
-from harness.sweeps.keys import DefaultKeys, Findings, KeyPath, Setting, Written, read_component
+from harness.sweeps.keys import DefaultKeys, Diagnostics, KeyPath, Setting, Written, read_component
 from harness.sweeps.resolve import Model, combinations, parameters, shorthand, takes_list
 
 _LOGPROBS = "give log-probabilities"
@@ -22,7 +22,7 @@ SHARED = ("max_train_instances", "train_trials")
 
 
 def read_adapter(
-    keys: DefaultKeys, path: KeyPath, said: Mapping[str, Any], findings: Findings
+    keys: DefaultKeys, path: KeyPath, said: Mapping[str, Any], diagnostics: Diagnostics
 ) -> tuple[Written | None, dict[str, Setting]]:
     """Return the method, if one is named, and the settings of the adapter that a run or the defaults give.
 
@@ -30,13 +30,13 @@ def read_adapter(
         keys: The keys of the run or of the defaults.
         path: Where they stand.
         said: Settings that the shorthand of the run's scenario gives.
-        findings: Takes mistakes.
+        diagnostics: Takes errors.
     """
     settings: dict[str, Setting] = {}
     method = None
     if keys.adapter is not None:
         place = (*path, "adapter")
-        written = read_component(keys.adapter, place, findings, key="method", nameless=True, parse=shorthand)
+        written = read_component(keys.adapter, place, diagnostics, key="method", nameless=True, parse=shorthand)
         if written is not None:
             method = written if written.name else None
             settings.update(written.arguments)
@@ -44,24 +44,24 @@ def read_adapter(
     for name, value in {**said, **shared}.items():
         setting = Setting(value, (*path, name))
         if name in settings:
-            message = f"is also set at {findings.where(settings[name].path)}."
-            findings.add(setting.path, message, "Remove one of them.")
+            message = f"is also set at {diagnostics.where(settings[name].path)}."
+            diagnostics.add(setting.path, message, "Remove one of them.")
         settings[name] = setting
     return method, settings
 
 
-def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, findings: Findings) -> Written | None:
-    """Return a scenario's default adapter for its parameters; None, and a mistake noted, if it has none for them."""
+def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, diagnostics: Diagnostics) -> Written | None:
+    """Return a scenario's default adapter for its parameters; None, and an error noted, if it has none for them."""
     details = plugin.details
     value: Any = details.adapter if isinstance(details, ScenarioDetails) else None
     if callable(value):
         try:
             value = value(**{key: getattr(arguments, key) for key in type(arguments).model_fields})
         except HarnessError as error:
-            findings.add(path, str(error))
+            diagnostics.add(path, str(error))
             return None
     origin = f"scenario {plugin.name!r}"
-    written = read_component(value, path, findings, key="method", parse=shorthand, origin=origin)
+    written = read_component(value, path, diagnostics, key="method", parse=shorthand, origin=origin)
     if written is None:
         return None
     # In the sweep it stands where the scenario does.
@@ -70,7 +70,7 @@ def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, finding
 
 
 def resolve_adapter(
-    plugin: Plugin, layers: Sequence[Mapping[str, Setting]], path: KeyPath, findings: Findings
+    plugin: Plugin, layers: Sequence[Mapping[str, Setting]], path: KeyPath, diagnostics: Diagnostics
 ) -> Iterator[Component]:
     """Yield a method with all of its settings, one for each combination where lists fan out.
 
@@ -78,22 +78,22 @@ def resolve_adapter(
         plugin: The method.
         layers: What has been said of its settings; a later layer prevails.
         path: Where the adapter is named.
-        findings: Takes mistakes.
+        diagnostics: Takes errors.
     """
-    model = parameters(plugin, path, findings)
+    model = parameters(plugin, path, diagnostics)
     if model is None:
         return
     settings: dict[str, Setting] = {}
     for layer in layers:
         replaced = {name for key, setting in layer.items() for name in _stands_for(model, key, setting)}
         settings = {**{key: setting for key, setting in settings.items() if key not in replaced}, **layer}
-    for params in combinations(model, settings, path, findings):
+    for params in combinations(model, settings, path, diagnostics):
         arguments = params.model_dump(mode="json")
         trials = settings.get("train_trials")
         ignored = arguments.get("train_trials") == 1 and arguments.get("max_train_instances") == 0
         if trials is not None and trials.value not in (1, "1") and ignored:
             message = "is ignored when max_train_instances is 0: without examples, every trial has the same prompts."
-            findings.warn(trials.path, message, "The run has one trial.")
+            diagnostics.warn(trials.path, message, "The run has one trial.")
         yield Component(name=plugin.name, arguments=arguments)
 
 
@@ -103,9 +103,9 @@ def check_capabilities(
     others: Sequence[Model],
     path: KeyPath,
     registry: Registry,
-    findings: Findings,
+    diagnostics: Diagnostics,
 ) -> None:
-    """Note a mistake for each model that cannot answer what a method asks; say which can.
+    """Note an error for each model that cannot answer what a method asks; say which can.
 
     Args:
         plugin: The method.
@@ -113,7 +113,7 @@ def check_capabilities(
         others: The models of the sweep.
         path: Where the run stands.
         registry: Knows the backends.
-        findings: Takes mistakes.
+        diagnostics: Takes errors.
     """
     asks = frozenset(getattr(plugin.target, "asks", ()))
     if getattr(plugin.target, "needs_logprobs", False):
@@ -128,7 +128,7 @@ def check_capabilities(
         what = " and ".join(sorted(lacking))
         message = f"method {plugin.name!r} asks a model to {what}, which {model.component.name!r} cannot."
         hint = f"These can: {', '.join(able)}. A run may name its own `models`." if able else ""
-        findings.add(path, message, hint)
+        diagnostics.add(path, message, hint)
 
 
 def settings_of(method: str, registry: Registry) -> frozenset[str]:

@@ -29,7 +29,7 @@ from harness.sweeps.adapter_settings import (
 from harness.sweeps.foreign_names import KEYS
 from harness.sweeps.keys import (
     DefaultKeys,
-    Findings,
+    Diagnostics,
     KeyPath,
     RunKeys,
     Setting,
@@ -60,8 +60,8 @@ class Context:
 
     registry: Registry
     """Where names are looked up."""
-    findings: Findings
-    """Takes mistakes."""
+    diagnostics: Diagnostics
+    """Takes errors."""
     base: Path
     """The folder that paths are relative to."""
     suite: str
@@ -77,7 +77,7 @@ class Context:
     max_declined: float | None = None
     """Replaces every entry's, if given."""
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
-    """The scenario files that entries name, as they are met; None for one with mistakes."""
+    """The scenario files that entries name, as they are met; None for one with errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +96,17 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     path: KeyPath = ("defaults",)
     value = dict(value)
     _report_adapter_settings(value, DefaultKeys, path, context)
-    keys = read_keys(DefaultKeys, value, path, context.findings)
+    keys = read_keys(DefaultKeys, value, path, context.diagnostics)
     if keys is None:
         return Defaults()
-    method, settings = read_adapter(keys, path, {}, context.findings)
+    method, settings = read_adapter(keys, path, {}, context.diagnostics)
     if method is not None:
-        find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
+        find_plugin(Kind.ADAPTER, method, context.registry, context.diagnostics)
     names = context.registry.names(Kind.ADAPTER)
     known = {setting for name in names for setting in settings_of(name, context.registry)}
     for name, setting in settings.items():
         if name not in known:
-            context.findings.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
+            context.diagnostics.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
     settings = {name: setting for name, setting in settings.items() if name in known}
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
     return Defaults(keys, method, settings, perturbations or (), _members(Kind.METRIC, keys, path, context))
@@ -115,23 +115,25 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
 def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> Iterator[RunSpec]:
     """Yield the runs of one entry: scenario's parameters × adapter's settings × models.
 
-    Every mistake is noted; what is wrong is not yielded.
+    Every error is noted; what is wrong is not yielded.
     """
-    before = context.findings.count
+    before = context.diagnostics.count
     entry = _read_entry(value, path, defaults, context)
     if entry is None:
         return
-    keys, model = entry.keys, parameters(entry.plugin, entry.scenario.path, context.findings)
+    keys, model = entry.keys, parameters(entry.plugin, entry.scenario.path, context.diagnostics)
     if model is None:
         return
     made = 0
     written = entry.scenario
-    for arguments in combinations(model, written.arguments, written.path, context.findings, all_choices=True):
-        default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.findings)
+    for arguments in combinations(model, written.arguments, written.path, context.diagnostics, all_choices=True):
+        default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.diagnostics)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
             metrics = _in_language(metrics, entry.details)
-            if context.findings.count == before:  # a metric whose name is misspelt gives nothing, and is said already
+            if (
+                context.diagnostics.count == before
+            ):  # a metric whose name is misspelt gives nothing, and is said already
                 _check_main_metric(entry, metrics, main_metric, context)
             eval_split = keys.eval_split or defaults.keys.eval_split or entry.details.eval_split
             if eval_split == Split.TRAIN and adapter.arguments.get("max_train_instances"):
@@ -139,10 +141,10 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     f"evaluates the train split of {entry.plugin.name!r}, the source of the few-shot examples too."
                 )
                 hint = "No instance is an example in its own prompt, so prompts may have different examples."
-                context.findings.warn(path, message, hint)
+                context.diagnostics.warn(path, message, hint)
             made += max(1, len(entry.models))
             if made > MAX_RUNS:
-                context.findings.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
+                context.diagnostics.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
                 return
             for chosen in entry.models:
                 yield RunSpec(
@@ -182,33 +184,33 @@ class _Entry:
 
 
 def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> _Entry | None:
-    findings = context.findings
+    diagnostics = context.diagnostics
     if not isinstance(value, str | Mapping):
-        findings.add(path, f"is a run's shorthand, or a mapping with `scenario`, not {shown(value)}.")
+        diagnostics.add(path, f"is a run's shorthand, or a mapping with `scenario`, not {shown(value)}.")
         return None
     if isinstance(value, str):
         mapping, scenario_path = {"scenario": value}, path
     else:
         mapping, scenario_path = dict(value), (*path, "scenario")
     if "scenario" not in mapping and (hint := absence_hint("scenario", mapping)):
-        findings.add(path, "is a mapping without `scenario`.", hint)
+        diagnostics.add(path, "is a mapping without `scenario`.", hint)
         return None
     written, plugin, said = None, None, RunSettings({}, {})
     if "scenario" in mapping:
-        written = read_component(mapping["scenario"], scenario_path, findings, parse=shorthand)
+        written = read_component(mapping["scenario"], scenario_path, diagnostics, parse=shorthand)
     if written is not None:
         plugin = _scenario(written, context)
         written, said = _sort_arguments(written, plugin, context)
         for key in said.run.keys() & mapping.keys():
-            findings.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
+            diagnostics.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
         mapping.update(said.run)
     _report_adapter_settings(mapping, RunKeys, path, context)
-    keys = read_keys(RunKeys, mapping, path, findings)
+    keys = read_keys(RunKeys, mapping, path, diagnostics)
     if keys is None or written is None:
         return None
-    method, settings = read_adapter(keys, path, said.adapter, findings)
+    method, settings = read_adapter(keys, path, said.adapter, diagnostics)
     if method is not None:
-        find_plugin(Kind.ADAPTER, method, context.registry, findings)
+        find_plugin(Kind.ADAPTER, method, context.registry, diagnostics)
     models = _models(keys, path, context)
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
     metrics = _members(Kind.METRIC, keys, path, context)
@@ -220,7 +222,7 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         named = [(written.path, name) for name in plugin.details.metrics]
         origin = f"scenario {plugin.name!r}"
         name = "…" if written.arguments else plugin.name
-        metrics = resolve_members(Kind.METRIC, named, context.registry, findings, origin=origin, scenario=name)
+        metrics = resolve_members(Kind.METRIC, named, context.registry, diagnostics, origin=origin, scenario=name)
     return _Entry(
         keys,
         path,
@@ -243,7 +245,7 @@ def _report_adapter_settings(mapping: dict[str, Any], kind: type[DefaultKeys], p
         name = KEYS.get(key, key)
         if name in known and name not in kind.model_fields:
             hint = f"It is a setting of the adapter: write adapter: {{{name}: …}}."
-            context.findings.add((*path, key), "is not a key of a run.", hint)
+            context.diagnostics.add((*path, key), "is not a key of a run.", hint)
             del mapping[key]
 
 
@@ -265,46 +267,46 @@ def _own_settings(entry: _Entry, method: str, context: Context) -> Mapping[str, 
         if name in known or ours not in everywhere:
             own[name] = setting
         elif ours in known:
-            context.findings.add(setting.path, "is not a parameter.", f"Here it is called {ours!r}.")
+            context.diagnostics.add(setting.path, "is not a parameter.", f"Here it is called {ours!r}.")
         else:
             methods = ", ".join(everywhere[ours])
             message = f"is not a setting of method {method!r}; these have it: {methods}."
-            context.findings.add(setting.path, message, f"Write adapter: {{method: …, {ours}: …}}.")
+            context.diagnostics.add(setting.path, message, f"Write adapter: {{method: …, {ours}: …}}.")
     return own
 
 
 def _scenario(written: Written, context: Context) -> Plugin | None:
     if written.name.endswith(".py"):
         hint = "Name the file with --plugin, or under `plugins` in a sweep, and here the scenario that it defines."
-        context.findings.add(written.name_path, "is a Python file, not a scenario's name.", hint)
+        context.diagnostics.add(written.name_path, "is a Python file, not a scenario's name.", hint)
         return None
     if not written.name.endswith((".yaml", ".yml")):
-        return find_plugin(Kind.SCENARIO, written, context.registry, context.findings)
+        return find_plugin(Kind.SCENARIO, written, context.registry, context.diagnostics)
     from harness.data.scenario_file import load_scenario_file
 
     path = (context.base / written.name).resolve()
     if path not in context.scenario_files:
         context.scenario_files[path] = None
         if not path.is_file():
-            context.findings.add(written.name_path, f"there is no scenario file {path}.")
+            context.diagnostics.add(written.name_path, f"there is no scenario file {path}.")
             return None
         try:
             plugin = load_scenario_file(path)
         except SpecError as error:
-            context.findings.extend(error.mistakes)
+            context.diagnostics.extend(error.diagnostics)
             return None
         context.registry.add(plugin)
         context.scenario_files[path] = plugin
     found = context.scenario_files[path]
     # By its name, so that one that is registered twice is refused.
     return found and find_plugin(
-        Kind.SCENARIO, Written(found.name, {}, written.path, written.key), context.registry, context.findings
+        Kind.SCENARIO, Written(found.name, {}, written.path, written.key), context.registry, context.diagnostics
     )
 
 
 def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -> tuple[Written, RunSettings]:
     """Tell a scenario's own arguments from HELM's run expanders, which stand beside them in a shorthand."""
-    model = parameters(plugin, written.path, context.findings) if plugin else None
+    model = parameters(plugin, written.path, context.diagnostics) if plugin else None
     own = set(model.model_fields) if model else set()
     texts: dict[str, str] = {}
     arguments: dict[str, Setting] = {}
@@ -313,16 +315,16 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
             arguments[key] = setting
         elif key in FOREIGN:
             message = f"{key!r} is one of HELM's run expanders and has no counterpart here."
-            context.findings.add(setting.path, message, "Write what it changes as settings of the adapter.")
+            context.diagnostics.add(setting.path, message, "Write what it changes as settings of the adapter.")
         elif key == "model" and setting.value in MODEL_GROUPS:
             message = f"{setting.value!r} is one of HELM's groups of models; there are none here."
-            context.findings.add(setting.path, message, "Leave it out to use the sweep's models.")
+            context.diagnostics.add(setting.path, message, "Leave it out to use the sweep's models.")
         elif key in RUN_KEYS or key in ADAPTER_SETTINGS:
             texts[key] = setting.value
         elif plugin is None:
             arguments[key] = setting
         else:
-            context.findings.add(setting.path, *_not_in_shorthand(key, own, written, context))
+            context.diagnostics.add(setting.path, *_not_in_shorthand(key, own, written, context))
     return Written(written.name, arguments, written.path, written.key), run_settings(texts)
 
 
@@ -353,25 +355,25 @@ def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> 
         return None
     values = getattr(keys, key)
     if kind is Kind.METRIC and not values:
-        context.findings.add((*path, key), "is empty; a run measures something.")
-    return resolve_members(kind, placed((*path, key), values), context.registry, context.findings)
+        context.diagnostics.add((*path, key), "is empty; a run measures something.")
+    return resolve_members(kind, placed((*path, key), values), context.registry, context.diagnostics)
 
 
 def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
     own: list[Model] = []
     if keys.model is not None and keys.models is not None:
-        context.findings.add((*path, "model"), "is also set as `models`.", "Remove one of them.")
+        context.diagnostics.add((*path, "model"), "is also set as `models`.", "Remove one of them.")
     elif keys.model is not None:
-        own = list(resolve_models([((*path, "model"), keys.model)], context.registry, context.findings))
+        own = list(resolve_models([((*path, "model"), keys.model)], context.registry, context.diagnostics))
     elif keys.models is not None:
         if not keys.models:
-            context.findings.add((*path, "models"), "is empty; a run needs a model.")
-        own = list(resolve_models(placed((*path, "models"), keys.models), context.registry, context.findings))
-    elif context.models is None and context.findings.document is None:
-        context.findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
+            context.diagnostics.add((*path, "models"), "is empty; a run needs a model.")
+        own = list(resolve_models(placed((*path, "models"), keys.models), context.registry, context.diagnostics))
+    elif context.models is None and context.diagnostics.document is None:
+        context.diagnostics.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
     elif context.models is None:
         message = "is required, since not every run names its own; models can also be named with --model."
-        context.findings.add(("models",), message, "For example: models: [hf:openai-community/gpt2]")
+        context.diagnostics.add(("models",), message, "For example: models: [hf:openai-community/gpt2]")
     if context.fixed_models or (keys.model is None and keys.models is None):
         return context.models or ()
     return own
@@ -379,15 +381,15 @@ def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
 
 def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Component]:
     method = entry.method or default
-    plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.findings)
+    plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.diagnostics)
     if plugin is None:
         return
     others = context.models or ()
-    check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.findings)
+    check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.diagnostics)
     known = settings_of(method.name, context.registry)
     inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
     layers = (inherited, _known(defaults.settings, known), _own_settings(entry, method.name, context))
-    yield from resolve_adapter(plugin, layers, (*entry.path, "adapter"), context.findings)
+    yield from resolve_adapter(plugin, layers, (*entry.path, "adapter"), context.diagnostics)
 
 
 def _known(settings: Mapping[str, Setting], names: frozenset[str]) -> Mapping[str, Setting]:
@@ -408,14 +410,14 @@ def _measured(
         named = [((*entry.path, "adapter"), name) for name in details.metrics]
         origin = f"adapter {adapter.name!r}"
         own = True
-        chosen = resolve_members(Kind.METRIC, named, context.registry, context.findings, origin=origin)
+        chosen = resolve_members(Kind.METRIC, named, context.registry, context.diagnostics, origin=origin)
     metrics = {metric.name: metric for metric in chosen}
     main = entry.keys.main_metric or entry.details.main_metric
     if not entry.keys.main_metric and own and other_method and main not in metrics and metrics:
         main = next(iter(metrics))
     if main not in metrics and main in context.registry.names(Kind.METRIC):
         place = (*entry.path, "main_metric") if entry.keys.main_metric else entry.scenario.path
-        for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.findings):
+        for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.diagnostics):
             metrics[component.name] = component
     return tuple(metrics.values()), main
 
@@ -449,14 +451,14 @@ def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, c
     hints = [did_you_mean(main, given), did_you_mean(main, others)]
     hint = next((hint for hint in hints if hint.startswith("Did")), hints[0])
     if entry.keys.main_metric:
-        context.findings.add((*entry.path, "main_metric"), wrong, hint)
+        context.diagnostics.add((*entry.path, "main_metric"), wrong, hint)
     elif entry.own_metrics:
         message = f"the main metric of scenario {entry.plugin.name!r} {wrong}"
-        context.findings.add(entry.scenario.path, message, "Name another with `main_metric`.")
+        context.diagnostics.add(entry.scenario.path, message, "Name another with `main_metric`.")
     elif entry.details.file is None:
-        context.findings.add(entry.scenario.path, f"the main metric of scenario {entry.plugin.name!r} {wrong}", hint)
+        context.diagnostics.add(entry.scenario.path, f"the main metric of scenario {entry.plugin.name!r} {wrong}", hint)
     else:
-        context.findings.extend([load(entry.details.file).mistake(("main_metric",), wrong, hint)])
+        context.diagnostics.extend([load(entry.details.file).diagnostic(("main_metric",), wrong, hint)])
 
 
 def _said(key: str, keys: RunKeys, defaults: DefaultKeys) -> Any:

@@ -1,4 +1,4 @@
-"""The keys of a sweep, of its defaults and of a run; and where in the file each mistake stands."""
+"""The keys of a sweep, of its defaults and of a run; and where in the file each error stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.contracts import Split
-from harness.errors import Mistake, SpecError
+from harness.errors import Diagnostic, SpecError
 from harness.plugins.parameters import check_parameters
 from harness.sweeps.foreign_names import key_hint
 from harness.yaml_lines import Located, show_path
@@ -112,58 +112,58 @@ K = TypeVar("K", bound=_Keys)
 
 
 @dataclass
-class Findings:
-    """Every mistake of one sweep, and every warning, each once and with its place."""
+class Diagnostics:
+    """Every error of one sweep, and every warning, each once and with its place."""
 
     document: Located | None
     """The file; None when all of it came from the command line."""
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What was given on the command line, by option; a path such as ``("--model", 0)`` leads there."""
-    _found: dict[Mistake, None] = field(default_factory=dict)
-    _warned: dict[Mistake, None] = field(default_factory=dict)
+    _found: dict[Diagnostic, None] = field(default_factory=dict)
+    _warned: dict[Diagnostic, None] = field(default_factory=dict)
 
     def warn(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Note something that is allowed but that the user should know."""
         self._warned[self._place(path, message, hint)] = None
 
     @property
-    def warnings(self) -> tuple[Mistake, ...]:
+    def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings, in the order of their lines."""
         return tuple(sorted(self._warned, key=lambda warning: warning.line or 0))
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
-        """Note a mistake."""
+        """Note an error."""
         self.extend([self._place(path, message, hint)])
 
     @property
     def count(self) -> int:
-        """How many mistakes there are so far."""
+        """How many errors there are so far."""
         return len(self._found)
 
-    def extend(self, mistakes: Sequence[Mistake]) -> None:
-        """Note mistakes that already have a place."""
-        self._found.update(dict.fromkeys(mistakes))
+    def extend(self, found: Sequence[Diagnostic]) -> None:
+        """Note errors that already have a place."""
+        self._found.update(dict.fromkeys(found))
 
     def where(self, path: KeyPath) -> str:
         """Return a place as text, for a message about another place."""
-        mistake = self._place(path, "", "")
-        return mistake.path if mistake.line is None else f"{mistake.path} on line {mistake.line}"
+        diagnostic = self._place(path, "", "")
+        return diagnostic.path if diagnostic.line is None else f"{diagnostic.path} on line {diagnostic.line}"
 
     def raise_any(self) -> None:
         """Raise what was found, in the order of the lines, if anything was.
 
         Raises:
-            SpecError: There is a mistake.
+            SpecError: There is an error.
         """
         if self._found:
-            raise SpecError(sorted(self._found, key=lambda mistake: mistake.line or 0))
+            raise SpecError(sorted(self._found, key=lambda diagnostic: diagnostic.line or 0))
 
-    def _place(self, path: KeyPath, message: str, hint: str) -> Mistake:
+    def _place(self, path: KeyPath, message: str, hint: str) -> Diagnostic:
         if path and str(path[0]).startswith("--") and not self._written(path[0]):
-            return Mistake("command line", None, self._shown_option(path), message, hint)
+            return Diagnostic("command line", None, self._shown_option(path), message, hint)
         if self.document is None:
-            return Mistake("command line", None, show_path(path), message, hint)
-        return self.document.mistake(path, message, hint)
+            return Diagnostic("command line", None, show_path(path), message, hint)
+        return self.document.diagnostic(path, message, hint)
 
     def _written(self, key: str | int) -> bool:
         """Return whether the file itself has a key that looks like an option."""
@@ -176,26 +176,26 @@ class Findings:
         return f"{option} [{show_path(rest)}]" if rest else option
 
 
-def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, findings: Findings) -> K | None:
-    """Return the keys of a sweep, its defaults or a run, and note every mistake.
+def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, diagnostics: Diagnostics) -> K | None:
+    """Return the keys of a sweep, its defaults or a run, and note every error.
 
     Wrong keys are returned as if they were not there, so that what stands in the others is checked as well; None if
     nothing can be said without them.
     """
-    keys, mistakes = check_parameters(kind, value, noun="key")
-    for mistake in mistakes:
-        message = mistake.message
-        if mistake.path == ("suite",) and "pattern" in message:
+    keys, found = check_parameters(kind, value, noun="key")
+    for diagnostic in found:
+        message = diagnostic.message
+        if diagnostic.path == ("suite",) and "pattern" in message:
             message = "is used as a folder's name: letters, digits, '.', '_' and '-', first a letter or digit."
-        hint = mistake.hint
+        hint = diagnostic.hint
         if message.startswith("is not a key"):
-            hint = key_hint(str(mistake.path[-1]), list(kind.model_fields)) or hint
-        written = value.get(str(mistake.path[0])) if len(mistake.path) == 1 else None
+            hint = key_hint(str(diagnostic.path[-1]), list(kind.model_fields)) or hint
+        written = value.get(str(diagnostic.path[0])) if len(diagnostic.path) == 1 else None
         if "valid list" in message and isinstance(written, str):
             hint = f"Write [{written}]."
-        findings.add((*path, *mistake.path), message, hint)
-    if mistakes:
-        wrong = {str(mistake.path[0]) for mistake in mistakes if mistake.path}
+        diagnostics.add((*path, *diagnostic.path), message, hint)
+    if found:
+        wrong = {str(diagnostic.path[0]) for diagnostic in found if diagnostic.path}
         keys, _ = check_parameters(kind, {key: item for key, item in value.items() if key not in wrong})
     return keys if isinstance(keys, kind) else None
 
@@ -238,39 +238,39 @@ class Written:
 def read_component(
     value: Any,
     path: KeyPath,
-    findings: Findings,
+    diagnostics: Diagnostics,
     *,
     key: str = "name",
     nameless: bool = False,
     parse: Callable[[str], tuple[str, Mapping[str, str]]],
     origin: str = "",
 ) -> Written | None:
-    """Return a component that is written as text or as a mapping; None, and a mistake noted, if it is neither.
+    """Return a component that is written as text or as a mapping; None, and an error noted, if it is neither.
 
     Args:
         value: What was written.
         path: Where it stands.
-        findings: Takes mistakes.
+        diagnostics: Takes errors.
         key: The mapping's key that holds the name: ``name``, or ``method`` for an adapter.
         nameless: Whether a mapping may lack the name, which is then empty.
-        parse: Splits text into name and arguments; its ValueError is a mistake.
+        parse: Splits text into name and arguments; its ValueError is an error.
         origin: Who wrote it, if not the file.
     """
     if isinstance(value, str):
         try:
             name, arguments = parse(value)
         except ValueError as error:
-            findings.add(path, str(error))
+            diagnostics.add(path, str(error))
             return None
         settings = {k: Setting(v, (*path, k), text=True, origin=origin) for k, v in arguments.items()}
         return Written(name, settings, path, origin=origin)
     if not isinstance(value, Mapping):
-        findings.add(path, f"is a name, or a mapping with `{key}`, not {shown(value)}.")
+        diagnostics.add(path, f"is a name, or a mapping with `{key}`, not {shown(value)}.")
         return None
     named = value.get(key, "" if nameless else None)
     if not isinstance(named, str) or (not named and key in value):
         message = f"`{key}` is required." if key not in value else f"is a name, not {shown(named)}."
-        findings.add((*path, key), message, absence_hint(key, value))
+        diagnostics.add((*path, key), message, absence_hint(key, value))
         return None
     settings = {k: Setting(v, (*path, k), origin=origin) for k, v in value.items() if k != key}
     return Written(named, settings, path, key if key in value else "", origin)

@@ -1,6 +1,6 @@
 """Sweeps: YAML that says what to run, checked as a whole, and expanded to run specs with every default written out.
 
-The same run written twice is a mistake: an entry all of whose runs earlier entries make already. Where entries overlap
+The same run written twice is an error: an entry all of whose runs earlier entries make already. Where entries overlap
 in part, as lists that fan out do, each run is made once.
 """
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts.specs import RunSpec
-from harness.errors import Mistake, PluginError, SpecError, did_you_mean
+from harness.errors import Diagnostic, PluginError, SpecError, did_you_mean
 from harness.plugins.registry import Registry, default_registry
 from harness.sweeps.expand import Context, Defaults, expand_entry, read_defaults
 from harness.sweeps.json_schema import json_schema
-from harness.sweeps.keys import Findings, KeyPath, SweepKeys, read_keys, shown
+from harness.sweeps.keys import Diagnostics, KeyPath, SweepKeys, read_keys, shown
 from harness.sweeps.resolve import MAX_RUNS, placed, resolve_models
 from harness.yaml_lines import Located, load
 
@@ -47,7 +47,7 @@ class Sweep:
     """The plugins and scenario files that the runs need besides the installed ones, as absolute paths."""
     description: str = ""
     """What the sweep is for."""
-    warnings: tuple[Mistake, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
     """What is allowed but may not be what the user meant, with its place."""
 
 
@@ -77,22 +77,22 @@ def load_sweep(
         registry: Where names are looked up, and the sweep's plugins are added; the installed plugins without it.
 
     Raises:
-        SpecError: There are mistakes; it holds all of them.
+        SpecError: There are errors; it holds all of them.
     """
     document = load(path)
     overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, max_declined, seed)
-    findings = Findings(document, overrides.shown())
-    findings.extend(document.mistakes)
+    diagnostics = Diagnostics(document, overrides.shown())
+    diagnostics.extend(document.diagnostics)
     if not isinstance(document.data, Mapping):
         what = "is empty" if document.data is None else f"holds {shown(document.data)}"
-        findings.add((), f"{what}; a sweep is a mapping with `suite`, `models` and `runs`.")
-        findings.raise_any()
+        diagnostics.add((), f"{what}; a sweep is a mapping with `suite`, `models` and `runs`.")
+        diagnostics.raise_any()
     elif "runs" not in document.data and {"source", "input"} <= document.data.keys():
-        findings.add(
+        diagnostics.add(
             (), "is a scenario's file, not a sweep.", f"To run it: harness run -r {path} -m backend:identifier"
         )
-        findings.raise_any()
-    return _read(document.data, path.parent, document, findings, overrides, registry)
+        diagnostics.raise_any()
+    return _read(document.data, path.parent, document, diagnostics, overrides, registry)
 
 
 def sweep_from_entries(
@@ -112,11 +112,11 @@ def sweep_from_entries(
     Its suite is ``command-line`` unless another is given.
     """
     overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, max_declined, seed)
-    findings = Findings(None, {"--run": entries, **overrides.shown()})
+    diagnostics = Diagnostics(None, {"--run": entries, **overrides.shown()})
     if not models:
-        findings.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
+        diagnostics.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
     data = {"suite": "command-line", "runs": list(entries)}
-    return _read(data, Path(), None, findings, overrides, registry)
+    return _read(data, Path(), None, diagnostics, overrides, registry)
 
 
 def sweep_from_mapping(
@@ -129,12 +129,12 @@ def sweep_from_mapping(
 ) -> tuple[Sweep, Registry]:
     """Return the sweep whose keys and values a program has put together; like :func:`load_sweep`.
 
-    The option is what mistakes in its runs are said of.
+    The option is what errors in its runs are said of.
     """
     overrides = _Overrides(tuple(plugins), None, (), (), None, None, seed)
     shown_runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
-    findings = Findings(None, {option: shown_runs, **overrides.shown()})
-    return _read(content, Path(), None, findings, overrides, registry, option)
+    diagnostics = Diagnostics(None, {option: shown_runs, **overrides.shown()})
+    return _read(content, Path(), None, diagnostics, overrides, registry, option)
 
 
 def find_sweep(name: str) -> Path:
@@ -150,7 +150,7 @@ def find_sweep(name: str) -> Path:
     if name in shipped:
         return shipped[name]
     message = "is a folder, not a sweep." if path.is_dir() else "there is no such file, and no sweep of that name."
-    raise SpecError([Mistake(name, None, "", message, did_you_mean(name, shipped))])
+    raise SpecError([Diagnostic(name, None, "", message, did_you_mean(name, shipped))])
 
 
 def shipped_sweeps() -> dict[str, Path]:
@@ -180,28 +180,28 @@ def _read(
     data: Mapping[str, Any],
     base: Path,
     document: Located | None,
-    findings: Findings,
+    diagnostics: Diagnostics,
     overrides: _Overrides,
     registry: Registry | None,
     option: str = "--run",
 ) -> tuple[Sweep, Registry]:
     suite = {"suite": overrides.suite} if overrides.suite is not None else {}
-    keys = read_keys(SweepKeys, {**data, **suite}, (), findings)
+    keys = read_keys(SweepKeys, {**data, **suite}, (), diagnostics)
     registry = registry if registry is not None else default_registry()
-    # What can be read of a sweep with mistakes is checked all the same, so that all mistakes are reported at once.
+    # What can be read of a sweep with errors is checked all the same, so that all errors are reported at once.
     named = [base / name for name in _list(data, "plugins") if isinstance(name, str)]
     plugins = [
-        *_load_plugins(overrides.plugins, "--plugin", registry, findings),
-        *_load_plugins(named, "plugins", registry, findings),
+        *_load_plugins(overrides.plugins, "--plugin", registry, diagnostics),
+        *_load_plugins(named, "plugins", registry, diagnostics),
     ]
-    context = Context(registry, findings, base, keys.suite if keys else "unnamed")
+    context = Context(registry, diagnostics, base, keys.suite if keys else "unnamed")
     _apply(overrides, data, context)
     defaults = data.get("defaults")
     shared = read_defaults(defaults, context) if isinstance(defaults, Mapping) else Defaults()
     entries = data.get("runs")
     runs = _expand(entries, "runs" if document else option, shared, context) if isinstance(entries, list) else []
-    runs = _select(runs, overrides.only, findings)
-    findings.raise_any()
+    runs = _select(runs, overrides.only, diagnostics)
+    diagnostics.raise_any()
     needed = tuple(path.resolve() for path in (*plugins, *context.scenario_files))
     sweep = Sweep(
         context.suite,
@@ -209,7 +209,7 @@ def _read(
         document.file if document else "command line",
         tuple(dict.fromkeys(needed)),
         keys.description if keys else "",
-        findings.warnings,
+        diagnostics.warnings,
     )
     return sweep, registry
 
@@ -219,72 +219,72 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _load_plugins(paths: Sequence[Path], key: str, registry: Registry, findings: Findings) -> Sequence[Path]:
+def _load_plugins(paths: Sequence[Path], key: str, registry: Registry, diagnostics: Diagnostics) -> Sequence[Path]:
     for index, path in enumerate(paths):
         known = len(registry.problems)
         try:
             registry.load_path(path)
         except PluginError as error:
-            findings.add((key, index), str(error))
+            diagnostics.add((key, index), str(error))
         # A file that was named must work; in a folder a broken one is reported and does not keep the others from it.
         if not path.is_dir():
             for problem in registry.problems[known:]:
-                findings.add((key, index), str(problem))
+                diagnostics.add((key, index), str(problem))
     return paths
 
 
 def _apply(overrides: _Overrides, data: Mapping[str, Any], context: Context) -> None:
     """Put into the context what the command line says, and the sweep's own models."""
-    findings = context.findings
+    diagnostics = context.diagnostics
     written = data.get("models")
     if isinstance(written, list):
-        context.models = list(resolve_models(placed(("models",), written), context.registry, findings))
+        context.models = list(resolve_models(placed(("models",), written), context.registry, diagnostics))
         if not written and not overrides.models:
-            findings.add(("models",), "is empty; a sweep needs a model.", "For example: [hf:openai-community/gpt2]")
+            diagnostics.add(("models",), "is empty; a sweep needs a model.", "For example: [hf:openai-community/gpt2]")
     elif written is not None:
         context.models = ()
     if overrides.models:
-        context.models = list(resolve_models(placed(("--model",), overrides.models), context.registry, findings))
+        context.models = list(resolve_models(placed(("--model",), overrides.models), context.registry, diagnostics))
         context.fixed_models = True
     if overrides.max_eval_instances is not None and overrides.max_eval_instances < 1:
-        findings.add(("--max-eval-instances",), f"is at least 1, not {overrides.max_eval_instances}.")
+        diagnostics.add(("--max-eval-instances",), f"is at least 1, not {overrides.max_eval_instances}.")
     else:
         context.max_eval_instances = overrides.max_eval_instances
     if overrides.max_declined is not None and not 0 <= overrides.max_declined <= 1:
-        findings.add(("--max-declined",), f"must be a share from 0 to 1, not {overrides.max_declined:g}.")
+        diagnostics.add(("--max-declined",), f"must be a share from 0 to 1, not {overrides.max_declined:g}.")
     else:
         context.max_declined = overrides.max_declined
     context.seed = overrides.seed
 
 
 def _expand(entries: Sequence[Any], key: str, defaults: Defaults, context: Context) -> list[RunSpec]:
-    findings = context.findings
+    diagnostics = context.diagnostics
     if not entries:
-        findings.add((key,), "is empty; nothing would be run.")
+        diagnostics.add((key,), "is empty; nothing would be run.")
     runs: dict[str, RunSpec] = {}
     writers: dict[str, KeyPath] = {}
-    wrong: set[KeyPath] = set()  # What is left of these without their mistakes may equal another.
+    wrong: set[KeyPath] = set()  # What is left of these without their errors may equal another.
     for index, value in enumerate(entries):
         path = (key, index)
         first: KeyPath | None = None
-        new, before = False, findings.count
+        new, before = False, diagnostics.count
         for run in expand_entry(value, path, defaults, context):
             digest = run.digest
             new = new or digest not in runs
             first = first or writers.get(digest)
             runs.setdefault(digest, run)
             writers.setdefault(digest, path)
-        if findings.count > before:
+        if diagnostics.count > before:
             wrong.add(path)
         elif first is not None and not new and first not in wrong:
-            findings.add(path, f"is written already, at {findings.where(first)}.", "Remove one of them.")
+            diagnostics.add(path, f"is written already, at {diagnostics.where(first)}.", "Remove one of them.")
         if len(runs) > MAX_RUNS:
-            findings.add(path, f"makes it more than {MAX_RUNS:,} runs in one sweep.")
+            diagnostics.add(path, f"makes it more than {MAX_RUNS:,} runs in one sweep.")
             break
     return list(runs.values())
 
 
-def _select(runs: Sequence[RunSpec], patterns: Sequence[str], findings: Findings) -> list[RunSpec]:
+def _select(runs: Sequence[RunSpec], patterns: Sequence[str], diagnostics: Diagnostics) -> list[RunSpec]:
     if not patterns:
         return list(runs)
     kept: dict[str, RunSpec] = {}
@@ -296,6 +296,6 @@ def _select(runs: Sequence[RunSpec], patterns: Sequence[str], findings: Findings
         }
         if not matching:
             names = {run.scenario.name for run in runs}
-            findings.add(("--only", index), "matches none of the sweep's runs.", did_you_mean(pattern, names))
+            diagnostics.add(("--only", index), "matches none of the sweep's runs.", did_you_mean(pattern, names))
         kept.update(matching)
     return [run for run in runs if run.name in kept]

@@ -18,10 +18,10 @@ from harness.contracts.plugins import Kind, MetricDetails, Plugin
 from harness.contracts.specs import Component
 from harness.errors import HarnessError, PluginError, did_you_mean
 from harness.inference.judge_pool import Judges
-from harness.plugins.parameters import ParameterMistake, check_parameters, parameters_of, required_choices
+from harness.plugins.parameters import ParameterDiagnostic, check_parameters, parameters_of, required_choices
 from harness.plugins.registry import Registry, nearest_name
 from harness.sweeps.foreign_names import METHODS, scenario_hint
-from harness.sweeps.keys import Findings, KeyPath, Setting, Written, read_component, shown
+from harness.sweeps.keys import Diagnostics, KeyPath, Setting, Written, read_component, shown
 from harness.sweeps.shorthand import Entry, parse_entry, parse_model, value_of
 
 MAX_RUNS = 50_000
@@ -39,19 +39,19 @@ class Model:
     path: KeyPath
 
 
-def find_plugin(kind: Kind, written: Written, registry: Registry, findings: Findings) -> Plugin | None:
-    """Return the plugin that is named; None, and a mistake noted, if there is none."""
+def find_plugin(kind: Kind, written: Written, registry: Registry, diagnostics: Diagnostics) -> Plugin | None:
+    """Return the plugin that is named; None, and an error noted, if there is none."""
     if written.name in registry.names(kind):
         try:
             return registry.get(kind, written.name)
         except PluginError as error:
-            findings.add(written.name_path, str(error))
+            diagnostics.add(written.name_path, str(error))
             return None
     hint = _foreign_name(kind, written.name, registry) or nearest_name(kind, written.name, registry.names(kind))
     broken = [str(problem) for problem in registry.problems if written.name and written.name in str(problem)]
     if broken:
         hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
-    findings.add(written.name_path, f"there is no {kind} named {shown(written.name)}{_by(written.origin)}.", hint)
+    diagnostics.add(written.name_path, f"there is no {kind} named {shown(written.name)}{_by(written.origin)}.", hint)
     return None
 
 
@@ -71,12 +71,12 @@ def _foreign_name(kind: Kind, name: str, registry: Registry) -> str:
     return scenario_hint(name, choices)
 
 
-def parameters(plugin: Plugin, path: KeyPath, findings: Findings) -> type[BaseModel] | None:
-    """Return the model of a plugin's parameters; None, and a mistake noted, if the plugin does not declare them."""
+def parameters(plugin: Plugin, path: KeyPath, diagnostics: Diagnostics) -> type[BaseModel] | None:
+    """Return the model of a plugin's parameters; None, and an error noted, if the plugin does not declare them."""
     try:
         return parameters_of(plugin)
     except PluginError as error:
-        findings.add(path, str(error))
+        diagnostics.add(path, str(error))
         return None
 
 
@@ -84,57 +84,58 @@ def combinations(
     model: type[BaseModel],
     settings: Mapping[str, Setting],
     path: KeyPath,
-    findings: Findings,
+    diagnostics: Diagnostics,
     *,
     fan_out: bool = True,
     all_choices: bool = False,
 ) -> Iterator[BaseModel]:
     """Yield checked arguments: one set, or one for each combination where lists stand for one value each.
 
-    A list fans out where the parameter's type does not take a list. Every mistake is noted; what is wrong is not
+    A list fans out where the parameter's type does not take a list. Every error is noted; what is wrong is not
     yielded.
 
     Args:
         model: The parameters.
         settings: What was written.
         path: Where the component stands.
-        findings: Takes mistakes.
+        diagnostics: Takes errors.
         fan_out: Whether lists may stand for one value each.
         all_choices: Whether ``all`` means every choice of a parameter, unless ``all`` is one of its choices.
     """
     written = {key: _all_choices(model, key, setting) if all_choices else setting for key, setting in settings.items()}
     alternatives = {
-        key: _alternatives(model, key, setting, findings) if fan_out else [setting] for key, setting in written.items()
+        key: _alternatives(model, key, setting, diagnostics) if fan_out else [setting]
+        for key, setting in written.items()
     }
     size = math.prod(map(len, alternatives.values()))
     if size > MAX_RUNS:
-        findings.add(path, f"fans out to {size:,} runs; at most {MAX_RUNS:,} are made.")
+        diagnostics.add(path, f"fans out to {size:,} runs; at most {MAX_RUNS:,} are made.")
         return
     for chosen in itertools.product(*alternatives.values()):
-        params = _checked(model, dict(zip(alternatives, chosen, strict=True)), path, findings)
+        params = _checked(model, dict(zip(alternatives, chosen, strict=True)), path, diagnostics)
         if params is not None:
             yield params
 
 
 def resolve_members(
-    kind: Kind, values: Placed, registry: Registry, findings: Findings, *, origin: str = "", scenario: str = "…"
+    kind: Kind, values: Placed, registry: Registry, diagnostics: Diagnostics, *, origin: str = "", scenario: str = "…"
 ) -> list[Component]:
     """Return metrics or perturbations in order, sets resolved to their members, with every argument.
 
-    The same member twice is one; the same with other arguments is a mistake.
+    The same member twice is one; the same with other arguments is an error.
 
     Args:
         kind: Which of the two.
         values: What is written, with its places.
         registry: Knows the plugins.
-        findings: Takes mistakes.
+        diagnostics: Takes errors.
         origin: Who names them, if it is not the sweep.
         scenario: The run's scenario, for messages that write the run anew.
     """
     resolved: dict[str, Component] = {}
     for path, value in values:
-        written = read_component(value, path, findings, parse=shorthand, origin=origin)
-        plugin = written and find_plugin(kind, written, registry, findings)
+        written = read_component(value, path, diagnostics, parse=shorthand, origin=origin)
+        plugin = written and find_plugin(kind, written, registry, diagnostics)
         if not written or not plugin:
             continue
         lacking = _lacking(plugin, written) if origin else None
@@ -142,13 +143,13 @@ def resolve_members(
             message, form = lacking
             others = ", ".join(form if other == value else str(other) for _, other in values)
             hint = f"Write {{scenario: {scenario}, {kind}s: [{others}]}}."
-            findings.add(written.path, f"{kind} {written.name!r}{_by(origin)} needs {message}.", hint)
+            diagnostics.add(written.path, f"{kind} {written.name!r}{_by(origin)} needs {message}.", hint)
             continue
-        for component in _members(kind, written, plugin, registry, findings):
+        for component in _members(kind, written, plugin, registry, diagnostics):
             if resolved.setdefault(component.name, component) != component:
                 message = f"stands twice with different arguments: {component.label} and"
                 message += f" {resolved[component.name].label}; names are unique in a run."
-                findings.add(written.path, f"{kind} {message}")
+                diagnostics.add(written.path, f"{kind} {message}")
     return list(resolved.values())
 
 
@@ -169,21 +170,21 @@ def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:
     return (message, f"{{name: {written.name}, {', '.join([*given, *wanted])}}}") if lacking else None
 
 
-def resolve_models(values: Placed, registry: Registry, findings: Findings) -> Iterator[Model]:
+def resolve_models(values: Placed, registry: Registry, diagnostics: Diagnostics) -> Iterator[Model]:
     """Yield the models, one for each combination where lists of parameters fan out."""
     seen: dict[str, KeyPath] = {}
     for path, value in values:
-        written = read_component(value, path, findings, parse=model_shorthand)
-        backend = written and _backend(written, registry, findings)
-        model = parameters(backend, path, findings) if backend else None
+        written = read_component(value, path, diagnostics, parse=model_shorthand)
+        backend = written and _backend(written, registry, diagnostics)
+        model = parameters(backend, path, diagnostics) if backend else None
         if not written or not backend or not model:
             continue
-        for params in combinations(model, written.arguments, path, findings):
+        for params in combinations(model, written.arguments, path, diagnostics):
             # Only what was given: a backend's defaults are part of its fingerprint, not of the model's name.
             component = Component(name=written.name, arguments=params.model_dump(mode="json", exclude_unset=True))
             first = seen.setdefault(component.model_dump_json(), path)
             if first != path:
-                findings.add(path, f"is the same model as {findings.where(first)}.", "Remove one of them.")
+                diagnostics.add(path, f"is the same model as {diagnostics.where(first)}.", "Remove one of them.")
             else:
                 yield Model(component, backend, path)
 
@@ -206,35 +207,35 @@ def model_shorthand(text: str) -> tuple[str, Mapping[str, str]]:
 
 
 def _members(
-    kind: Kind, written: Written, plugin: Plugin, registry: Registry, findings: Findings
+    kind: Kind, written: Written, plugin: Plugin, registry: Registry, diagnostics: Diagnostics
 ) -> Iterator[Component]:
     try:
-        members = list(_expanded(kind, written, plugin, registry, findings))
+        members = list(_expanded(kind, written, plugin, registry, diagnostics))
     except (PluginError, ValueError) as error:
-        findings.add(written.path, f"{kind} set {plugin.name!r}: {error}")
+        diagnostics.add(written.path, f"{kind} set {plugin.name!r}: {error}")
         return
     except RecursionError:
-        findings.add(written.path, f"{kind} set {plugin.name!r} contains itself.")
+        diagnostics.add(written.path, f"{kind} set {plugin.name!r} contains itself.")
         return
     for member, arguments in members:
-        model = parameters(member, written.path, findings)
-        for params in combinations(model, arguments, written.path, findings, fan_out=False) if model else ():
+        model = parameters(member, written.path, diagnostics)
+        for params in combinations(model, arguments, written.path, diagnostics, fan_out=False) if model else ():
             component = Component(name=member.name, arguments=params.model_dump(mode="json"))
             if isinstance(member.details, MetricDetails) and member.details.judges:
-                _check_judge(component, written.path, registry, findings)
+                _check_judge(component, written.path, registry, diagnostics)
             yield component
 
 
-def _check_judge(metric: Component, path: KeyPath, registry: Registry, findings: Findings) -> None:
+def _check_judge(metric: Component, path: KeyPath, registry: Registry, diagnostics: Diagnostics) -> None:
     """Report a judge that does not exist or is given wrong parameters; building one loads nothing."""
     try:
         Judges(registry)(metric.arguments.get("judge", ""))
     except HarnessError as error:
-        findings.add(path, str(error))
+        diagnostics.add(path, str(error))
 
 
 def _expanded(
-    kind: Kind, written: Written, plugin: Plugin, registry: Registry, findings: Findings
+    kind: Kind, written: Written, plugin: Plugin, registry: Registry, diagnostics: Diagnostics
 ) -> Iterator[tuple[Plugin, Mapping[str, Setting]]]:
     """Yield what a plugin stands for with its arguments: itself, or the members of a set all the way down.
 
@@ -247,31 +248,33 @@ def _expanded(
         yield plugin, written.arguments
         return
     for key, setting in written.arguments.items():
-        findings.add(setting.path, f"{kind} set {plugin.name!r} takes no parameters, not {key!r}.")
+        diagnostics.add(setting.path, f"{kind} set {plugin.name!r} takes no parameters, not {key!r}.")
     origin = f"{kind} set {plugin.name!r}"
     for member in plugin.members:
         name, arguments = shorthand(member)
         settings = {key: Setting(text, written.path, text=True, origin=origin) for key, text in arguments.items()}
         inner = Written(name, settings, written.path, origin=origin)
-        yield from _expanded(kind, inner, registry.get(kind, name), registry, findings)
+        yield from _expanded(kind, inner, registry.get(kind, name), registry, diagnostics)
 
 
-def _backend(written: Written, registry: Registry, findings: Findings) -> Plugin | None:
+def _backend(written: Written, registry: Registry, diagnostics: Diagnostics) -> Plugin | None:
     prefix, colon, identifier = written.name.partition(":")
     known = registry.names(Kind.BACKEND)
     if not colon:
         guess = "replay" if written.name.endswith(".jsonl") and "replay" in known else "hf"
         hint = f"Did you mean '{guess}:{written.name}'?" if guess in known else did_you_mean("", known)
-        findings.add(written.name_path, f"{shown(written.name)} names no backend; a model is backend:identifier.", hint)
+        diagnostics.add(
+            written.name_path, f"{shown(written.name)} names no backend; a model is backend:identifier.", hint
+        )
     elif prefix not in known:
         hint = nearest_name(Kind.BACKEND, prefix, known)
         if hint.startswith("Did"):
             hint = hint.replace("'?", f":{identifier}'?", 1)
-        findings.add(written.name_path, f"there is no backend named {shown(prefix)}.", hint)
+        diagnostics.add(written.name_path, f"there is no backend named {shown(prefix)}.", hint)
     elif not identifier:
-        findings.add(written.name_path, f"'{prefix}:' is followed by no identifier.")
+        diagnostics.add(written.name_path, f"'{prefix}:' is followed by no identifier.")
     else:
-        return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path, written.key), registry, findings)
+        return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path, written.key), registry, diagnostics)
     return None
 
 
@@ -283,17 +286,17 @@ def _all_choices(model: type[BaseModel], key: str, setting: Setting) -> Setting:
     return replace(setting, value=list(choices), text=False)
 
 
-def _alternatives(model: type[BaseModel], key: str, setting: Setting, findings: Findings) -> list[Setting]:
+def _alternatives(model: type[BaseModel], key: str, setting: Setting, diagnostics: Diagnostics) -> list[Setting]:
     field = model.model_fields.get(key)
     if not isinstance(setting.value, list) or field is None or takes_list(field.annotation):
         return [setting]
     if not setting.value:
-        findings.add(setting.path, "is an empty list, which stands for no run at all.")
+        diagnostics.add(setting.path, "is an empty list, which stands for no run at all.")
     alternatives: dict[str, Setting] = {}
     for index, value in enumerate(setting.value):
         alternative = Setting(value, (*setting.path, index), setting.text, setting.origin)
         if alternatives.setdefault(json.dumps(value), alternative) is not alternative:
-            findings.add(alternative.path, f"stands twice in the list: {shown(value)}.")
+            diagnostics.add(alternative.path, f"stands twice in the list: {shown(value)}.")
     return list(alternatives.values())
 
 
@@ -315,31 +318,35 @@ def takes_list(annotation: Any) -> bool:
 
 
 def _checked(
-    model: type[BaseModel], chosen: Mapping[str, Setting], path: KeyPath, findings: Findings
+    model: type[BaseModel], chosen: Mapping[str, Setting], path: KeyPath, diagnostics: Diagnostics
 ) -> BaseModel | None:
     values = {key: value_of(setting.value) if setting.text else setting.value for key, setting in chosen.items()}
-    params, mistakes = check_parameters(model, values)
-    if mistakes and any(setting.text for setting in chosen.values()):
+    params, found = check_parameters(model, values)
+    if found and any(setting.text for setting in chosen.values()):
         # '5' is a number, but where a name is asked for it is a name.
-        wrong = {mistake.path[0] for mistake in mistakes if mistake.path}
+        wrong = {diagnostic.path[0] for diagnostic in found if diagnostic.path}
         texts = {key: setting.value for key, setting in chosen.items() if setting.text and key in wrong}
         again, _ = check_parameters(model, {**values, **texts})
         if again is not None:
             return again
-    for mistake in mistakes:
-        _note(mistake, chosen, path, findings)
+    for diagnostic in found:
+        _note(diagnostic, chosen, path, diagnostics)
     return params
 
 
-def _note(mistake: ParameterMistake, chosen: Mapping[str, Setting], path: KeyPath, findings: Findings) -> None:
-    key = mistake.path[0] if mistake.path else ""
+def _note(
+    diagnostic: ParameterDiagnostic, chosen: Mapping[str, Setting], path: KeyPath, diagnostics: Diagnostics
+) -> None:
+    key = diagnostic.path[0] if diagnostic.path else ""
     setting = chosen.get(str(key))
     if setting is None:
-        findings.add((*path, *mistake.path), mistake.message, mistake.hint)
+        diagnostics.add((*path, *diagnostic.path), diagnostic.message, diagnostic.hint)
     elif setting.origin:
-        findings.add(setting.path, f"{key} {mistake.message.removeprefix(str(key))}{_by(setting.origin)}", mistake.hint)
+        diagnostics.add(
+            setting.path, f"{key} {diagnostic.message.removeprefix(str(key))}{_by(setting.origin)}", diagnostic.hint
+        )
     else:
-        findings.add((*setting.path, *mistake.path[1:]), mistake.message, mistake.hint)
+        diagnostics.add((*setting.path, *diagnostic.path[1:]), diagnostic.message, diagnostic.hint)
 
 
 def _by(origin: str) -> str:

@@ -204,7 +204,7 @@ def test_yaml_with_any_line_break_is_refused_with_a_line(line_break: str, charac
     text = f"suite: x{line_break * 3}a: {character}x{line_break}"
     with pytest.raises(SpecError) as refused:
         load_yaml(text, file="f.yaml")
-    assert refused.value.mistakes[0].line is not None
+    assert refused.value.diagnostics[0].line is not None
     assert "is indented with a tab" not in str(refused.value)
     with pytest.raises(SpecError, match="is indented with a tab"):
         load_yaml(f"a:{line_break}\t- x{line_break}", file="f.yaml")

@@ -17,7 +17,7 @@ from harness.yaml_lines import MAX_BYTES, MAX_NODES, load, loads, show_path
 
 def read(text: str) -> Any:
     located = loads(text, file="f.yaml")
-    assert located.mistakes == ()
+    assert located.diagnostics == ()
     return located.data
 
 
@@ -86,7 +86,7 @@ def test_lines_of_keys_values_and_items() -> None:
     assert located.line(["runs", "name"]) == 2
     assert (located.line(["block"]), located.value_line(["block"])) == (7, 8)
     assert (located.line(["plain"]), located.value_line(["plain"])) == (10, 11)
-    assert str(located.mistake(["runs", 1, "scenario"], "is odd.", "Be even.")) == (
+    assert str(located.diagnostic(["runs", 1, "scenario"], "is odd.", "Be even.")) == (
         "f.yaml:5: runs[1].scenario: is odd. Be even."
     )
 
@@ -94,8 +94,8 @@ def test_lines_of_keys_values_and_items() -> None:
 def test_every_duplicate_key_is_a_mistake_and_the_first_value_stands() -> None:
     located = loads("a: 1\nb: {x: 1, y: 2,\n  x: 3}\na: 2\na: 3\n", file="f.yaml")
     assert located.data == {"a": 1, "b": {"x": 1, "y": 2}}
-    assert [(m.line, m.path) for m in located.mistakes] == [(3, "b.x"), (4, "a"), (5, "a")]
-    assert "already set on line 1" in located.mistakes[1].message
+    assert [(m.line, m.path) for m in located.diagnostics] == [(3, "b.x"), (4, "a"), (5, "a")]
+    assert "already set on line 1" in located.diagnostics[1].message
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_every_duplicate_key_is_a_mistake_and_the_first_value_stands() -> None:
 def test_what_cannot_be_read_is_one_clear_mistake(text: str | bytes, line: int | None, words: str) -> None:
     with pytest.raises(SpecError) as caught:
         loads(text, file="f.yaml")
-    (mistake,) = caught.value.mistakes
+    (mistake,) = caught.value.diagnostics
     assert mistake.line == line
     assert words in str(mistake)
 
@@ -138,8 +138,8 @@ def test_what_cannot_be_read_is_one_clear_mistake(text: str | bytes, line: int |
 )
 def test_values_that_json_lacks_are_mistakes_at_their_key(text: str, path: str, words: str) -> None:
     located = loads(text, file="f.yaml")
-    assert words in str(located.mistakes[0])
-    assert located.mistakes[0].path == path
+    assert words in str(located.diagnostics[0])
+    assert located.diagnostics[0].path == path
 
 
 def test_aliases_cannot_blow_up() -> None:

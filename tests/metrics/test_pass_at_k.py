@@ -200,14 +200,14 @@ def test_a_run_that_has_not_allowed_execution_is_told_what_to_write_and_that_is_
 
     with pytest.raises(SpecError) as refused:
         load("humaneval")
-    (mistake,) = refused.value.mistakes
+    (mistake,) = refused.value.diagnostics
     assert mistake.path == "runs[0]"
     assert "needs allow_code_execution, your confirmation that this machine may execute" in mistake.message
     proposed = mistake.hint.removeprefix("Write ").removesuffix(".")
     load(proposed)
     with pytest.raises(SpecError) as refused:
         load("{scenario: humaneval, metrics: [pass_at_k]}")
-    (mistake,) = refused.value.mistakes
+    (mistake,) = refused.value.diagnostics
     assert (mistake.path, mistake.hint) == (
         "runs[0].metrics[0].allow_code_execution",
         "Write allow_code_execution: true.",

@@ -65,7 +65,7 @@ def test_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
     )
     with pytest.raises(SpecError) as caught:
         load_prices(file)
-    assert [(mistake.line, mistake.path) for mistake in caught.value.mistakes] == [
+    assert [(mistake.line, mistake.path) for mistake in caught.value.diagnostics] == [
         (1, "currency"),
         (3, "models.a.prompt"),
         (4, "models.b.completion"),

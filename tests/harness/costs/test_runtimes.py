@@ -84,7 +84,7 @@ def test_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
     text = "models:\n  a:\n    denoised: {prompt: {}, per_output_token: -1}\n  b:\n    idealised: {}\n"
     with pytest.raises(SpecError) as caught:
         load_runtimes(_table(tmp_path, text))
-    assert [(mistake.line, mistake.path) for mistake in caught.value.mistakes] == [
+    assert [(mistake.line, mistake.path) for mistake in caught.value.diagnostics] == [
         (3, "models.a.denoised.prompt"),
         (3, "models.a.denoised.per_output_token"),
         (5, "models.b.idealised"),

@@ -55,7 +55,7 @@ def mistakes(folder: Path, text: str) -> list[str]:
     path.write_text(text)
     with pytest.raises(SpecError) as caught:
         load_scenario_file(path)
-    return [str(mistake).replace(str(path), "quiz.yaml") for mistake in caught.value.mistakes]
+    return [str(mistake).replace(str(path), "quiz.yaml") for mistake in caught.value.diagnostics]
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ def check(folder: Path, content: bytes) -> None:
     try:
         plugin = load_scenario_file(path)
     except SpecError as error:
-        found = error.mistakes
+        found = error.diagnostics
     else:
         parameters_of(plugin)
         return

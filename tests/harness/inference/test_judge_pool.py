@@ -124,7 +124,7 @@ def test_a_wrong_judge_is_a_mistake_of_the_sweep(tmp_path: Path, judge: str, mes
     path.write_text(f"suite: s\nmodels: [fake:0]\nruns:\n  - {{scenario: bold, metrics: [{metric}, efficiency]}}\n")
     with pytest.raises(SpecError) as refused:
         load_sweep(path)
-    (mistake,) = refused.value.mistakes
+    (mistake,) = refused.value.diagnostics
     assert (mistake.line, mistake.path) == (4, "runs[0].metrics[0]")
     assert mistake.message.startswith(message)
 

@@ -161,8 +161,8 @@ def mutated_text(draw: st.DrawFn) -> bytes:
 
 
 def check_mistakes(error: SpecError, file: str) -> None:
-    assert error.mistakes
-    for mistake in error.mistakes:
+    assert error.diagnostics
+    for mistake in error.diagnostics:
         assert mistake.message.strip()
         assert mistake.file == file
         unreadable = "cannot be read" in mistake.message or "not valid YAML" in mistake.message

@@ -21,7 +21,7 @@ def mistakes(load: Load, text: str, **overrides: Any) -> list[str]:
     """Load a sweep that is refused; return each mistake as ``line path: message hint``."""
     with pytest.raises(SpecError) as refused:
         load(text, **overrides)
-    return [f"{m.line} {m.path}: {m.message} {m.hint}".strip() for m in refused.value.mistakes]
+    return [f"{m.line} {m.path}: {m.message} {m.hint}".strip() for m in refused.value.diagnostics]
 
 
 def one_mistake(load: Load, run: str, head: str = "") -> str:

@@ -98,7 +98,7 @@ def test_mistakes_in_the_members_of_a_set(tmp_path: Path) -> None:
     registry.load_path(plugins)
     with pytest.raises(SpecError) as caught:
         members(tmp_path, registry, "one", "two", "three", "four")
-    one, two, three, four = map(str, caught.value.mistakes)
+    one, two, three, four = map(str, caught.value.diagnostics)
     assert "(so says perturbation set 'one')" in one
     assert "'prob' in 'typos:prob' is not of the form key=value" in two
     assert "Did you mean 'typos'?" in three
