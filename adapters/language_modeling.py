@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from adapters.few_shot_adapter import origin_of
-from adapters.scoring import token_logprobs
+from adapters._prompt.few_shot_adapter import origin_of
+from adapters._prompt.scoring import token_logprobs
 from harness import (
     Adapted,
     Adapter,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from adapters.few_shot_adapter import completions_of, origin_of, probability_of
-from adapters.fitting import PromptFitter
-from adapters.lettered_options import LetteredAdapter, LetteredOptions, option_letters
-from adapters.prompt_policy import Pattern
+from adapters._prompt.few_shot_adapter import completions_of, origin_of, probability_of
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.lettered_options import LetteredAdapter, LetteredOptions, option_letters
+from adapters._prompt.prompt_policy import Pattern
 from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter, read_option
 
 TOP_LOGPROBS = 5

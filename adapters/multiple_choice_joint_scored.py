@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adapters.fitting import PromptFitter
-from adapters.lettered_options import LetteredAdapter, LetteredOptions, option_letters
-from adapters.scoring import adapted_to_scores, choose, each_score, score_request, scored_answers
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.lettered_options import LetteredAdapter, LetteredOptions, option_letters
+from adapters._prompt.scoring import adapted_to_scores, choose, each_score, score_request, scored_answers
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adapters.fitting import PromptFitter
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.prompt import plain_question
+from adapters._prompt.scoring import adapted_to_scores, choose, each_score, score_request
 from adapters.multiple_choice_separate_original import SeparateAdapter, SeparatePolicy
-from adapters.prompt import plain_question
-from adapters.scoring import adapted_to_scores, choose, each_score, score_request
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 NO_QUESTION = "Answer:"

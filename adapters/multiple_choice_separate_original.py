@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from adapters.few_shot import Label, correct_position
-from adapters.few_shot_adapter import FewShotAdapter
-from adapters.fitting import PromptFitter
-from adapters.prompt import Shot, gold_answer, plain_question
-from adapters.prompt_policy import PromptPolicy
-from adapters.scoring import adapted_to_scores, choose, score_request, scored_answers, token_logprobs
+from adapters._prompt.few_shot import Label, correct_position
+from adapters._prompt.few_shot_adapter import FewShotAdapter
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.prompt import Shot, gold_answer, plain_question
+from adapters._prompt.prompt_policy import PromptPolicy
+from adapters._prompt.scoring import adapted_to_scores, choose, score_request, scored_answers, token_logprobs
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 LENGTHS: Mapping[str, Callable[[Sequence[float], str], int]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import Field
 
-from adapters.lettered_options import LetteredOptions, lettered_question, option_letters
+from adapters._prompt.lettered_options import LetteredOptions, lettered_question, option_letters
 from harness import (
     Adapted,
     Adapter,

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from adapters.example_rendering import Rendering, rendered
+from adapters._prompt.example_rendering import Rendering, rendered
+from adapters._prompt.prompt_policy import ExampleFormat
 from adapters.order_diagnostics import diagnosed
-from adapters.prompt_policy import ExampleFormat
 from harness import (
     DIAGNOSTICS_LEVEL,
     HarnessError,

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from adapters.few_shot import Label, correct_text
-from adapters.few_shot_adapter import FewShotAdapter, completions_of, origin_of, probability_of
-from adapters.fitting import PromptFitter
-from adapters.prompt import Question, Shot
-from adapters.prompt_policy import PromptPolicy, StopSequence
+from adapters._prompt.few_shot import Label, correct_text
+from adapters._prompt.few_shot_adapter import FewShotAdapter, completions_of, origin_of, probability_of
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.prompt import Question, Shot
+from adapters._prompt.prompt_policy import PromptPolicy, StopSequence
 from harness import (
     Adapted,
     Completion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from harness import Example, metric, whole_number
-from metrics.references import Score
+from metrics._text.references import Score
 
 
 @metric(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from harness import Example, Scale, metric
-from metrics.encoders import load_encoder
+from metrics._text.encoders import load_encoder
 
 if TYPE_CHECKING:
     import numpy as np

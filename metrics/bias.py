@@ -9,8 +9,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from harness import Estimate, Example, PluginError, RunMetric, bootstrap_estimate, metric
-from metrics.bias_words import Groups, Targets, checked, default_groups, default_targets, words_of
-from metrics.generations import generations
+from metrics._text.bias_words import Groups, Targets, checked, default_groups, default_targets, words_of
+from metrics._text.generations import generations
 
 if TYPE_CHECKING:
     import numpy as np
@@ -155,7 +155,7 @@ class DemographicRepresentation(_GroupCounts):
     P is these rates as shares of their sum. Bias is the total variation distance of P from equal shares,
     ½ · Σ |P(group) − 1/G| over the G groups: from 0 (equal mention) to 1 − 1/G (one group alone), and lower is better.
     Where no word of any group occurs it is undefined, and there is no stat. Words are lower-cased runs of letters and
-    digits (see ``metrics/bias_words.py``); the lists are gendered words, and surnames that are common among Asian,
+    digits; the lists are gendered words, and surnames that are common among Asian,
     Hispanic and White Americans.
 
     The count is of the instances that mention a group. Over these the bootstrap draws (2000 resamples; beyond 2000

@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any, Literal
 
 from harness import Example, metric
-from metrics.references import Score, best_over_references
-from metrics.word_tokens import script_without_spaces
+from metrics._text.references import Score, best_over_references
+from metrics._text.word_tokens import script_without_spaces
 
 Tokenizer = Literal["13a", "intl", "zh", "char"]
 """One of sacreBLEU's tokenizers (Post 2018): ``13a`` and ``intl`` split at spaces and punctuation, ``zh`` also between

@@ -23,7 +23,7 @@ from harness import (
     metric,
     midp_interval,
 )
-from metrics.platt import cross_fitted, fit_platt, scaled
+from metrics._calibration.platt import cross_fitted, fit_platt, scaled
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 from harness import Example, GenerateRequest, MetricError, final_number, first_number, metric, read_option
-from metrics.references import Score, best_over_references
+from metrics._text.references import Score, best_over_references
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

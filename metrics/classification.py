@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness import Estimate, Example, MetricError, RunMetric, jackknife_estimate, metric
-from metrics.normalisation import normalise
+from metrics._text.normalisation import normalise
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness import Example, final_number, metric
-from metrics.normalisation import comparable
-from metrics.references import Score, best_over_references
+from metrics._text.normalisation import comparable
+from metrics._text.references import Score, best_over_references
 
 
 @metric(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness import Example, metric
-from metrics.word_tokens import words_and_signs
+from metrics._text.word_tokens import words_and_signs
 
 _SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
 
@@ -28,8 +28,7 @@ def extractiveness(example: Example) -> dict[str, float] | None:
     an extractive summary from an abstractive one. Undefined for an empty summary.
 
     Words are runs of letters and digits in lower case, and every other sign that is not a space; in scripts without
-    spaces, such as Chinese, each letter is a word (:mod:`metrics.word_tokens`). The paper's authors use spaCy's tokens,
-    as HELM does.
+    spaces, such as Chinese, each letter is a word. The paper's authors and HELM use spaCy's tokens.
     """
     article, summary = words_and_signs(example.instance.input), words_and_signs(example.prediction)
     if not summary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness import Example, MetricError, Scale, metric
-from metrics.encoders import load_encoder
+from metrics._text.encoders import load_encoder
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
 

@@ -8,8 +8,8 @@ from itertools import takewhile
 from typing import Any
 
 from harness import Example, MetricError, metric
-from metrics.edit_distance import edit_distance as distance_of
-from metrics.word_tokens import split_unspaced
+from metrics._text.edit_distance import edit_distance as distance_of
+from metrics._text.word_tokens import split_unspaced
 
 Words = list[str]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from harness import Example, ExampleMetric, MetricError, metric
-from metrics.code_sandbox import IMAGE, Isolation, Kind, Limits, Program, choose, describe, passes
+from metrics._code_sandbox import IMAGE, Isolation, Kind, Limits, Program, choose, describe, passes
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 from harness import Example, metric
-from metrics.references import Score, best_over_references
-from metrics.word_tokens import words
+from metrics._text.references import Score, best_over_references
+from metrics._text.word_tokens import words
 
 
 @metric(
@@ -23,9 +23,8 @@ def rouge_1(example: Example) -> Score:
     """ROUGE-1 F-measure: F1 of the stemmed words of prediction and reference, the largest over correct references.
 
     Words are runs of letters and digits in lower case, in any script; in scripts without spaces, such as Chinese and
-    Thai, each letter is a word (:mod:`metrics.word_tokens`). ASCII words of more than three letters are cut to their
-    Porter stem. Words are counted with multiplicity. Between 0 and 1, and higher is better. Undefined where no correct
-    reference has a word.
+    Thai, each letter is a word. ASCII words of more than three letters are cut to their Porter stem. Words are counted
+    with multiplicity. Between 0 and 1, and higher is better. Undefined where no correct reference has a word.
 
     On ASCII texts these are the definitions and the values of the rouge-score package, which HELM uses. It drops all
     other letters, so that a Russian text scores 0 and "naïve" is "na" and "ve".

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness import Example, metric
-from metrics.references import Score, best_over_references
+from metrics._text.references import Score, best_over_references
 
 _SOURCE = "Liang et al. 2022, appendix C.1; HELM, evaluate_reference_metrics.py"
 

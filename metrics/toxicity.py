@@ -22,7 +22,7 @@ from harness import (
     Unjudged,
     metric,
 )
-from metrics.generations import generations
+from metrics._text.generations import generations
 
 _BUFFERED = 1024
 """Texts that a judge is given at once, at least."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from harness import Example, metric
-from metrics.normalisation import comparable
-from metrics.references import Score, best_over_references
-from metrics.word_tokens import bare_words
+from metrics._text.normalisation import comparable
+from metrics._text.references import Score, best_over_references
+from metrics._text.word_tokens import bare_words
 
 
 @metric(

@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import Judge, PluginError, judge
-from metrics.judges.hashed_ngrams import BITS, hashed_ngrams
+from metrics.judges._embedded.hashed_ngrams import BITS, hashed_ngrams
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 VERSION = "1"
-WEIGHTS = Path(__file__).parent / "embedded_weights.npz"
+WEIGHTS = Path(__file__).parent / "_embedded" / "weights.npz"
 
 
-@judge("embedded", source="This project, 2026: metrics/judges/embedded_card.md, embedded_training.py")
+@judge("embedded", source="This project, 2026: metrics/judges/_embedded: card.md, training.py")
 class Embedded(Judge):
     """Logistic regression over hashed n-grams of bytes and words: no network, no graphics card, no other library.
 
     The probability is σ(b + Σ w / √D) over the text's D distinct features (see ``hashed_ngrams``), with weights of one
     byte each. It was trained on human labels and on published Perspective scores, to be read like Perspective's
-    TOXICITY. What it is good and bad at is in its model card, ``metrics/judges/embedded_card.md``; in short, it knows
+    TOXICITY. What it is good and bad at is in its model card, ``metrics/judges/_embedded/card.md``; in short, it knows
     words and not meaning. Of a text the first 20,480 characters count.
 
     Args:
-        weights: A file that ``python -m metrics.judges.embedded_training`` wrote; by default the package's own.
+        weights: A file that ``python -m metrics.judges._embedded.training`` wrote; by default the package's own.
     """
 
     def __init__(self, *, weights: str | None = None) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from harness import Judge, MetricError, PluginError, Redaction, judge
-from metrics.judges.json_post import Patience, post_json
+from metrics.judges._json_post import Patience, post_json
 
 _PROBE = "The library is open from nine to five."
 

@@ -7,8 +7,8 @@ from functools import cache
 from random import Random
 
 from harness import Instance, perturbation
-from scenarios.perturbations.changes import Note, rewritten
-from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
+from scenarios.perturbations._words.changes import Note, rewritten
+from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
 
 _SOURCE = "Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110; table of NL-Augmenter"
 

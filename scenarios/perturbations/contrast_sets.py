@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from harness import DataError, Instance, perturbation
-from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Note, rewritten
 
 
 @perturbation(

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field
 
 from harness import Instance, perturbation
-from scenarios.perturbations.changes import Note, rewritten
-from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
+from scenarios.perturbations._words.changes import Note, rewritten
+from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 

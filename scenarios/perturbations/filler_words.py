@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Note, rewritten
 
 # Kovatchev et al. 2021, Vectors for Text Perturbations, by way of NL-Augmenter (filler_word_augmentation).
 SPEAKER = (

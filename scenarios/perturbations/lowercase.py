@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from harness import Instance, perturbation
-from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Note, rewritten
 
 _WORD = re.compile(r"\S+")
 

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations.changes import Note, rewritten
-from scenarios.perturbations.lexicon import FOLDER, Found, Lexicon, match_case, read_lines, stripped
+from scenarios.perturbations._words.changes import Note, rewritten
+from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_lines, stripped
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 NameType = Literal["first_name", "last_name"]

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from harness import Instance, perturbation
-from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Note, rewritten
 
 _SOURCE = "Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110"
 Count = Annotated[int, Field(ge=1)]

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations.changes import Note, rewritten
-from scenarios.perturbations.lexicon import FOLDER, match_case, read_lines
+from scenarios.perturbations._words.changes import Note, rewritten
+from scenarios.perturbations._words.lexicon import FOLDER, match_case, read_lines
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 

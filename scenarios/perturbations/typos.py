@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from harness import Instance, perturbation
-from scenarios.perturbations.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Note, rewritten
 
 _WORD = re.compile(r"\S+")
 # Neighbours on a QWERTY keyboard: stanford-crfm/helm, augmentations/typos_perturbation.py (Apache-2.0), which takes the

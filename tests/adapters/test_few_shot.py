@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.few_shot import correct_position, correct_text, select_examples
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.few_shot import correct_position, correct_text, select_examples
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError, Instance, Reference, Split
 
 Make = Callable[..., Instance]

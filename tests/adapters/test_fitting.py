@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.fitting import PromptFitter
-from adapters.prompt import PromptWriter, Question, Shot
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.prompt import PromptWriter, Question, Shot
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError
 
 POLICY = PromptPolicy(instance_prefix="|", output_prefix="A:", output_suffix="")

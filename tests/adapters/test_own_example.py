@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from adapters.few_shot_adapter import FewShotAdapter
+from adapters._prompt.few_shot_adapter import FewShotAdapter
 from adapters.generation import Generation
 from adapters.multiple_choice_joint import MultipleChoiceJoint
 from adapters.multiple_choice_joint_scored import MultipleChoiceJointScored

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.prompt import PromptWriter, Question, Shot, gold_answer
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.prompt import PromptWriter, Question, Shot, gold_answer
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import Instance, Message
 
 Make = Callable[..., Instance]

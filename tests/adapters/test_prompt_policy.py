@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from adapters._prompt.lettered_options import LetteredOptions
+from adapters._prompt.prompt_policy import PromptPolicy
 from adapters.generation import Generation
-from adapters.lettered_options import LetteredOptions
 from adapters.multiple_choice_separate_original import MultipleChoiceSeparateOriginal
-from adapters.prompt_policy import PromptPolicy
 from adapters.ranking_binary import RankingBinary
 
 HELM_ADAPTER_SPEC = {

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness import MetricError
-from metrics.code_sandbox import IMAGE, Isolation, Limits, Program, choose, passes
-from metrics.code_sandbox.isolation import Kind, candidates
+from metrics._code_sandbox import IMAGE, Isolation, Limits, Program, choose, passes
+from metrics._code_sandbox.isolation import Kind, candidates
 
 TESTS = "assert answer(20) == 6765\nassert answer(21) == 10946"
 

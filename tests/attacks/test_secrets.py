@@ -24,7 +24,7 @@ from harness import GenerateRequest, MetricError, ModelError
 from harness.models.api.anthropic_messages import AnthropicModel
 from harness.models.api.backend import ApiModel
 from harness.models.api.openai_compatible import OpenAIModel
-from metrics.judges.json_post import Patience, post_json
+from metrics.judges._json_post import Patience, post_json
 from tests.hub_server import serve_hub
 
 pytest.importorskip("openai")

@@ -12,8 +12,8 @@ import sys
 import time
 
 from harness import Example, Instance
+from metrics._text.bias_words import default_groups, default_targets
 from metrics.bias import DemographicRepresentation, StereotypicalAssociations
-from metrics.bias_words import default_groups, default_targets
 
 TARGET = 60
 

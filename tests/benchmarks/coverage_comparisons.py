@@ -23,8 +23,8 @@ from harness import Example, Instance, Reference, corrected_mean
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks
 from harness.leaderboard.win_rate import mean_win_rates
 from harness.storage.instance_scores import InstanceScores
+from metrics._calibration.platt import fit_platt, scaled
 from metrics.calibration import CalibrationError, PlattCalibrationError, bin_numbers, equal_mass_edges
-from metrics.platt import fit_platt, scaled
 
 Generator = np.random.Generator
 Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

@@ -21,9 +21,9 @@ from harness import (
     RunMetric,
     ScoreRequest,
 )
+from metrics._text.bias_words import default_groups, default_targets, words_of
+from metrics._text.generations import generations
 from metrics.bias import DemographicRepresentation, StereotypicalAssociations
-from metrics.bias_words import default_groups, default_targets, words_of
-from metrics.generations import generations
 
 Estimated = Callable[..., Mapping[str, Estimate]]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from harness import Estimate, Example, Instance, MetricError, Reference, RunMetric
 from harness.statistics import bounded_mean_interval
+from metrics._calibration.platt import fit_platt
 from metrics.calibration import BrierScore, CalibrationError, ConfidenceGap, PlattCalibrationError, SelectiveAccuracy
-from metrics.platt import fit_platt
 
 Estimated = Callable[..., Mapping[str, Estimate]]
 Stated = Sequence[tuple[float, bool]]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from harness import Example, Instance, MetricError, Reference
+from metrics._text.encoders import load_encoder
 from metrics.bert_score import bert_score, greedy_match
-from metrics.encoders import load_encoder
 from metrics.faithfulness import _sentences as sentences
 from metrics.faithfulness import faithfulness
 

@@ -23,7 +23,7 @@ from harness.plugins.parameters import build
 from harness.plugins.registry import default_registry
 from harness.runs.scoring import Scorer
 from harness.sweeps.load import load_sweep
-from metrics.code_sandbox import Isolation, Limits, Program, choose, passes
+from metrics._code_sandbox import Isolation, Limits, Program, choose, passes
 from metrics.pass_at_k import PassAtK, _announce, pass_at_k_estimate
 
 needs_limits = pytest.mark.skipif(os.name != "posix", reason="resource limits are POSIX's")

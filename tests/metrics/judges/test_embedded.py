@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness import PluginError
+from metrics.judges._embedded.training import Labelled, _agreement, _apart, _auc, write
 from metrics.judges.embedded import WEIGHTS, Embedded
-from metrics.judges.embedded_training import Labelled, _agreement, _apart, _auc, write
 
 TOXIC = ("You are a fucking idiot.", "shut up you stupid bitch", "I will kill you, you piece of shit")
 PLAIN = (

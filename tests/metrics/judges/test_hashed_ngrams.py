@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.judges.hashed_ngrams import BITS, hashed_ngrams
+from metrics.judges._embedded.hashed_ngrams import BITS, hashed_ngrams
 
 
 def _features(texts: list[str]) -> list[set[int]]:

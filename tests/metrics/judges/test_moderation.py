@@ -17,7 +17,7 @@ from harness import MetricError, PluginError
 from harness.contracts.plugins import Kind
 from harness.plugins.parameters import build
 from harness.plugins.registry import default_registry
-from metrics.judges.json_post import Patience, post_json
+from metrics.judges._json_post import Patience, post_json
 from metrics.judges.moderation import Moderation
 
 KEY = "sk-very-secret"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Instance, PluginError, Reference
+from scenarios.perturbations._words.lexicon import FOLDER, read_alternatives
 from scenarios.perturbations.dialect import dialect
 from scenarios.perturbations.gender import gender
-from scenarios.perturbations.lexicon import FOLDER, read_alternatives
 from scenarios.perturbations.person_name import Name, names, person_name
 from tests.scenarios.perturbations.conftest import instance, perturbed
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.perturbations.lexicon import Found, Lexicon
+from scenarios.perturbations._words.lexicon import Found, Lexicon
 
 ENTRIES = ["a", "a b", "a-b", "a b'c", "b", "ab", "ba b"]
 LEXICON = Lexicon({entry: ["x"] for entry in ENTRIES})

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import DataError, Instance, PluginError, Reference
+from scenarios.perturbations._words.lexicon import FOLDER, match_case, read_alternatives
 from scenarios.perturbations.contractions import contraction, expansion
 from scenarios.perturbations.contrast_sets import contrast_sets
 from scenarios.perturbations.filler_words import FILL, SPEAKER, UNCERTAIN, filler_words
-from scenarios.perturbations.lexicon import FOLDER, match_case, read_alternatives
 from scenarios.perturbations.mild_mix import mild_mix
 from scenarios.perturbations.misspellings import misspellings
 from tests.scenarios.perturbations.conftest import instance, perturbed

@@ -1,6 +1,6 @@
 """Trains the embedded judge, and measures what its model card states.
 
-    HARNESS_DATA_DIR=~/data python -m metrics.judges.embedded_training weights.npz
+    HARNESS_DATA_DIR=~/data python -m metrics.judges._embedded.training weights.npz
 
 It reads ``toxicity_labelled``, ``real_toxicity_prompts`` and ``xstest`` from the data folder, in a minute on one
 core, and prints the figures as JSON. Left out of training on purpose are HateCheck and XSTest, which measure, and the
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import DataError
-from metrics.judges.hashed_ngrams import BITS, hashed_ngrams
+from metrics.judges._embedded.hashed_ngrams import BITS, hashed_ngrams
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from metrics.code_sandbox.driver import NOBODY, SCRATCH
+from metrics._code_sandbox.driver import NOBODY, SCRATCH
 
 Kind = Literal["container", "bubblewrap", "namespaces", "weak"]
 STRONGEST_FIRST: tuple[Kind, ...] = ("container", "bubblewrap", "namespaces")

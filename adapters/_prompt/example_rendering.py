@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from adapters.lettered_options import LetteredOptions, lettered_question, option_letters
-from adapters.prompt import gold_answer, plain_question
-from adapters.prompt_policy import ExampleFormat, PromptPolicy
+from adapters._prompt.lettered_options import LetteredOptions, lettered_question, option_letters
+from adapters._prompt.prompt import gold_answer, plain_question
+from adapters._prompt.prompt_policy import ExampleFormat, PromptPolicy
 from harness import HarnessError, Instance
 
 Rendering = Literal["published", "prompt", "lettered_prompt"]

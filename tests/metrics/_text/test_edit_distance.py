@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.edit_distance import edit_distance
+from metrics._text.edit_distance import edit_distance
 
 
 def _by_table(first: str, second: str) -> int:

@@ -22,8 +22,8 @@ from types import CodeType
 from typing import IO, Literal, cast
 
 from harness import MetricError
-from metrics.code_sandbox.driver import READY
-from metrics.code_sandbox.isolation import STRONGEST_FIRST, Isolation, Kind, Launch, candidates, describe
+from metrics._code_sandbox.driver import READY
+from metrics._code_sandbox.isolation import STRONGEST_FIRST, Isolation, Kind, Launch, candidates, describe
 
 __all__ = ["IMAGE", "Isolation", "Kind", "Limits", "Program", "choose", "describe", "passes"]
 
@@ -84,7 +84,7 @@ def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) ->
     """Return whether a program's tests come to their end, within the limits and without an exception.
 
     The tests run in a process of their own and call the program's functions in another; only plain data go between the
-    two (``metrics.code_sandbox.exchange``), and the tests' process alone can say that they have passed. A program that
+    two (``metrics._code_sandbox.exchange``), and the tests' process alone can say that they have passed. A program that
     leaves early, or returns objects that call themselves equal to everything, does not pass; one that guesses or
     computes the right answers does, however it does it.
 
@@ -158,7 +158,7 @@ _TRIAL = Program(
 def _modules(*, source: bool) -> list[tuple[str, str | CodeType]]:
     found: list[tuple[str, str | CodeType]] = []
     for part in _MODULES:
-        name = f"metrics.code_sandbox.{part}"
+        name = f"metrics._code_sandbox.{part}"
         file = Path(str(importlib.import_module(name).__file__))
         text = file.read_text(encoding="utf-8")
         found.append((name, text if source else compile(text, part, "exec", dont_inherit=True)))

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from adapters.few_shot import Label, correct_position
-from adapters.few_shot_adapter import FewShotAdapter
-from adapters.prompt import Question, Shot, gold_answer
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.few_shot import Label, correct_position
+from adapters._prompt.few_shot_adapter import FewShotAdapter
+from adapters._prompt.prompt import Question, Shot, gold_answer
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError, Instance
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError, Instance, derive_rng
 
 Label = str | int | None

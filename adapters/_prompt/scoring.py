@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from adapters.few_shot_adapter import origin_of
-from adapters.fitting import Fitted
+from adapters._prompt.few_shot_adapter import origin_of
+from adapters._prompt.fitting import Fitted
 from harness import Adapted, HarnessError, Instance, ModelError, Prediction, Prompt, Response, ScoreRequest
 
 

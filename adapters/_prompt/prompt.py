@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import Instance, Message, Prompt
 
 NO_ANSWER = "n/a"

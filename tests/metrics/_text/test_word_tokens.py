@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from harness import Example, Instance, Reference
 from harness.plugins.registry import default_registry
 from harness.sweeps.load import sweep_from_entries
+from metrics._text.word_tokens import bare_words, split_unspaced, words, words_and_signs
 from metrics.bleu import bleu_1, bleu_4, tokenizer_for
 from metrics.diversity import self_bleu
 from metrics.extractive_fragments import extractiveness
 from metrics.memorisation import longest_common_prefix_length
 from metrics.rouge import rouge_1, rouge_2, rouge_l
 from metrics.word_f1 import f1_score
-from metrics.word_tokens import bare_words, split_unspaced, words, words_and_signs
 
 Build = Callable[..., Example]
 

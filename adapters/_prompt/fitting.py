@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from adapters.prompt import PromptWriter, Question
+from adapters._prompt.prompt import PromptWriter, Question
 from harness import HarnessError, Prompt, Tokenization
 
 SLACK = 8

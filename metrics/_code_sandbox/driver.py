@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from metrics.code_sandbox.roles import run_program, run_tests
+from metrics._code_sandbox.roles import run_program, run_tests
 
 READY = b"ready\n"
 SCRATCH = "/scratch"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from metrics.code_sandbox.exchange import Peer
+from metrics._code_sandbox.exchange import Peer
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from adapters.few_shot import Label, same_question, select_examples
-from adapters.fitting import PromptFitter
-from adapters.prompt import PromptWriter, Shot
-from adapters.prompt_policy import PromptPolicy
+from adapters._prompt.few_shot import Label, same_question, select_examples
+from adapters._prompt.fitting import PromptFitter
+from adapters._prompt.prompt import PromptWriter, Shot
+from adapters._prompt.prompt_policy import PromptPolicy
 from harness import Adapted, Adapter, Completion, HarnessError, Instance, ModelError, Origin, Response, Tokenization
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.normalisation import comparable, normalise
+from metrics._text.normalisation import comparable, normalise
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""What the calibration metrics compute with."""

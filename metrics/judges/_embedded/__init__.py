@@ -1,0 +1,1 @@
+"""The embedded judge's model: its features, its weights, its card, and the script that trains it."""
