@@ -92,6 +92,14 @@ class SpecError(HarnessError):
         super().__init__("\n".join(str(diagnostic) for diagnostic in self.diagnostics))
 
 
+def shown(value: object, limit: int = 80) -> str:
+    """Return a value as messages show it: its ``repr``, cut to ``limit`` characters."""
+    if isinstance(value, int) and value.bit_length() > 4 * limit:  # Python refuses to write very long numbers
+        return f"about 2 to the power of {value.bit_length()}"
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``Did you mean 'x'?`` for the nearest known name, else the known names, else ''."""
     names = sorted(known)

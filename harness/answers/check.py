@@ -16,6 +16,7 @@ from harness.contracts import (
     ScoreRequest,
     SequenceRequest,
 )
+from harness.errors import shown
 
 HIDDEN_TOKENS = 65_536
 """Tokens of a prompt that the request does not show: templates and instructions that a server adds."""
@@ -74,7 +75,7 @@ def _check(request: Request, response: Response) -> None:
         _number_of("moments", response.moments, len(logprobs) if request.moments else 0)
         for mean, deviation in response.moments:
             if not (_is_number(mean) and _is_number(deviation) and deviation >= 0):
-                raise _MisfitError(f"moments of {_shown((mean, deviation))}")
+                raise _MisfitError(f"moments of {shown((mean, deviation))}")
     else:
         _absent(response, "completions", "moments")
         scored = _check_segments(request, response)
@@ -83,24 +84,24 @@ def _check(request: Request, response: Response) -> None:
     _count("prompt_tokens", response.prompt_tokens, most_prompt)
     _count("completion_tokens", response.completion_tokens, most_completion)
     if not _is_number(response.seconds) or response.seconds < 0:
-        raise _MisfitError(f"seconds of {_shown(response.seconds)}")
+        raise _MisfitError(f"seconds of {shown(response.seconds)}")
     for name in ("truncated", "cached"):
         if not isinstance(getattr(response, name), bool):
-            raise _MisfitError(f"{name} of {_shown(getattr(response, name))}")
+            raise _MisfitError(f"{name} of {shown(getattr(response, name))}")
     for served in response.served:
         if not all(name is None or isinstance(name, str) for name in (served.model, served.fingerprint)):
-            raise _MisfitError(f"served by {_shown(served)}")
+            raise _MisfitError(f"served by {shown(served)}")
     if response.greedy is not None and not isinstance(response.greedy, bool):
-        raise _MisfitError(f"greedy of {_shown(response.greedy)}")
+        raise _MisfitError(f"greedy of {shown(response.greedy)}")
 
 
 def _check_completion(completion: Completion, request: GenerateRequest) -> None:
     if not isinstance(completion.text, str):
-        raise _MisfitError(f"a completion's text is {_shown(completion.text)}")
+        raise _MisfitError(f"a completion's text is {shown(completion.text)}")
     if completion.finish_reason not in ("stop", "length", "unknown", *DECLINES):
-        raise _MisfitError(f"a finish_reason of {_shown(completion.finish_reason)}")
+        raise _MisfitError(f"a finish_reason of {shown(completion.finish_reason)}")
     if not isinstance(completion.explanation, str):
-        raise _MisfitError(f"an explanation of {_shown(completion.explanation)}")
+        raise _MisfitError(f"an explanation of {shown(completion.explanation)}")
     most = most_tokens(0, request.max_tokens * request.completions)[1]
     _count("a completion's tokens", completion.tokens, most)
     if completion.logprob is not None:
@@ -111,7 +112,7 @@ def _check_completion(completion: Completion, request: GenerateRequest) -> None:
         raise _MisfitError(f"{len(completion.top_logprobs):,} top_logprobs")
     for position in completion.top_logprobs:
         if not isinstance(position, Mapping) or len(position) > request.top_logprobs:
-            raise _MisfitError(f"top_logprobs of {_shown(position)}, where {request.top_logprobs} were asked for")
+            raise _MisfitError(f"top_logprobs of {shown(position)}, where {request.top_logprobs} were asked for")
         _check_logprobs(position.values())
 
 
@@ -135,7 +136,7 @@ def _absent(response: Response, *names: str) -> None:
 
 def _number_of(what: str, given: Sequence[Any], wanted: int) -> None:
     if not isinstance(given, tuple | list):
-        raise _MisfitError(f"{what} are {_shown(given)}")
+        raise _MisfitError(f"{what} are {shown(given)}")
     if len(given) != wanted:
         raise _MisfitError(f"{len(given):,} {what}, where {wanted:,} were asked for")
 
@@ -146,16 +147,16 @@ def _check_logprobs(given: Iterable[Any] | None) -> None:
     for logprob in given:
         # Minus infinity is the log-probability of what a model rules out.
         if isinstance(logprob, bool) or not isinstance(logprob, int | float) or not logprob <= _CERTAIN:
-            raise _MisfitError(f"a log-probability of {_shown(logprob)}")
+            raise _MisfitError(f"a log-probability of {shown(logprob)}")
 
 
 def _count(what: str, given: object, most: int) -> None:
     if given is None:
         return
     if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise _MisfitError(f"{what} of {_shown(given)}")
+        raise _MisfitError(f"{what} of {shown(given)}")
     if given > most:
-        raise _MisfitError(f"{what} of {_shown(given)}; at most {most:,} are plausible for this request")
+        raise _MisfitError(f"{what} of {shown(given)}; at most {most:,} are plausible for this request")
 
 
 def _is_number(value: object) -> bool:
@@ -165,10 +166,3 @@ def _is_number(value: object) -> bool:
 def _size(prompt: Prompt) -> int:
     texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
     return sum(len(text.encode("utf-8", "replace")) for text in texts)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**15:
-        return f"about 2 to the power of {value.bit_length()}"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"

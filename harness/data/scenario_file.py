@@ -24,7 +24,7 @@ from harness.data.templates import (
     compile_expression,
     compile_template,
 )
-from harness.errors import DataError, Diagnostic, SpecError, did_you_mean
+from harness.errors import DataError, Diagnostic, SpecError, did_you_mean, shown
 from harness.yaml_lines import Located, load
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class MappedScenario:
                 texts = right
             for text in right:
                 if text not in texts:
-                    raise row.error(f"the correct answer {text!r} is not one of the references {_shown(texts)}.")
+                    raise row.error(f"the correct answer {text!r} is not one of the references {shown(texts, 200)}.")
             return tuple(Reference(text, text in right) for text in texts)
         if self._correct_index is not None:
             indices = _indices(_value(self._correct_index, scope, row, "correct_index"), texts, row)
@@ -179,7 +179,7 @@ def _as_text(value: Any, row: Row, key: str) -> str:
         return value
     if isinstance(value, bool | int | float):
         return str(value)
-    raise row.error(f"{key} is {_shown(value)}, not text.")
+    raise row.error(f"{key} is {shown(value, 200)}, not text.")
 
 
 def _texts(value: Any, row: Row, key: str) -> list[str]:
@@ -199,7 +199,7 @@ def _indices(value: Any, texts: Sequence[str], row: Row) -> list[int]:
             index = None
         if index is None or not 0 <= index < len(texts):
             wanted = f"a number from 0 to {len(texts) - 1}"
-            raise row.error(f"correct_index is {_shown(item)}, not {wanted}. The references are {_shown(texts)}.")
+            raise row.error(f"correct_index is {shown(item)}, not {wanted}. The references are {shown(texts, 200)}.")
         indices.append(index)
     return indices
 
@@ -211,12 +211,7 @@ def _json(value: Any, row: Row) -> Any:
         return [_json(item, row) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _json(item, row) for key, item in value.items()}
-    raise row.error(f"meta holds {type(value).__name__} {_shown(value)}, which is no JSON value.")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else text[:199] + "…"
+    raise row.error(f"meta holds {type(value).__name__} {shown(value, 200)}, which is no JSON value.")
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from harness.contracts import Split
-from harness.errors import Diagnostic, did_you_mean
+from harness.errors import Diagnostic, did_you_mean, shown
 from harness.yaml_lines import Located
 
 
@@ -307,7 +307,7 @@ def _diagnostic(located: Located, path: tuple[str | int, ...], details: Mapping[
     if kind == "missing":
         return located.diagnostic(path, "is required.")
     if kind == "enum":
-        return located.diagnostic(path, f"{_shown(details['input'])} is not a split.", "Splits: train, valid, test.")
+        return located.diagnostic(path, f"{shown(details['input'])} is not a split.", "Splits: train, valid, test.")
     if kind == "value_error":
         return located.diagnostic(path, f"{details['ctx']['error']}.")
     if kind == "string_type" and isinstance(details["input"], dict):
@@ -315,7 +315,7 @@ def _diagnostic(located: Located, path: tuple[str | int, ...], details: Mapping[
             path, "must be text, not a mapping.", "Put a template that begins with '{{' in quotes."
         )
     message = details["msg"].replace("Input should be", "must be").replace("String should", "must")
-    return located.diagnostic(path, f"{message}, not {_shown(details['input'])}.")
+    return located.diagnostic(path, f"{message}, not {shown(details['input'])}.")
 
 
 def _keys(path: tuple[str | int, ...]) -> list[str]:
@@ -331,8 +331,3 @@ def _keys(path: tuple[str | int, ...]) -> list[str]:
 
 def _kind(value: object) -> str:
     return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "a single value"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"

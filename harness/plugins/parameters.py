@@ -11,7 +11,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
 from harness.contracts.plugins import MetricDetails, Plugin
-from harness.errors import PluginError, did_you_mean
+from harness.errors import PluginError, did_you_mean, shown
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -135,13 +135,8 @@ def _parameter_diagnostic(model: type[BaseModel], details: Mapping[str, Any], no
             did_you_mean(str(details["input"]), map(_as_yaml, choices)),
         )
     message = details["msg"].removeprefix("Value error, ").removesuffix(".")
-    given = _shown(details["input"])
+    given = shown(details["input"])
     return ParameterDiagnostic(path, f"{message}." if given in message else f"{message}, not {given}.")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 
 from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
-from harness.errors import DataError
+from harness.errors import DataError, shown
 
 SCHEMA_VERSION = 2
 
@@ -91,7 +91,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
 def _objects(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     for key in ("model", "data", "versions", "host", "definitions", "origin"):
         if value.get(key) is not None and not isinstance(value[key], dict):
-            raise ValueError(f"{key} must be an object, not {_shown(value[key])}")
+            raise ValueError(f"{key} must be an object, not {shown(value[key], 40)}")
     return value
 
 
@@ -173,10 +173,5 @@ def _reason(place: tuple[int | str, ...], message: str, kind: str, given: Any) -
         return f"{path} is not a key of run.json"
     if kind == "json_invalid":
         return f"it is not JSON ({message.removeprefix('Invalid JSON: ')})"
-    what = f"{message[:1].lower()}{message[1:].replace('nput should', 'nput must')}, not {_shown(given)}"
+    what = f"{message[:1].lower()}{message[1:].replace('nput should', 'nput must')}, not {shown(given, 40)}"
     return f"{path}: {what}" if path else what
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -62,7 +62,7 @@ def test_a_failure_fits_every_request() -> None:
         (PLAIN, {"completions": completion(text=None)}, "text is None"),
         (PLAIN, {"completions": completion(text=7)}, "text is 7"),
         (PLAIN, {"completions": completion(tokens=-1)}, "tokens of -1"),
-        (PLAIN, {"completions": completion(tokens=10**15)}, "tokens of about 2 to the power of 50; at most 262,204"),
+        (PLAIN, {"completions": completion(tokens=10**15)}, "tokens of 1000000000000000; at most 262,204"),
         (PLAIN, {"completions": completion(tokens=2.5)}, "tokens of 2.5"),
         (PLAIN, {"completions": completion(logprob="low")}, "a log-probability of 'low'"),
         (PLAIN, {"completions": completion(logprob=float("nan"))}, "a log-probability of nan"),
