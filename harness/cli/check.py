@@ -80,7 +80,7 @@ def preview_command(
     for spec in found.runs:
         say(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}", bold=True)
         try:
-            evaluation, model = prepare(spec, registry, data_dir), load_model(spec.model, registry)
+            evaluation, model = prepare(spec, registry, data_dir), load_model(spec.configured_model, registry)
             for adapted in first_prompts(evaluation, model, instances):
                 _show(adapted, model)
         except HarnessError as error:

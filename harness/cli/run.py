@@ -164,7 +164,7 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
         try:
             client = clients.get(spec.model.model_dump_json())
             if client is None:
-                client = Client(load_model(spec.model, registry), spec.model.name, None)
+                client = Client(load_model(spec.configured_model, registry), spec.model.name, None)
                 clients[spec.model.model_dump_json()] = client
             if not settings.force and finished_before(spec, registry, settings, client, judges) is not None:
                 finished += 1

@@ -87,6 +87,10 @@ class Model(ABC):
     """Which questions the model can answer, ``generate`` and ``score``."""
     gives_logprobs: ClassVar[bool] = True
     """Whether it gives the log-probabilities of what it generates; False only where it never does."""
+    operational: ClassVar[frozenset[str]] = frozenset()
+    """Names of the settings that change no answer, but only pace, cost, hardware or access: changing one neither makes
+    another model nor runs anything again.
+    """
     cacheable: ClassVar[bool] = True
     """Whether its responses belong in the response cache; False where they are read from a file anyway."""
 

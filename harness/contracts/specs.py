@@ -82,7 +82,10 @@ class RunSpec(BaseModel):
     """Keys of instances' ``meta`` whose values are groups that are compared with each other."""
 
     model: Component
-    """The model, ``backend:identifier``, and the arguments that were given for it."""
+    """The model, ``backend:identifier``, and the settings given for it that can change its answers."""
+
+    operational: dict[str, Any] = Field(default_factory=dict)
+    """The model's other settings: pace, cost, hardware, keys; not part of the run's identity."""
 
     eval_split: Split
     """The split that is evaluated."""
@@ -108,7 +111,12 @@ class RunSpec(BaseModel):
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that decides what is asked and measured, as JSON values."""
-        return self.model_dump(mode="json", exclude={"suite", "max_declined"})
+        return self.model_dump(mode="json", exclude={"suite", "max_declined", "operational"})
+
+    @property
+    def configured_model(self) -> Component:
+        """The model with every setting that was given for it, as it is loaded."""
+        return Component(name=self.model.name, arguments={**self.model.arguments, **self.operational})
 
     @property
     def question(self) -> str:

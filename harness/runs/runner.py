@@ -125,7 +125,7 @@ def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
         found: list[str] = []
         if key not in models:
             try:
-                model = load_model(spec.model, registry)
+                model = load_model(spec.configured_model, registry)
                 model.close()
                 asks: frozenset[str] = getattr(
                     registry.get(Kind.ADAPTER, spec.adapter.name).target, "asks", frozenset()
@@ -167,7 +167,7 @@ def _run_model(
     runs: Iterable[Run] = [Run(spec) for spec in specs]
     turns = Turns(watcher)
     try:
-        client = Client(load_model(specs[0].model, registry), specs[0].model.name, cache)
+        client = Client(load_model(specs[0].configured_model, registry), specs[0].model.name, cache)
     except BaseException as error:
         reraise_interrupt(error)
         for run in runs:
@@ -227,7 +227,7 @@ def finished_before(
     """Return the record of an equal run that ended well with the same model, data and plugins, if there is one."""
     try:
         record = read_run(run_directory(settings.results_dir, spec))
-        if record.status != "ok" or record.spec != spec:
+        if record.status != "ok" or record.spec.model_copy(update={"operational": spec.operational}) != spec:
             return None
         recorded = {key: _object(record.provenance.get(key)) for key in ("model", "data", "definitions", "versions")}
         data = open_scenario_data(spec, registry, settings.data_dir)

@@ -156,6 +156,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     main_metric=main_metric,
                     groups=entry.details.groups if keys.groups is None else tuple(dict.fromkeys(keys.groups)),
                     model=chosen.component,
+                    operational=chosen.operational,
                     eval_split=eval_split,
                     max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),
                     max_declined=context.max_declined

@@ -32,11 +32,16 @@ Placed = Iterable[tuple[KeyPath, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model of a sweep: its component, its backend, and where it was written."""
+    """One model of a sweep."""
 
     component: Component
+    """Its name, and the settings that can change its answers."""
+    operational: dict[str, Any]
+    """Its other settings."""
     backend: Plugin
+    """Its backend."""
     path: KeyPath
+    """Where it was written."""
 
 
 def find_plugin(kind: Kind, written: Written, registry: Registry, diagnostics: Diagnostics) -> Plugin | None:
@@ -181,12 +186,19 @@ def resolve_models(values: Placed, registry: Registry, diagnostics: Diagnostics)
             continue
         for params in combinations(model, written.arguments, path, diagnostics):
             # Only what was given: a backend's defaults are part of its fingerprint, not of the model's name.
-            component = Component(name=written.name, arguments=params.model_dump(mode="json", exclude_unset=True))
-            first = seen.setdefault(component.model_dump_json(), path)
-            if first != path:
-                diagnostics.add(path, f"is the same model as {diagnostics.where(first)}.", "Remove one of them.")
+            given = params.model_dump(mode="json", exclude_unset=True)
+            known: frozenset[str] = getattr(backend.target, "operational", frozenset())
+            operational = {key: value for key, value in given.items() if key in known}
+            arguments = {key: value for key, value in given.items() if key not in known}
+            component = Component(name=written.name, arguments=arguments)
+            key = component.model_dump_json()
+            if key not in seen:
+                seen[key] = path
+                yield Model(component, operational, backend, path)
+            elif seen[key] != path:
+                diagnostics.add(path, f"is the same model as {diagnostics.where(seen[key])}.", "Remove one of them.")
             else:
-                yield Model(component, backend, path)
+                diagnostics.add(path, f"gives one model several values of {' and '.join(operational)}.", "Choose one.")
 
 
 def placed(path: KeyPath, values: Sequence[Any]) -> Placed:

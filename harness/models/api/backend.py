@@ -57,6 +57,13 @@ class ApiModel(Model):
         ModelError: A number is out of range, or a budget in money has no price to go by.
     """
 
+    operational = frozenset(
+        {
+            *("max_concurrency", "requests_per_minute", "tokens_per_minute", "budget_tokens", "budget_money", "prices"),
+            *("timeout", "max_retries", "retry_delay", "api_key_env", "headers_env"),
+        }
+    )
+
     def __init__(self, name: str, endpoint: Endpoint, pace: Pace, budget: Budget) -> None:
         self._name = name
         self._endpoint = endpoint

@@ -52,6 +52,7 @@ class FakeModel(Model):
     """
 
     answers = frozenset({"generate", "score"})
+    operational = frozenset({"delay", "log"})
 
     def __init__(
         self,

@@ -65,6 +65,7 @@ class HuggingFaceModel(Model):
     """
 
     answers = frozenset({"generate", "score"})
+    operational = frozenset({"device", "devices", "device_map", "max_batch_tokens"})
 
     def __init__(
         self,

@@ -57,6 +57,7 @@ class VllmModel(Model):
     """
 
     answers = frozenset({"generate", "score"})
+    operational = frozenset({"tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "enforce_eager"})
 
     def __init__(
         self,

@@ -196,6 +196,16 @@ def test_the_limit_is_not_part_of_a_runs_identity() -> None:
     assert spec().name == spec(max_declined=0.5).name
 
 
+def test_a_run_is_not_repeated_for_another_pace(sweep: Sweep, folder: Path) -> None:
+    log = folder / "asked"
+    (first,) = sweep(spec(operational={"log": str(log)}))
+    watcher = Silent()
+    (again,) = sweep(spec(operational={"log": str(log), "delay": 0.001}), watcher=watcher)
+    assert watcher.skipped_runs == [first.name] == [again.name]
+    assert len(asked(log)) == 30
+    assert len(find_runs(folder / "results")) == 1
+
+
 def test_examples_hold_what_was_asked_and_answered(sweep: Sweep) -> None:
     (record,) = sweep(spec())
     examples = list(read_examples(record))

@@ -45,6 +45,7 @@ def test_a_name_alone_is_a_complete_run(load: Load) -> None:
         "main_metric": "right",
         "groups": [],
         "model": {"name": "hf:a/b"},
+        "operational": {},
         "eval_split": "test",
         "max_eval_instances": None,
         "max_declined": 0.1,
