@@ -7,11 +7,11 @@ from itertools import chain
 
 from pydantic import Field
 
-from adapters.next_boundaries import NextExampleSettings, describe
+from adapters._order.boundaries import NextExampleSettings, describe
+from adapters._order.published_order import OrderSettings, read_order
+from adapters._order.shards import ask_shards, shards_of, with_description
+from adapters._order.whole import WHOLE, SimpleSettings, SimpleTest, ask_whole
 from adapters.next_example import Evidence, likelihoods, next_examples
-from adapters.published_order import OrderSettings, read_order
-from adapters.shard_orders import ask_shards, shards_of, with_description
-from adapters.simple_permutation import WHOLE, SimpleSettings, SimpleTest, ask_whole
 from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from adapters._order.published_order import checked_rows, rows_of
 from adapters._prompt.example_rendering import Rendering, rendered
 from adapters._prompt.prompt_policy import ExampleFormat
-from adapters.published_order import checked_rows, rows_of
 from harness import (
     Adapted,
     Adapter,

@@ -5,22 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from adapters.next_boundaries import STRETCH, NextExampleSettings, ask_boundaries, describe
-from adapters.published_order import OrderSettings, PublishedOrder, read_order
-from adapters.shard_orders import with_description
-from harness import (
-    Adapted,
-    Adapter,
-    BoundaryBets,
-    EProcess,
-    Instance,
-    ModelError,
-    Prediction,
-    Response,
-    Tokenization,
-    adapter,
-    mean_e,
-)
+from adapters._order.boundaries import STRETCH, NextExampleSettings, ask_boundaries, describe
+from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
+from adapters._order.shards import with_description
+from harness import Adapted, Adapter, Instance, ModelError, Prediction, Response, Tokenization, adapter
+from harness.contamination import EProcess, Stretch, mean_e
 
 
 @adapter(
@@ -84,7 +73,7 @@ class Evidence:
         """Bet on the boundaries of one stretch, as their answers come."""
         if not self._stops or adapted.instance.meta["asked"] != STRETCH:
             return
-        for _, draws in BoundaryBets.decoded(adapted.instance.meta["bets"]).bets(scores):
+        for _, draws in Stretch.decoded(adapted.instance.meta["bets"]).bets(scores):
             evidence = mean_e([process.add(draw) for process, draw in zip(self._processes, draws, strict=True)])
             self.suffices = self.suffices or evidence >= self._threshold
 

@@ -20,8 +20,8 @@ from harness import (
     Tokenization,
     adapter,
     derive_rng,
-    option_orders,
 )
+from harness.contamination import option_orders
 
 
 @adapter(

@@ -8,19 +8,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from harness import (
+from harness import Estimate, Example, MetricError, RunMetric, derive_seed, metric
+from harness.contamination import (
     BesagClifford,
-    BoundaryBets,
     EProcess,
-    Estimate,
-    Example,
-    MetricError,
     RankTest,
-    RunMetric,
-    derive_seed,
-    headline,
+    Stretch,
+    bonferroni,
     mean_e,
-    metric,
     relabelling_test,
     sharded_t,
     verdict,
@@ -55,7 +50,7 @@ class Contamination(RunMetric):
         self._alpha = alpha
         self._data: Mapping[str, Any] | None = None
         self._shards: dict[int, list[float]] = {}
-        self._stretches: dict[int, tuple[BoundaryBets, list[float]]] = {}
+        self._stretches: dict[int, tuple[Stretch, list[float]]] = {}
         self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
         self._cost = _Cost()
         self._missing = 0
@@ -78,7 +73,7 @@ class Contamination(RunMetric):
         if asked == "shard":
             self._shards[meta["number"]] = scores
         elif asked == "next_example":
-            self._stretches[meta["number"]] = (BoundaryBets.decoded(meta["bets"]), scores)
+            self._stretches[meta["number"]] = (Stretch.decoded(meta["bets"]), scores)
         else:
             self._whole[meta["number"]] = (meta, scores)
 
@@ -130,7 +125,7 @@ class Contamination(RunMetric):
             result |= _simple([self._whole[number] for number in sorted(self._whole)])
         if len(headlines) < planned:
             return None
-        log10_p = headline(headlines)
+        log10_p = bonferroni(headlines)
         result |= {
             "headline_log10_p": log10_p,
             "headline_tests": len(headlines),
@@ -169,7 +164,7 @@ def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
 
 
 def _next_example(
-    stretches: Sequence[tuple[BoundaryBets, list[float]]], settings: Mapping[str, Any], seed: int
+    stretches: Sequence[tuple[Stretch, list[float]]], settings: Mapping[str, Any], seed: int
 ) -> dict[str, Any]:
     """Return ranks and evidence over all boundaries, in the data set's order."""
     ranks = RankTest()
@@ -201,7 +196,7 @@ def _next_example(
     }
 
 
-def _bets(stretches: Sequence[tuple[BoundaryBets, list[float]]]) -> Iterator[tuple[int, list[list[float]]]]:
+def _bets(stretches: Sequence[tuple[Stretch, list[float]]]) -> Iterator[tuple[int, list[list[float]]]]:
     for bets, scores in stretches:
         yield from bets.bets(scores)
 

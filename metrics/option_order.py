@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness import Estimate, Example, MetricError, RunMetric, effective_size_interval, metric, option_order_test
+from harness import Estimate, Example, MetricError, RunMetric, effective_size_interval, metric
+from harness.contamination import option_order_test
 
 
 @metric(

@@ -79,7 +79,7 @@ def overlap_command(
     from rich.text import Text
 
     from harness.cli.contamination import short_label
-    from harness.contamination.statistics import overlap
+    from harness.contamination.statistics.overlap import overlap
     from harness.contamination.sweep import ContaminationPlan, contamination_sweep
     from harness.output.console import make_console
     from harness.runs.pipeline import prepare

@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, Field, Strict, ValidationError
 
-from harness.contamination.statistics import Verdict, verdict
 from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL
-from harness.contamination.statistics.families import holm
+from harness.contamination.statistics.verdict import Verdict, verdict
 from harness.errors import DataError
+from harness.statistics.families import holm
 from harness.storage.results import RUN_FILE, RunRecord, warn_set_aside
 from harness.storage.run_schema import reasons
 
@@ -194,7 +194,7 @@ def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
 def _judged(family: Sequence[OrderTest], controls: Sequence[OrderTest]) -> list[JudgedTest]:
     first = representatives([test for test in family if not test.control])
     counted = [test for test in family if first.get(test) is test]
-    corrected = dict(zip(counted, holm([test.log10_p for test in counted]), strict=True)) if counted else {}
+    corrected = dict(zip(counted, holm([test.log10_p for test in counted], log10=True), strict=True)) if counted else {}
     judged = []
     for test in family:
         retest_of = None if test.control or first[test] is test else first[test]
@@ -224,7 +224,7 @@ def _doubted(target: OrderTest, controls: Sequence[OrderTest]) -> bool:
     ]
     if not own:
         return False
-    adjusted = holm([control.log10_p for control in own])
+    adjusted = holm([control.log10_p for control in own], log10=True)
     return any(_verdict(control, log10_p) is Verdict.DETECTED for control, log10_p in zip(own, adjusted, strict=True))
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.contamination.statistics import auroc, blind_classifier, share_flagged, threshold
+from harness.contamination.statistics.baselines import auroc, share_flagged, threshold
+from harness.contamination.statistics.text_baseline import text_baseline
 from harness.errors import DataError
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord
@@ -112,7 +113,7 @@ def _suspects(model: str, scored: Sequence[_Scored], rate: float) -> Iterable[Su
             run=target.record.name,
             examples=max(map(len, target.scores.values())),
             controls=len(clean_texts),
-            blind_auroc=blind_classifier(target.texts, clean_texts),
+            blind_auroc=text_baseline(target.texts, clean_texts),
             scores=tuple(scores),
         )
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.contamination.families import JudgedTest, OrderTest, judged_tests, order_tests
-from harness.contamination.statistics import Verdict, pooled_relabelling
-from harness.contamination.statistics.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher, holm
+from harness.contamination.statistics.relabelling import pooled_relabelling
+from harness.contamination.statistics.verdict import Verdict
 from harness.errors import DataError
+from harness.statistics.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher, holm
 from harness.storage.results import RunRecord
 
 FEWEST_SHOWN = 2
@@ -155,9 +156,11 @@ def _family(name: str, judged: Sequence[JudgedTest], *, shared_order: bool) -> F
     targets = [one for one in judged if one.counts]
     controls = [one for one in judged if one.test.control]
     headlines = [one.test.log10_p for one in targets]
-    by_yekutieli = benjamini_yekutieli(headlines)
-    by_hochberg: Sequence[float | None] = [None] * len(headlines) if shared_order else benjamini_hochberg(headlines)
-    by_holm = holm(headlines) if shared_order else [one.log10_p_holm for one in targets]
+    by_yekutieli = benjamini_yekutieli(headlines, log10=True)
+    by_hochberg: Sequence[float | None] = (
+        [None] * len(headlines) if shared_order else benjamini_hochberg(headlines, log10=True)
+    )
+    by_holm = holm(headlines, log10=True) if shared_order else [one.log10_p_holm for one in targets]
     tests: list[Test] = []
     for target, p_holm, q_bh, q_by in zip(targets, by_holm, by_hochberg, by_yekutieli, strict=True):
         tests.append(Test(target.test, None, p_holm, q_bh, q_by, target.verdict_at(p_holm)))

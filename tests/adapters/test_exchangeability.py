@@ -24,10 +24,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters._order.boundaries import NextExampleSettings, ask_boundaries
+from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters.exchangeability import Exchangeability
-from adapters.next_boundaries import NextExampleSettings, ask_boundaries
 from adapters.next_example import NextExample
-from adapters.published_order import OrderSettings, PublishedOrder, read_order
 from harness import (
     Adapted,
     HarnessError,

@@ -21,9 +21,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness.contamination.p_values import shown_p
-from harness.contamination.statistics.families import holm
 from harness.inference.caching_model import Client
 from harness.models.transformers.huggingface import HuggingFaceModel
+from harness.statistics.families import holm
 from tests.benchmarks.contamination_speed import run_ours
 
 LEVEL = 0.01
@@ -48,7 +48,7 @@ def main() -> None:
         print(line(file, found[file], time.process_time() - started), flush=True)
     p_values = {file: float(one["headline_log10_p"]) for file, one in found.items()}
     controls = [file for file in files if not copies(file)]
-    corrected = holm([p_values[file] for file in controls]) if controls else []
+    corrected = holm([p_values[file] for file in controls], log10=True) if controls else []
     many = [file for file in files if copies(file) >= 10]
     few = [file for file in files if 0 < copies(file) < 10]
     print(f"\np < {LEVEL}: {below(p_values[file] for file in many)} of {len(many)} slices with 10 or more copies (all)")

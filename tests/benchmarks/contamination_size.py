@@ -17,7 +17,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from harness import BesagClifford, EProcess, RankTest, permutation_p, relabelling_test, sharded_t
+from harness.contamination.statistics.next_example import EProcess, RankTest
+from harness.contamination.statistics.permutation import BesagClifford, permutation_p
+from harness.contamination.statistics.relabelling import relabelling_test
+from harness.contamination.statistics.sharded_t import sharded_t
 from harness.seeds import derive_rng
 
 Floats = NDArray[np.float64]

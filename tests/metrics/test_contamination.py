@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Boundary, BoundaryBets, Example, Instance, MetricError, Response
+from harness import Example, Instance, MetricError, Response
+from harness.contamination.statistics.boundaries import Boundary, Stretch
 from metrics.contamination import Contamination
 
 DATA = {
@@ -108,7 +109,7 @@ def test_a_missing_shard_leaves_no_headline() -> None:
     assert metric.details() == {}
 
 
-def stretch(number: int, rng: Random, bonus: float, draws: int = 1, size: int = 12) -> tuple[BoundaryBets, list[float]]:
+def stretch(number: int, rng: Random, bonus: float, draws: int = 1, size: int = 12) -> tuple[Stretch, list[float]]:
     neutral = tuple(example for example in range(size) for _ in range(3))
     boundaries = tuple(
         Boundary(
@@ -118,7 +119,7 @@ def stretch(number: int, rng: Random, bonus: float, draws: int = 1, size: int = 
         )
         for place in range(size - 1)
     )
-    bets = BoundaryBets(size, neutral, boundaries)
+    bets = Stretch(size, neutral, boundaries)
     scores = [rng.gauss(-30, 1) for _ in neutral]
     for boundary in boundaries:
         scores += [rng.gauss(-30, 1) + (bonus if k == 0 else 0) for k in range(len(boundary.candidates))]

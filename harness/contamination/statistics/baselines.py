@@ -2,7 +2,7 @@
 
 A text that was trained on tends to score higher. How high a text scores that was not depends on the text as much as on
 training, so that no score has a null distribution: a threshold holds for texts like the clean ones that it was set on,
-and only beside a blind classifier (:func:`harness.blind_classifier`) does a difference say anything about the model.
+and only beside a blind classifier (:func:`harness.text_baseline`) does a difference say anything about the model.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from harness.contamination.statistics.choice_tail import tail
+from harness.contamination.statistics.exact_tail import tail
 
 LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Stakes per nat over which the e-process averages."""

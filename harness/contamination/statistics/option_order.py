@@ -9,7 +9,7 @@ from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.contamination.statistics.choice_tail import tail
+from harness.contamination.statistics.exact_tail import tail
 from harness.contamination.statistics.relabelling import normal_scores
 from harness.contamination.statistics.sharded_t import score_table
 

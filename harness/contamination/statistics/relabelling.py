@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from harness.contamination.statistics.choice_tail import Tail, tail
+from harness.contamination.statistics.exact_tail import Tail, tail
 from harness.contamination.statistics.sharded_t import score_table
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from harness.contamination.statistics.leading_ids import leading_id, without_ids
+from harness.contamination.statistics.id_prefix import id_prefix, without_ids
 from harness.contamination.statistics.tfidf import similarity_rows, tfidf
 from harness.errors import DataError
 
@@ -65,7 +65,7 @@ def permute_under_ids(texts: Sequence[str]) -> Repaired:
     The ids then rise in every order that is compared, published or shuffled. Which order is drawn is for
     :meth:`Repaired.draw` and its generator to say.
     """
-    prefixes = [leading_id(text) for text in texts]
+    prefixes = [id_prefix(text) for text in texts]
     contents = [text[len(prefix) :] for text, prefix in zip(texts, prefixes, strict=True)]
     held = sum(map(bool, prefixes))
     return _repaired(contents, f"held the ids of {held} of {len(texts)} examples in place", prefixes=prefixes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.contamination.families import judged_tests, order_tests
-from harness.contamination.statistics.headline import Verdict
+from harness.contamination.statistics.verdict import Verdict
 from harness.storage.results import RunRecord
 
 

@@ -16,7 +16,7 @@ from harness.cli.contamination import show_report
 from harness.contamination import report as contamination_report
 from harness.contamination.families import OrderTest
 from harness.contamination.report import Family, Report
-from harness.contamination.statistics import Verdict
+from harness.contamination.statistics.verdict import Verdict
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 

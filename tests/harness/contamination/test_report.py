@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from harness.contamination.families import JudgedTest, judged_tests, order_tests
 from harness.contamination.p_values import shown_p
 from harness.contamination.report import build_report
-from harness.contamination.statistics import Verdict
-from harness.contamination.statistics.families import fisher
+from harness.contamination.statistics.verdict import Verdict
 from harness.contracts import Split
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError
+from harness.statistics.families import fisher
 from harness.storage.results import RunRecord
 
 

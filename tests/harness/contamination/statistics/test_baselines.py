@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import auroc, mean_logprob, min_k, min_k_plus_plus, share_flagged, threshold, zlib_ratio
+from harness.contamination.statistics.baselines import (
+    auroc,
+    mean_logprob,
+    min_k,
+    min_k_plus_plus,
+    share_flagged,
+    threshold,
+    zlib_ratio,
+)
 
 LOGPROBS = [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, -9.0, -10.0]
 

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from harness import Diagnostics, diagnose
+from harness.contamination.statistics.diagnostics import Diagnostics, diagnose
 
 MakeTexts = Callable[..., list[str]]
 

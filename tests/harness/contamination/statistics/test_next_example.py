@@ -13,7 +13,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Centring, EProcess, RankTest, mean_e, rank_test
+from harness.contamination.statistics.next_example import Centring, EProcess, RankTest, mean_e, rank_test
 
 SCORES = st.lists(st.floats(-30, 30), min_size=2, max_size=8)
 

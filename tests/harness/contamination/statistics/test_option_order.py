@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from harness import option_order_test, option_orders
+from harness.contamination.statistics.option_order import option_order_test, option_orders
 
 
 def test_all_orders_where_they_are_few() -> None:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import DataError, overlap
-from harness.contamination.statistics.overlap import Overlap
+from harness import DataError
+from harness.contamination.statistics.overlap import Overlap, overlap
 
 TEXT = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import BesagClifford, permutation_p
+from harness.contamination.statistics.permutation import BesagClifford, permutation_p
 
 
 def test_by_hand() -> None:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from harness import pooled_relabelling, relabelling_test
-from harness.contamination.statistics.relabelling import Transform, normal_scores
+from harness.contamination.statistics.relabelling import Transform, normal_scores, pooled_relabelling, relabelling_test
 
 TRANSFORMS: tuple[Transform, ...] = get_args(Transform)
 

@@ -10,7 +10,9 @@ from random import Random
 
 import pytest
 
-from harness import DataError, blocks, collapse_near_duplicates, diagnose, permute_under_ids, strip_ids
+from harness import DataError
+from harness.contamination.statistics.diagnostics import diagnose
+from harness.contamination.statistics.repairs import blocks, collapse_near_duplicates, permute_under_ids, strip_ids
 
 MakeTexts = Callable[..., list[str]]
 

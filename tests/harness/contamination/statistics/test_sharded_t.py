@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from harness import MetricError, sharded_t
-from harness.contamination.statistics.sharded_t import log10_t_survival
+from harness import MetricError
+from harness.contamination.statistics.sharded_t import log10_t_survival, sharded_t
 
 
 def _scores(seed: int, shards: int = 10, shuffles: int = 25, shift: float = 0.5) -> np.ndarray:

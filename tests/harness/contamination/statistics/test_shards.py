@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import DataError, shard_bounds, shard_count
+from harness import DataError
+from harness.contamination.statistics.shards import shard_bounds, shard_count
 
 
 @pytest.mark.parametrize(

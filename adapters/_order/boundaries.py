@@ -13,18 +13,9 @@ from itertools import accumulate
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adapters.published_order import PublishedOrder
-from harness import (
-    Adapted,
-    Boundary,
-    BoundaryBets,
-    HarnessError,
-    Instance,
-    Origin,
-    SequenceRequest,
-    derive_rng,
-    shard_bounds,
-)
+from adapters._order.published_order import PublishedOrder
+from harness import Adapted, HarnessError, Instance, Origin, SequenceRequest, derive_rng
+from harness.contamination import Boundary, Stretch, shard_bounds
 
 STRETCH = "next_example"
 """What ``meta.asked`` says of the stand-in for a stretch of examples whose boundaries are tested."""
@@ -75,7 +66,7 @@ class _Plan:
 
 def ask_boundaries(
     order: PublishedOrder, settings: NextExampleSettings, seed: int, trial: int
-) -> Iterator[tuple[Adapted, BoundaryBets]]:
+) -> Iterator[tuple[Adapted, Stretch]]:
     """Yield a stand-in instance for each stretch of examples, with what its answers are.
 
     Its requests are the heads of the stretch's examples after the neutral contexts, then at each boundary the heads of
@@ -110,7 +101,7 @@ def _ask_stretch(
     stretch: tuple[int, int, int],
     seed: int,
     trial: int,
-) -> tuple[Adapted, BoundaryBets]:
+) -> tuple[Adapted, Stretch]:
     number, start, stop = stretch
     name = f"next-example-{number + 1:03d}"
     origin = Origin(name, None, trial, role=STRETCH)
@@ -149,7 +140,7 @@ def _ask_stretch(
                 tuple(tuple(asked.index(place) for place in draw) for draw in drawn),
             )
         )
-    bets = BoundaryBets(len(identity), tuple(learnt), tuple(boundaries))
+    bets = Stretch(len(identity), tuple(learnt), tuple(boundaries))
     meta = {"asked": STRETCH, "number": number, "start": start, "stop": stop, "bets": bets.encoded()}
     stand_in = Instance(name, "", split=order.split, meta=meta)
     return Adapted(stand_in, tuple(requests), trial=trial, awaited=settings.stop), bets

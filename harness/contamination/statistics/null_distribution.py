@@ -34,7 +34,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class ChoiceSum:
+class NullDistribution:
     """A sum of independent uniform choices of whole numbers, and the value that was observed."""
 
     blocks: tuple[Block, ...]
@@ -143,9 +143,11 @@ class ChoiceSum:
         direct = log_density + math.log(factor) if factor > 1e-9 else float(log_ndtr(-(w + math.log(u / w) / w)))
         return min(direct, self.log_chernoff)
 
-    def mirrored(self) -> ChoiceSum:
+    def mirrored(self) -> NullDistribution:
         """Return the sum with all signs turned."""
-        return ChoiceSum(tuple(Block(-block.values[:, ::-1], block.counts) for block in self.blocks), -self.observed)
+        return NullDistribution(
+            tuple(Block(-block.values[:, ::-1], block.counts) for block in self.blocks), -self.observed
+        )
 
 
 def spread(tables: Sequence[Floats]) -> float:
@@ -153,7 +155,7 @@ def spread(tables: Sequence[Floats]) -> float:
     return math.sqrt(math.fsum(float(table.var(axis=1).sum()) for table in tables))
 
 
-def choice_sum(tables: Sequence[Floats], step: float) -> ChoiceSum:
+def null_distribution(tables: Sequence[Floats], step: float) -> NullDistribution:
     """Return the sum of choices from rows of numbers, rounded to whole multiples of ``step``.
 
     The rounded numbers define a statistic of their own. Rounding treats all choices of a row alike, and so the
@@ -175,4 +177,4 @@ def choice_sum(tables: Sequence[Floats], step: float) -> ChoiceSum:
     for rows in by_length.values():
         values, counts = np.unique(np.concatenate(rows), axis=0, return_counts=True)
         blocks.append(Block(values, counts.astype(np.int64)))
-    return ChoiceSum(tuple(blocks), observed)
+    return NullDistribution(tuple(blocks), observed)

@@ -22,7 +22,7 @@ class Boundary:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundaryBets:
+class Stretch:
     """A stretch of a data set: what each of its examples scores anyway is learnt, then its boundaries are bet on."""
 
     examples: int
@@ -82,7 +82,7 @@ class BoundaryBets:
         }
 
     @classmethod
-    def decoded(cls, value: Mapping[str, Any]) -> BoundaryBets:
+    def decoded(cls, value: Mapping[str, Any]) -> Stretch:
         """Return what :meth:`encoded` made JSON values of."""
         return cls(
             value["examples"],

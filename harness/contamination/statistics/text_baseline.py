@@ -25,7 +25,7 @@ _PENALTY = 1e-3
 """Of the squared weights, against the mean loss: for some hundred texts of unit length."""
 
 
-def blind_classifier(first: Sequence[str], second: Sequence[str], folds: int = 5, seed: int = 0) -> float:
+def text_baseline(first: Sequence[str], second: Sequence[str], folds: int = 5, seed: int = 0) -> float:
     """Return the cross-validated AUROC of telling two sets of texts apart by their words alone.
 
     Logistic regression with a ridge penalty on hashed words and pairs of words; every text is scored by a classifier

@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from adapters.published_order import PublishedOrder
-from harness import Adapted, Instance, Origin, SequenceRequest, derive_rng, shard_bounds, shard_count
+from adapters._order.published_order import PublishedOrder
+from harness import Adapted, Instance, Origin, SequenceRequest, derive_rng
+from harness.contamination import shard_bounds, shard_count
 
 SHARD = "shard"
 """What ``meta.asked`` says of the stand-in for a shard."""

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.contamination.statistics.choice_sum import ChoiceSum, choice_sum
-from harness.contamination.statistics.choice_tail import convolved, enumerated, tail
+from harness.contamination.statistics.exact_tail import convolved, enumerated, tail
+from harness.contamination.statistics.null_distribution import NullDistribution, null_distribution
 
 ROWS = st.lists(st.lists(st.integers(-40, 40), min_size=2, max_size=5), min_size=1, max_size=5)
 
@@ -28,9 +28,9 @@ def _counted(rows: list[list[int]]) -> float:
     return sum(sum(choice) >= observed for choice in product(*rows)) / scale
 
 
-def _whole(rows: list[list[int]]) -> ChoiceSum:
+def _whole(rows: list[list[int]]) -> NullDistribution:
     # The rows' means are multiples of 1/60, so that on a lattice of that step nothing is rounded.
-    return choice_sum(_tables(rows), 1 / 60)
+    return null_distribution(_tables(rows), 1 / 60)
 
 
 @given(ROWS)
@@ -68,7 +68,7 @@ def test_the_saddlepoint_is_within_a_tenth(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(8, 11))
     table[:, 0] += rng.uniform(0, 1.5)
-    total = choice_sum([table], 1e-9)
+    total = null_distribution([table], 1e-9)
     exact = enumerated(total)
     assert exact is not None
     if math.log(1e-4) <= exact <= math.log(0.5):
@@ -80,7 +80,7 @@ def test_far_tails_by_two_roads(rows: int, choices: int, shift: float) -> None:
     """Where nothing can be counted, convolution and saddlepoint agree within 2 % of p, down to 1e-300."""
     table = np.random.default_rng(0).normal(size=(rows, choices))
     table[:, 0] += shift
-    total = choice_sum([table], math.sqrt(rows) / 2000)
+    total = null_distribution([table], math.sqrt(rows) / 2000)
     log_p = convolved(total)
     assert log_p is not None
     assert log_p < math.log(1e-3)
@@ -96,7 +96,7 @@ def test_below_the_mean() -> None:
     assert found.log10_certified == 0.0
     assert found.log10_p == pytest.approx(0.0, abs=1e-12)
     assert found.z < 0
-    middling = choice_sum([rng.normal(size=(30, 12))], 1e-3)
+    middling = null_distribution([rng.normal(size=(30, 12))], 1e-3)
     assert middling.excess < 0
     log_p = convolved(middling)
     assert log_p is not None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.contamination.statistics.choice_sum import LN10, ChoiceSum, choice_sum, spread
+from harness.contamination.statistics.null_distribution import LN10, NullDistribution, null_distribution, spread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +67,7 @@ def tail(tables: Sequence[Floats]) -> Tail:
     largest = max(float(abs(table).max()) for table in tables)
     if sd <= 1e-12 * largest or sd == 0:
         return Tail(0.0, 0.0, 0.0, 0.0, "constant")
-    fine = choice_sum(tables, sd * _FINE)
+    fine = null_distribution(tables, sd * _FINE)
     if fine.observed == fine.top:
         return _tail(fine, fine.log_top, "enumeration")
     halves = _halves(fine)
@@ -76,26 +76,26 @@ def tail(tables: Sequence[Floats]) -> Tail:
         return _tail(fine, math.log(_enumerate(*halves, fine.observed - rows)), "enumeration")
     different = len({row.tobytes() for block in fine.blocks for row in block.values})
     width = min(max(_CELLS // different, _NARROWEST), _WIDEST)
-    coarse = choice_sum(tables, sd * 32 / width)
+    coarse = null_distribution(tables, sd * 32 / width)
     log_p = convolved(coarse, 32 * _CELLS // different)
     if log_p is None:
         return _tail(fine, fine.log_saddlepoint(), "saddlepoint")
     return _tail(coarse, log_p, "convolution")
 
 
-def _tail(total: ChoiceSum, log_p: float, method: Method) -> Tail:
+def _tail(total: NullDistribution, log_p: float, method: Method) -> Tail:
     log_p = min(max(log_p, total.log_top), 0.0)
     certified = max(total.log_chernoff, log_p)  # equal to it where rounding alone says otherwise
     return Tail(log_p / LN10, certified / LN10, total.log_top / LN10, total.excess / total.sd, method)
 
 
-def enumerated(total: ChoiceSum) -> float | None:
+def enumerated(total: NullDistribution) -> float | None:
     """Return the log of the tail by counting all choices, None where there are too many."""
     halves = _halves(total)
     return None if halves is None else math.log(_enumerate(*halves, total.observed))
 
 
-def _halves(total: ChoiceSum) -> tuple[list[Integers], list[Integers]] | None:
+def _halves(total: NullDistribution) -> tuple[list[Integers], list[Integers]] | None:
     """Deal the rows into two halves, the longest rows first, each to the half that has fewer sums."""
     halves: tuple[list[Integers], list[Integers]] = ([], [])
     sizes = [1, 1]
@@ -128,7 +128,7 @@ def _sums(rows: list[Integers]) -> Integers:
     return sums
 
 
-def convolved(total: ChoiceSum, most: int = 2**24) -> float | None:
+def convolved(total: NullDistribution, most: int = 2**24) -> float | None:
     """Return the log of the tail by Fourier convolution of the tilted choices.
 
     None where the lattice would need more than ``most`` points, or where what remains of the tail after tilting is
@@ -166,7 +166,7 @@ def convolved(total: ChoiceSum, most: int = 2**24) -> float | None:
     return generating - t * excess + math.log(remaining)
 
 
-def _points(total: ChoiceSum, t: float, generating: float, variance: float) -> tuple[int, bool]:
+def _points(total: NullDistribution, t: float, generating: float, variance: float) -> tuple[int, bool]:
     """Return a power of two of lattice points, and whether they hold all sums.
 
     Otherwise they hold all but 1e-16 of the tilted distribution on either side of the observed sum, by its own Chernoff

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.contamination.statistics.leading_ids import leading_id, without_ids
+from harness.contamination.statistics.id_prefix import id_prefix, without_ids
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from harness.contamination.statistics.leading_ids import leading_id, without_ids
     ],
 )
 def test_what_stands_before_the_content(text: str, leading: str) -> None:
-    assert leading_id(text) == leading
+    assert id_prefix(text) == leading
 
 
 @pytest.mark.parametrize(
@@ -78,5 +78,5 @@ def test_a_record_stays_a_record(record: dict[str, object], separators: tuple[st
 
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
-    assert text.startswith(leading_id(text))
+    assert text.startswith(id_prefix(text))
     assert without_ids(text) in text or text.lstrip().startswith("{")

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adapters.published_order import PublishedOrder
-from adapters.shard_orders import sequences
-from harness import Adapted, BesagClifford, Instance, Origin, SequenceRequest, derive_rng
+from adapters._order.published_order import PublishedOrder
+from adapters._order.shards import sequences
+from harness import Adapted, Instance, Origin, SequenceRequest, derive_rng
+from harness.contamination import BesagClifford
 
 WHOLE = "whole"
 """What ``meta.asked`` says of a stand-in for some orders of the whole data set."""

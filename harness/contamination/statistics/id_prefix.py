@@ -22,7 +22,7 @@ Member = tuple[str, int, int]
 """A key of a JSON object, and where the key begins and its value ends."""
 
 
-def leading_id(text: str) -> str:
+def id_prefix(text: str) -> str:
     """Return what stands before a text's content: its number with what follows it, or a record's first keys.
 
     An empty string where the text begins with neither. A number counts only with a mark behind it: ``12. Who …`` has
@@ -42,7 +42,7 @@ def without_ids(text: str) -> str:
     """Return a text without its leading number, or a JSON record without the keys that hold identifiers."""
     members = _members(text)
     if not members:
-        return text[len(leading_id(text)) :]
+        return text[len(id_prefix(text)) :]
     kept = [member for member in members if not _KEY.fullmatch(member[0])]
     if len(kept) == len(members) or not kept:
         return text

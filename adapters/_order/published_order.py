@@ -10,16 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from adapters._order.diagnostics import diagnosed
 from adapters._prompt.example_rendering import Rendering, rendered
 from adapters._prompt.prompt_policy import ExampleFormat
-from adapters.order_diagnostics import diagnosed
-from harness import (
+from harness import HarnessError, Instance, Split, Tokenization
+from harness.contamination import (
     DIAGNOSTICS_LEVEL,
-    HarnessError,
-    Instance,
     Repaired,
-    Split,
-    Tokenization,
     blocks,
     collapse_near_duplicates,
     permute_under_ids,

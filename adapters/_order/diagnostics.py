@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness import diagnose
+from harness.contamination import diagnose, holm
 
 FEWEST = 8
 """Examples of a block below which its order says nothing."""
@@ -34,14 +34,8 @@ def diagnosed(
         for test in tests:
             name = test.name if whole else f"{test.name}, block {number + 1}"
             found[name] = {"statistic": test.statistic, "z": test.z, "p": test.p, "p_holm": test.p_holm}
-    return found if whole else _holm(found)
-
-
-def _holm(tests: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the tests with Holm's correction over all of them."""
-    ordered = sorted(tests, key=lambda name: tests[name]["p"])
-    largest = 0.0
-    for rank, name in enumerate(ordered):
-        largest = max(largest, min(1.0, tests[name]["p"] * (len(ordered) - rank)))
-        tests[name]["p_holm"] = largest
-    return tests
+    if not whole:
+        corrected = holm([test["p"] for test in found.values()])
+        for test, p_holm in zip(found.values(), corrected, strict=True):
+            test["p_holm"] = p_holm
+    return found
