@@ -1,7 +1,8 @@
 # Needs Python >= 3.11, git and make; everything else goes into $(VENV).
 #   make quickstart   install, train two tiny models, run the quickstart sweep, show its leaderboard
 #   make test         install for development; ruff, import rules, mypy and the fast tests
-#   make slow-tests   the tests marked slow: kills, browsers, vLLM, simulations
+#   make test-slow    the tests marked slow: kills, browsers, vLLM, simulations
+#   make docs         build the documentation: build/site/index.html
 #   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate
 # PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
 
@@ -18,7 +19,7 @@ PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 pyth
 BIN := $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: quickstart test lint types tests slow-tests all-extras clean
+.PHONY: quickstart test lint types tests test-slow docs all-extras clean
 
 quickstart: $(VENV)/.installed
 	$(BIN)/harness quickstart
@@ -36,8 +37,12 @@ types: $(VENV)/.installed-dev
 tests: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
-slow-tests: $(VENV)/.installed-dev
+test-slow: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS) -m slow
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs build/site
+	@echo "Open build/site/index.html"
 
 all-extras: $(VENV)/.installed-all
 

@@ -59,8 +59,8 @@ def bleu_4(example: Example, *, tokenizer: Tokenizer | None = None, language: st
 
     As sacreBLEU (Post 2018) computes it for a sentence: exponential smoothing of precisions that are zero, and only the
     orders that the prediction is long enough to have. Between 0 and 1, and higher is better; the largest over correct
-    references, each compared alone. A prediction without a word in common scores 0. Words and their settings are those
-    of bleu_1. Undefined where every correct reference is empty.
+    references, each compared alone. A prediction without a word in common scores 0. Words are those of
+    bleu_1, with the same ``tokenizer`` and ``language``. Undefined where every correct reference is empty.
 
     Unlike HELM, whose ``bleu_4`` has the weights (0, 0, 0, 1) and so is the 4-gram precision alone, without smoothing:
     near 0 for every prediction of fewer than four words, a perfect one included.

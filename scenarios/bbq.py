@@ -63,6 +63,7 @@ def bbq(data: Data, *, subject: Subject = "all") -> Iterator[Instance]:
     In an ambiguous context only "unknown" is right; a disambiguated one says who it was. The split is HELM's: the rows,
     category after category, are shuffled with Python's generator seeded 0, and the last 1,000 are the test split; a
     category of fewer than 1,100 rows, which HELM would evaluate whole, without a row for examples, has its last 80 %.
+    ``subject`` is one of the categories, or ``all``.
 
     ``meta`` has what bias scores need: ``category``, ``question_polarity`` (neg, nonneg), ``context_condition`` (ambig,
     disambig), and the indices of the ``unknown`` answer, of the stereotype's ``target`` and of the other person

@@ -77,8 +77,9 @@ def _adapter(*, subset: str) -> Mapping[str, Any]:
 def raft(data: Data, *, subset: Subset) -> Iterator[Instance]:
     """Real-world classification tasks, each with the instructions that its human annotators were given.
 
-    The official test labels are secret, so HELM evaluates 40 of the 50 labelled examples and prompts with the other 10;
-    the same rows are chosen here. All of a task's labels are references, the right one correct; HELM has only that one.
+    ``subset`` names the task. The official test labels are secret, so HELM evaluates 40 of the 50 labelled examples and
+    prompts with the other 10; the same rows are chosen here. All of a task's labels are references, the right
+    one correct; HELM has only that one.
     """
     details = _subsets()[subset]
     for index, row in enumerate(data.rows(Split.TRAIN)):

@@ -64,8 +64,14 @@ contamination_command.add_command(overlap_command)
 @click.option("--stop", is_flag=True, help="End the next-example test as soon as its evidence suffices for alpha.")
 @click.option("--max-examples", type=click.IntRange(min=4), default=5000, show_default=True, help="The first so many.")
 @click.option("--context", type=click.IntRange(min=8), help="Tokens that are read together; the model's window.")
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.01, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Significance level: a corrected p-value below it is reported as detected.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--suite", default="contamination", show_default=True, help="Name of the suite in the results.")
 @options.plugins
 @options.data_dir
@@ -144,7 +150,7 @@ def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) ->
 @rows
 @render
 @repairs
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @options.plugins
 @options.data_dir
 @as_json

@@ -50,7 +50,7 @@ def lab_command() -> None:
     help="A folder of text files that surrounds what is injected; generated text without it.",
 )
 @click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--device", default="auto", show_default=True, help="Where torch computes: auto, cpu, cuda, cuda:1 …")
 def train_command(
     checkpoint: Path,
@@ -103,11 +103,17 @@ def train_command(
     "--repeats", type=click.IntRange(min=1), default=4, show_default=True, help="Slices of each number of copies."
 )
 @click.option("--models", type=click.IntRange(min=1), default=1, show_default=True, help="Models a preset, by seed.")
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.01, show_default=True)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.01,
+    show_default=True,
+    help="Significance level: a test with a smaller p-value counts as a detection.",
+)
 @click.option("--expect", type=click.IntRange(min=1), help="Say with which probability so many copies are found.")
 @click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
 @click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
-@click.option("--device", default="auto", show_default=True)
+@click.option("--device", default="auto", show_default=True, help="Where torch computes: auto, cpu, cuda, cuda:1 …")
 def power_command(
     test_set: Path,
     output: Path,
@@ -176,10 +182,10 @@ def power_command(
 @click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Of each test set.")
 @click.option("--whole", is_flag=True, help="All examples of each test set, as in the paper; no controls.")
 @click.option("--preset", default="small", show_default=True, help=f"The model's size and training: {_PRESETS}.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
 @click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
-@click.option("--device", default="auto", show_default=True)
+@click.option("--device", default="auto", show_default=True, help="Where torch computes: auto, cpu, cuda, cuda:1 …")
 def table1_command(
     data: Path,
     output: Path,

@@ -104,21 +104,52 @@ class RunFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     schema_version: Literal[2]
+    """Version of the layout."""
+
     name: str
+    """The run's name, which is also its folder's."""
+
     suite: str
+    """The suite that the run belongs to."""
+
     status: Literal["ok", "failed"]
+    """`ok`, or `failed` with the reason in `error`."""
+
     error: str | None
+    """Why the run failed; null if it did not."""
+
     spec: RunSpec
+    """The resolved settings: everything that determines the results."""
+
     stats: list[Annotated[Stat, AfterValidator(check_stat)]]
+    """Every statistic, by metric, split, perturbation and group."""
+
     efficiency: Json
+    """Requests, tokens, seconds, and where known money and energy, of the whole run."""
+
     details: Json = Field(default_factory=dict)
+    """What metrics give for diagrams and reports, by metric, split and perturbation."""
+
     declined: Json | None = None
+    """Number of examples that the model or its provider declined to answer, by kind."""
+
     instances: Json | None = None
+    """Number of instances that each perturbation changed, and of those without a label to group by."""
+
     provenance: Annotated[Json, AfterValidator(_objects)]
+    """Versions, model, data, seeds, host, and the definitions of metrics and plugins."""
+
     examples: ExamplesDigest | None
+    """Count and digest of the examples; null if the run failed before any were written."""
+
     started: str
+    """When the run started: UTC, ISO 8601."""
+
     finished: str
+    """When the run ended: UTC, ISO 8601."""
+
     instance_scores: dict[str, str] | None = None
+    """The main metric's score of every unperturbed instance, packed and in base64, for paired comparisons."""
 
 
 class _Version(BaseModel):

@@ -83,6 +83,8 @@ def gender(
 ) -> Instance:
     """Replace each word of one gender, in input and references, with probability ``prob`` by that of the other.
 
+    Words of ``source_class`` become words of ``target_class``.
+
     Chance decides once for all occurrences of a word in the instance, so that a reference still fits its passage.
     ``mode`` says which words: ``pronouns`` ("he", "his"), ``terms`` ("father", "waitress"), or ``all``. With
     ``bidirectional`` words of the target gender become words of the source gender at the same time. Case is kept.

@@ -85,8 +85,9 @@ def person_name(
     gender. Case is kept; what is all in lower case counts as a name only if the instance also has it with a capital, or
     the input has no capitals at all, since "frank" and "crystal" are words.
 
-    First names are ``white_american`` or ``black_american``, last names ``white``, ``hispanic``, ``asian``,
-    ``chinese`` or ``russian``.
+    ``person_name_type`` chooses first or last names; ``source_race`` and ``source_gender`` say whose names are
+    replaced, ``target_race`` and ``target_gender`` by whose, and None means any. First names are ``white_american`` or
+    ``black_american``, last names ``white``, ``hispanic``, ``asian``, ``chinese`` or ``russian``.
 
     HELM replaces words in lower case, too, and names that only a reference has; it may give two people the same name,
     and does not find names with a hyphen.

@@ -1,0 +1,328 @@
+"""The reference pages, made from the plugins, the command line and the schemas of files that people write.
+
+``reference_pages`` returns them; ``conf.py`` writes them into ``docs/reference`` before the site is built.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+
+import click
+from pydantic import BaseModel, TypeAdapter
+
+import harness
+from harness.cli import group
+from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
+from harness.data.scenario_schema import ScenarioSchema
+from harness.plugins.parameters import describe_parameters, given_names, parameters_of
+from harness.plugins.registry import default_registry
+from harness.storage.run_schema import RunFile
+from harness.sweeps.json_schema import json_schema
+from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
+
+INTRODUCTIONS = {
+    Kind.SCENARIO: "A scenario turns a data set into instances. Its name in a sweep is a complete run.",
+    Kind.ADAPTER: "An adapter turns instances into requests, and the model's responses into predictions.",
+    Kind.METRIC: "A metric scores one example, or all examples of a run. A set stands for several metrics.",
+    Kind.PERTURBATION: "A perturbation changes an instance: each instance is then also asked with the change.",
+    Kind.BACKEND: "A backend answers requests. A model is named `backend:identifier`.",
+    Kind.JUDGE: "A judge rates texts for metrics such as `toxicity`.",
+}
+
+
+def reference_pages() -> dict[str, str]:
+    """Return the text of every reference page by its file's name."""
+    registry = default_registry()
+    pages = {f"{kind}s.md": _plugins_page(kind, [registry.get(kind, n) for n in registry.names(kind)]) for kind in Kind}
+    pages["command-line.md"] = command_line_page()
+    pages["sweep-file.md"] = sweep_page()
+    pages["scenario-file.md"] = scenario_file_page()
+    pages["run-json.md"] = run_json_page()
+    pages["python.md"] = python_page()
+    names = "\n".join(name.removesuffix(".md") for name in pages)
+    index = "# Reference\n\nThese pages are generated from the program, so they describe the version you have."
+    return {"index.md": f"{index}\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n", **pages}
+
+
+# Plugins
+
+
+def _plugins_page(kind: Kind, plugins: Sequence[Plugin]) -> str:
+    parts = [f"# {kind.capitalize()}s", INTRODUCTIONS[kind], f"`harness show {kind} NAME` prints the same."]
+    return "\n\n".join([*parts, *map(_plugin, plugins)]) + "\n"
+
+
+def _plugin(plugin: Plugin) -> str:
+    body, arguments = split_docstring(plugin.doc)
+    facts = "\n".join(f"- **{label}:** {prose(text)}" for label, text in _facts(plugin) if text)
+    fields = parameters_of(plugin).model_fields
+    rows = [
+        (f"`{name}`", f"`{kind}`", "required" if default == "required" else f"`{default}`",
+         prose(fields[name].description or arguments.get(name, "")))
+        for name, kind, default in describe_parameters(plugin)
+    ]  # fmt: skip
+    parts = [f"## {plugin.name}", prose(body), facts, table(("parameter", "type", "default", "meaning"), rows)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _facts(plugin: Plugin) -> list[tuple[str, str]]:
+    facts = [("Source", plugin.source), ("Stands for", ", ".join(f"`{each}`" for each in plugin.members))]
+    match plugin.details:
+        case ScenarioDetails() as scenario:
+            hub = scenario.data.hub
+            adapter = scenario.adapter
+            facts += [
+                ("Taxonomy", "; ".join(f"{key}: {value}" for key, value in scenario.taxonomy.items() if value)),
+                ("Default adapter", "depends on the parameters" if callable(adapter) else f"`{json.dumps(adapter)}`"),
+                ("Default metrics", ", ".join(f"`{name}`" for name in scenario.metrics)),
+                ("Main metric", f"`{scenario.main_metric}`"),
+                ("Evaluated split", f"`{scenario.eval_split}`"),
+                ("Local files", "; ".join(f"{split}: `{files}`" for split, files in scenario.data.files.items())),
+                ("Hub", f"`{hub.path}` at `{hub.revision}`" if hub else ""),
+                ("Data", scenario.data.url),
+                ("Licence", scenario.data.licence),
+            ]
+        case MetricDetails() as metric:
+            better = {True: "higher", False: "lower", None: "neither"}[metric.higher_is_better]
+            stats = ", ".join(f"`{name}`" for name in given_names(plugin))
+            facts += [("Category", metric.category), ("Better", better), ("Stats", stats)]
+        case PerturbationDetails() as perturbation:
+            facts.append(("Category", perturbation.category))
+    return facts
+
+
+# The command line
+
+
+def command_line_page() -> str:
+    """Return the page of every command with its options."""
+    intro = "`harness COMMAND --help` prints the same. Options marked *env var* can also be set in the environment."
+    return "\n\n".join(["# Command line", intro, *map(_command, commands())]) + "\n"
+
+
+def commands() -> list[click.Context]:
+    """Return a context for each command that is not merely a group of others, in the order of the help page."""
+    found: list[click.Context] = []
+
+    def walk(command: click.Command, parent: click.Context | None, name: str) -> None:
+        context = click.Context(command, info_name=name, parent=parent, max_content_width=200)
+        if isinstance(command, click.Group):
+            for each in command.list_commands(context):
+                if (child := command.get_command(context, each)) is not None:
+                    walk(child, context, each)
+        else:
+            found.append(context)
+
+    walk(group, None, "harness")
+    return found
+
+
+def _command(context: click.Context) -> str:
+    command = context.command
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    records = [option.get_help_record(context) for option in command.get_params(context)]
+    rows = [(f"`{names}`", prose(meaning)) for names, meaning in filter(None, records)]
+    about = prose(inspect.cleandoc(command.help or "").replace("\b\n", ""))
+    return "\n\n".join(
+        [f"## {context.command_path}", f"```text\n{usage}\n```", about, table(("option", "meaning"), rows)]
+    )
+
+
+# Files
+
+
+def sweep_page() -> str:
+    """Return the page of a sweep file's keys."""
+    schema = json_schema(default_registry())
+    definitions = {"run": RunKeys, "defaults": DefaultKeys}
+    intro = (
+        "A sweep is a YAML file. `harness validate FILE` reports every mistake in one with its line, and "
+        "`harness schema` prints the JSON Schema, for editors that check and complete YAML while you type."
+    )
+    inherited = "A run takes the keys of `defaults` too; what it says replaces the default."
+    own = {
+        key: value for key, value in schema["$defs"]["run"]["properties"].items() if key not in DefaultKeys.model_fields
+    }
+    parts = ["# Sweep file", intro, "## The file", _keys(schema, SweepKeys), "## runs[]", inherited]
+    parts += [_keys({**schema["$defs"]["run"], "properties": own}, definitions["run"])]
+    parts += ["## defaults", _keys(schema["$defs"]["defaults"], definitions["defaults"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def scenario_file_page() -> str:
+    """Return the page of a scenario file's keys."""
+    intro = (
+        "A scenario whose instances only map the columns of its data is a YAML file. Texts in `{{ … }}` are Jinja "
+        "templates over a row's columns; an expression is a single `{{ … }}`, whose value may be a list or a number. "
+    )
+    parts = ["# Scenario file", intro]
+    return _models_page(parts, ScenarioSchema)
+
+
+def run_json_page() -> str:
+    """Return the page of the keys of run.json."""
+    intro = (
+        "Each run's folder has a `run.json`, which is complete in itself: the resolved settings, every statistic, the "
+        "resources used, and where model, data and code came from. Unknown values are null or absent, never 0."
+    )
+    parts = ["# run.json", intro]
+    return _models_page(parts, RunFile)
+
+
+def _models_page(parts: list[str], top: type) -> str:
+    for kind, paths in models_within(top).items():
+        heading = ", ".join(paths) if any(paths) else "The file"
+        parts += [f"## {heading}", _keys(TypeAdapter(kind).json_schema(), kind)]
+    return "\n\n".join(parts) + "\n"
+
+
+def models_within(kind: type) -> dict[type, list[str]]:
+    """Return a model and the models of its fields, all the way down, each with its paths in the file."""
+    found: dict[type, list[str]] = {}
+
+    def add(kind: type, path: str) -> None:
+        found.setdefault(kind, []).append(path)
+        for name, annotation in get_type_hints(kind, include_extras=True).items():
+            for suffix, part in _parts(annotation):
+                if inspect.isclass(part) and (is_dataclass(part) or issubclass(part, BaseModel)):
+                    add(part, f"{path}.{name}{suffix}".lstrip("."))
+
+    add(kind, "")
+    return found
+
+
+def _parts(annotation: Any, suffix: str = "") -> Iterable[tuple[str, Any]]:
+    origin, members = get_origin(annotation), get_args(annotation)
+    if not members:
+        yield suffix, annotation
+    elif origin in (ClassVar, Literal):
+        return
+    elif origin is Annotated:
+        yield from _parts(members[0], suffix)
+    elif origin in (dict, Mapping):
+        yield from _parts(members[1], suffix + ".NAME")
+    elif origin in (list, tuple, Sequence):
+        yield from _parts(members[0], suffix + "[]")
+    else:
+        for member in members:
+            yield from _parts(member, suffix)
+
+
+def _keys(schema: Mapping[str, Any], kind: type) -> str:
+    """Return the table of a model's keys: type, default, meaning and example."""
+    described = attribute_docs(kind)
+    fields = getattr(kind, "model_fields", {})
+    required = set(schema.get("required", ()))
+    rows = []
+    for key, value in schema["properties"].items():
+        field = fields.get(key)
+        default = "required" if key in required else f"`{_yaml(_default(field, value))}`"
+        examples = (field.examples if field else None) or value.get("examples") or []
+        meaning = (field.description if field else None) or described.get(key, "")
+        shown = f"`{key}: {_yaml(examples[0])}`" if examples else ""
+        rows.append((f"`{key}`", type_text(value, schema), default, prose(meaning), shown))
+    headings: Sequence[str] = ("key", "type", "default", "meaning", "example")
+    if not any(row[-1] for row in rows):
+        headings, rows = headings[:-1], [row[:-1] for row in rows]
+    return table(headings, rows)
+
+
+def _default(field: Any, value: Mapping[str, Any]) -> Any:
+    return field.get_default(call_default_factory=True) if field else value.get("default")
+
+
+def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return a JSON Schema's type in words."""
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        target = schema.get("$defs", {}).get(name, {})
+        return type_text(target, schema) if target.get("enum") else name.removesuffix("Schema").lower()
+    if "anyOf" in value:
+        return " or ".join(dict.fromkeys(type_text(each, schema) for each in value["anyOf"]))
+    if "const" in value:
+        return f"`{_yaml(value['const'])}`"
+    if "enum" in value:
+        return ", ".join(f"`{each}`" for each in value["enum"]) if len(value["enum"]) < 6 else "name"
+    if value.get("type") == "array":
+        return f"list of {type_text(value.get('items', {}), schema)}"
+    names = {"string": "text", "object": "mapping", "boolean": "true or false", None: "any"}
+    return names.get(value.get("type"), str(value.get("type")))
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return "{}"
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+# The Python API
+
+
+def python_page() -> str:
+    """Return the page of what plugins may import from ``harness``."""
+    rows = []
+    for name in harness.__all__:
+        thing = getattr(harness, name)
+        documented = inspect.isclass(thing) or inspect.isroutine(thing)
+        first = (inspect.getdoc(thing) or "").split("\n\n")[0] if documented else f"`{thing!r}`"
+        shown = prose(first) if documented else _short(first)
+        rows.append((f"`{name}`", shown))
+    intro = "What plugins import from `harness`. `help(harness.NAME)` prints the whole docstring."
+    return f"# Python\n\n{intro}\n\n{table(('name', 'what it is'), rows)}\n"
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 80 else f"{text[:78]}…`"
+
+
+# Texts
+
+
+def attribute_docs(kind: type) -> dict[str, str]:
+    """Return the docstrings that stand under a class's fields, those of its bases too."""
+    docs: dict[str, str] = {}
+    for base in reversed([each for each in kind.__mro__ if each.__module__.startswith("harness")]):
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(definition, ast.ClassDef)  # noqa: S101
+        for field, after in zip(definition.body, definition.body[1:], strict=False):
+            match field, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    docs[name] = inspect.cleandoc(text)
+    return docs
+
+
+def split_docstring(doc: str) -> tuple[str, dict[str, str]]:
+    """Return a docstring without its sections, and the meaning of each argument of its section Args."""
+    body, *sections = re.split(
+        r"^(Args|Raises|Returns|Yields|Attributes):\n", inspect.cleandoc(doc), flags=re.MULTILINE
+    )
+    arguments: dict[str, str] = {}
+    for title, text in zip(sections[::2], sections[1::2], strict=True):
+        if title == "Args":
+            for name, meaning in re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE):
+                arguments[name] = " ".join(meaning.split())
+    return body.strip(), arguments
+
+
+def prose(text: str) -> str:
+    """Return a docstring's text as Markdown: cross-references become code, and signs of markup are escaped."""
+    text = re.sub(r":[a-z]+:`~?([^`]+)`", r"``\1``", text)
+    pieces = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
+    return "".join(each if each.startswith("`") else re.sub(r"([<*\[\]$])", r"\\\1", each) for each in pieces)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; nothing if it has no rows."""
+    if not rows:
+        return ""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(
+        "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |" for line in lines
+    )
