@@ -1,6 +1,6 @@
 """Scenarios that only map fields, written as YAML: read, checked, and made into plugins.
 
-The keys are described in ``harness/data/scenario_schema.py``. Templates are Jinja's, in a sandbox. A row's columns are
+The keys are described in ``harness/data/scenario_keys.py``. Templates are Jinja's, in a sandbox. A row's columns are
 names in them, as are the scenario's parameters, ``row`` (for columns whose names are no identifiers:
 ``{{ row['Paper title'] }}``), ``split`` and ``number``. A parameter hides a column of the same name, and a column hides
 ``row``, ``split`` and ``number``.
@@ -30,7 +30,7 @@ from harness.yaml_lines import Located, load
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from harness.data.scenario_schema import ParameterSchema, ScenarioSchema
+    from harness.data.scenario_keys import ParameterKeys, ScenarioKeys
 
 ROW_KEYS = ("id", "input", "published", "references", "correct", "correct_index", "meta", "filter")
 """The keys whose templates are filled in for each row; all others know the parameters only."""
@@ -42,7 +42,7 @@ def load_scenario_file(path: Path) -> Plugin:
     Raises:
         SpecError: It has errors; all of them are reported.
     """
-    from harness.data.scenario_schema import ScenarioSchema, schema_diagnostics
+    from harness.data.scenario_keys import ScenarioKeys, schema_diagnostics
 
     located = load(path)
     diagnostics: dict[tuple[int | None, str], Diagnostic] = {}
@@ -50,7 +50,7 @@ def load_scenario_file(path: Path) -> Plugin:
         diagnostics.setdefault((diagnostic.line, diagnostic.path), diagnostic)
     if diagnostics:
         raise SpecError(sorted(diagnostics.values(), key=lambda diagnostic: diagnostic.line or 0))
-    schema = ScenarioSchema.model_validate(located.data)
+    schema = ScenarioKeys.model_validate(located.data)
     return Plugin(
         kind=Kind.SCENARIO,
         name=schema.name,
@@ -68,7 +68,7 @@ class MappedScenario:
     Params: type[BaseModel]
     """The pydantic model of its parameters."""
 
-    def __init__(self, schema: ScenarioSchema) -> None:
+    def __init__(self, schema: ScenarioKeys) -> None:
         self.__doc__ = schema.description
         self.__name__ = self.__qualname__ = schema.name
         self.Params = _parameter_model(schema.name, schema.parameters)
@@ -218,7 +218,7 @@ def _json(value: Any, row: Row) -> Any:
 # The plugin's description
 
 
-def _details(schema: ScenarioSchema, path: Path) -> ScenarioDetails:
+def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
     hub = schema.source.hub
     source = Source(
         files={str(split): files for split, files in schema.source.files.items()},
@@ -259,7 +259,7 @@ def _adapter(settings: Mapping[str, Any]) -> Mapping[str, Any] | Callable[..., M
     return adapter
 
 
-def _parameter_model(name: str, parameters: Mapping[str, ParameterSchema]) -> type[BaseModel]:
+def _parameter_model(name: str, parameters: Mapping[str, ParameterKeys]) -> type[BaseModel]:
     from pydantic import ConfigDict, Field, create_model
 
     fields: dict[str, Any] = {}

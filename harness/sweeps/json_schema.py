@@ -47,20 +47,18 @@ def json_schema(registry: Registry) -> Schema:
 
 def _keys(kind: type[BaseModel], definitions: dict[str, Schema]) -> Schema:
     schema = _of_model(kind, "", definitions)
-    counts = _one_or_more({"type": "integer", "minimum": 0})
     parts: Mapping[str, Schema] = {
         "scenario": _ref("scenario"),
         "adapter": _ref("adapter"),
         "model": _ref("model"),
-        "max_train_instances": counts,
-        "train_trials": counts,
     }
     lists = {"metrics": "metric", "perturbations": "perturbation", "models": "model"}
     for key, held in schema["properties"].items():
         held.pop("default", None)
+        if key in parts or key in lists:
+            held.pop("anyOf", None)
         held.update(parts.get(key, {}))
         if key in lists:
-            held.pop("anyOf", None)
             held.update({"type": "array", "items": _ref(lists[key])})
     return schema
 

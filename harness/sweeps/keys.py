@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from harness.contracts import Split
 from harness.errors import Diagnostic, SpecError
@@ -20,6 +20,12 @@ KeyPath = tuple[str | int, ...]
 
 _Count = Annotated[int, Field(ge=1)]
 _AnySplit = Annotated[Split, Field(strict=False)]
+_List = list[Any] | None
+
+# Checked when the names in them are looked up; here only their form in the JSON Schema is given.
+_NameOrMapping = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})]
+_WHOLE = {"type": "integer", "minimum": 0}
+_Counts = Annotated[Any, WithJsonSchema({"anyOf": [_WHOLE, {"type": "array", "items": _WHOLE, "minItems": 1}]})]
 
 
 class _Keys(BaseModel):
@@ -27,85 +33,90 @@ class _Keys(BaseModel):
 
 
 class SweepKeys(_Keys):
-    """A sweep: many runs, written down as scenarios × models."""
+    """A sweep: the runs to make, each with every model."""
 
-    suite: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
-    """Name of the folder of results: letters, digits, '.', '_' and '-'; not ``site``, where the leaderboard's lie."""
+    suite: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100, examples=["my-suite"])
+    """Name of the sweep's folder in the results folder: letters, digits, ``.``, ``_`` and ``-``. Not ``site``, where
+    the leaderboard's pages are."""
 
-    description: str = ""
+    description: str = Field("", examples=["Knowledge and reading, 5-shot."])
     """What the sweep is for."""
 
-    plugins: list[str] | None = None
-    """Python files, scenario files or folders of them, relative to this file."""
+    plugins: list[str] | None = Field(None, examples=[["my_metrics.py", "scenarios/"]])
+    """Python files, scenario files, or folders of them to load, relative to this file."""
 
-    models: list[Any] | None = None
-    """Every run is made with each of these: backend:identifier, or a mapping with a name and parameters."""
+    models: _List = Field(None, examples=[["hf:openai-community/gpt2", {"name": "hf:gpt2", "dtype": "bfloat16"}]])
+    """The models, each as ``backend:identifier`` or as a mapping with a name and parameters. Every run is made with
+    each of them."""
+
+    defaults: dict[str, Any] | None = Field(None, examples=[{"max_eval_instances": 1000, "max_train_instances": 5}])
+    """Settings of every run that does not set them itself."""
+
+    runs: list[Any] = Field(examples=[["mmlu:subject=anatomy", {"scenario": "boolq", "metrics": ["accuracy"]}]])
+    """The runs, each as HELM's shorthand, ``scenario:key=value,key=value``, or as a mapping."""
 
     @field_validator("suite")
     @classmethod
     def _leaves_the_site_its_folder(cls, suite: str) -> str:
         if suite == "site":
-            raise ValueError("is the folder of the leaderboard's pages; name the suite otherwise")
+            raise ValueError("is the folder of the leaderboard's pages; choose another name")
         return suite
-
-    defaults: dict[str, Any] | None = None
-    """Settings of every run that does not say otherwise."""
-
-    runs: list[Any]
-    """The runs: HELM's shorthand, or a mapping with a scenario."""
 
 
 class DefaultKeys(_Keys):
-    """Settings of every run that does not say otherwise."""
+    """Settings of every run that does not set them itself."""
 
-    max_eval_instances: _Count | None = None
-    """Most evaluation instances of a run, before perturbation; null for all."""
+    max_eval_instances: _Count | None = Field(None, examples=[1000])
+    """Maximum number of evaluation instances in a run, before perturbation; null for all."""
 
-    max_train_instances: Any = None
-    """Few-shot examples in a prompt, where the method has such a setting."""
+    max_train_instances: _Counts = Field(None, examples=[5])
+    """Number of few-shot examples in a prompt, for methods that use examples. A list makes a run for each number."""
 
-    train_trials: Any = None
-    """How often the evaluation is repeated with other few-shot examples, where the method has such a setting."""
+    train_trials: _Counts = Field(None, examples=[3])
+    """Number of times the evaluation is repeated, each time with other few-shot examples, for methods that use
+    examples."""
 
-    eval_split: _AnySplit | None = None
-    """The split that is evaluated; the scenario's own without it."""
+    eval_split: _AnySplit | None = Field(None, examples=["test"])
+    """Split to evaluate (default: the scenario's)."""
 
-    max_declined: Annotated[float, Field(strict=False)] = Field(default=0.1, ge=0, le=1)
+    max_declined: Annotated[float, Field(strict=False)] = Field(0.1, ge=0, le=1, examples=[0.5])
     """Largest share of examples, from 0 to 1, that the model or its provider may decline before the run fails."""
 
-    instance_seed: int = Field(default=0, ge=0, lt=2**63)
-    """Chooses the evaluated instances and their perturbed copies, so that they are the same for every `seed`."""
+    instance_seed: int = Field(0, ge=0, lt=2**63, examples=[1])
+    """Seed that chooses the evaluated instances and their perturbed copies. Separate from ``seed``, so that runs with
+    different seeds evaluate the same instances."""
 
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    """Seeds everything else that is random in a run: few-shot examples, and sampling from the model."""
+    seed: int = Field(0, ge=0, lt=2**63, examples=[1])
+    """Seed of everything else that is random in a run: few-shot examples, and sampling from the model."""
 
-    adapter: Any = None
-    """A method, or settings that apply to every method which has them."""
+    adapter: _NameOrMapping = Field(None, examples=["generation", {"method": "generation", "max_tokens": 5}])
+    """The adaptation method, its settings, or both. Settings without a method change the scenario's default adapter."""
 
-    perturbations: list[Any] = Field(default_factory=list)
-    """Perturbations and sets of them: changed copies of each instance that are asked as well."""
+    perturbations: list[Any] = Field([], examples=[["robustness", {"name": "typos", "prob": 0.1}]])
+    """Perturbations and sets of perturbations. The model is asked about each perturbed copy of an instance as well."""
 
-    metrics: list[Any] = Field(default_factory=list)
-    """Metrics and sets of them; the scenario's own without it."""
+    metrics: list[Any] = Field([], examples=[["accuracy", "calibration"]])
+    """Metrics and sets of metrics (default: the scenario's)."""
 
 
 class RunKeys(DefaultKeys):
-    """One entry of a sweep, which becomes one run or, where lists fan out, several."""
+    """One entry of a sweep: one run or, where lists fan out, several."""
 
-    scenario: Any
-    """A scenario's name, HELM's shorthand, the path of a scenario file, or a mapping with a name and parameters."""
+    scenario: _NameOrMapping = Field(examples=["boolq", {"name": "mmlu", "subject": ["anatomy", "virology"]}])
+    """The scenario: a name, HELM's shorthand, the path of a scenario file, or a mapping with a name and parameters. A
+    list as a parameter makes a run for each value; ``all`` stands for all values."""
 
-    main_metric: str | None = None
-    """The metric that stands for the run on a leaderboard; the scenario's own without it."""
+    main_metric: str | None = Field(None, examples=["exact_match"])
+    """The metric shown on leaderboards (default: the scenario's)."""
 
-    groups: list[str] | None = None
-    """Keys of the instances' ``meta`` whose values are groups that are compared; the scenario's own without it."""
+    groups: list[str] | None = Field(None, examples=[["gender"]])
+    """Keys of the instances' ``meta`` whose values are groups to compare (default: the scenario's)."""
 
-    model: Any = None
+    model: _NameOrMapping = Field(None, examples=["hf:openai-community/gpt2"])
     """The model of this entry, instead of the sweep's models."""
 
-    models: list[Any] | None = None
-    """The models of this entry, instead of the sweep's."""
+    models: _List = Field(None, examples=[["hf:openai-community/gpt2"]])
+    """The models of this entry, instead of the sweep's models."""
 
 
 K = TypeVar("K", bound=_Keys)

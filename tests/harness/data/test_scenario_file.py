@@ -337,7 +337,8 @@ metrics: [accuracy]
 eval_split: dev
 """
     assert mistakes(tmp_path, text) == [
-        "quiz.yaml:1: name: 'my quiz' is no name: letters, digits, '_', '-' and '.', beginning with a letter or digit.",
+        "quiz.yaml:1: name: 'my quiz' is not a valid name: use letters, digits, '_', '-' and '.', beginning with "
+        "a letter or digit.",
         "quiz.yaml:1: description: is required.",
         "quiz.yaml:2: descripton: is not a key here. Did you mean 'description'?",
         "quiz.yaml:4: source.files.test: must be a file name, a list of alternatives, or {zip: [file, file]}.",
@@ -347,8 +348,8 @@ eval_split: dev
         "quiz.yaml:9: source.hub.configuration: is not a key here. Did you mean 'config'?",
         "quiz.yaml:10: source.license: is not a key here. Did you mean 'licence'?",
         "quiz.yaml:12: parameters.level: has the default 'c', which is not one of its choices.",
-        "quiz.yaml:13: parameters.class: cannot be a parameter's name: lower-case letters, digits and '_', "
-        "no word of Python's.",
+        "quiz.yaml:13: parameters.class: is not a valid parameter name: use lower-case letters, digits and '_', "
+        "and no keyword of Python.",
         "quiz.yaml:14: input: a key is text. Put templates that begin with '{{' in quotes.",
         "quiz.yaml:16: references[0]: is not a template: unexpected end of template, "
         "expected 'end of print statement'.",
@@ -387,7 +388,7 @@ eval_split: dev
         ("input: x\ninput: y", "quiz.yaml:5: input: is already set on line 4."),
         (
             "input: x\nparameters: {level: {default: 1}}",
-            "quiz.yaml:5: parameters.level: has the default 1, which is no str; say which type it is.",
+            "quiz.yaml:5: parameters.level: has the default 1, which is not of type str; set `type`.",
         ),
         ("input: x\nparameters: {level: {kind: int}}", "quiz.yaml:5: parameters.level.kind: is not a key here."),
     ],

@@ -1,0 +1,383 @@
+"""The keys of a scenario file, each with its type, default, description and an example; and checks of a file."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+
+from harness.contracts import Split
+from harness.errors import Diagnostic, did_you_mean, shown
+from harness.yaml_lines import Located
+
+
+def _text_or_texts(value: Any) -> Any:
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if not isinstance(item, str | int | float) or isinstance(item, bool):
+            raise ValueError("must be text, or a list of texts; put what begins with '{{' in quotes")
+    return value if isinstance(value, str) else [str(item) for item in items]
+
+
+def _files(value: Any) -> Any:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, list) and value:
+        return [_files(item) for item in value]
+    if isinstance(value, dict) and value.keys() == {"zip"}:
+        parts = value["zip"]
+        if isinstance(parts, list) and len(parts) > 1 and all(isinstance(part, str) and part for part in parts):
+            return value
+    raise ValueError("must be a file name, a list of alternatives, or {zip: [file, file]}")
+
+
+def _known_encoding(name: str) -> str:
+    import codecs
+
+    try:
+        codecs.lookup(name)
+    except (LookupError, ValueError):
+        raise ValueError(f"{name!r} is not an encoding; try utf-8 or latin-1") from None
+    return name
+
+
+def _commit(revision: str) -> str:
+    if not re.fullmatch("[0-9a-f]{40}", revision):
+        raise ValueError("must be a commit, 40 hexadecimal digits; a branch or tag may move and change results")
+    return revision
+
+
+def _name(name: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+        raise ValueError(
+            f"{name!r} is not a valid name: use letters, digits, '_', '-' and '.', beginning with a letter or digit"
+        )
+    return name
+
+
+_Text = {"type": "string"}
+_FILE = {"anyOf": [_Text, {"type": "object", "properties": {"zip": {"type": "array", "items": _Text}}}]}
+_Files = Annotated[
+    Any, BeforeValidator(_files), WithJsonSchema({"anyOf": [*_FILE["anyOf"], {"type": "array", "items": _FILE}]})
+]
+_Texts = Annotated[str | list[str] | None, BeforeValidator(_text_or_texts)]
+
+
+class _Keys(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True, use_attribute_docstrings=True)
+
+
+class TaxonomyKeys(_Keys):
+    """The scenario's place in HELM's taxonomy (Liang et al. 2022, section 3)."""
+
+    task: str = Field("", examples=["question answering"])
+    """The task."""
+
+    what: str = Field("", examples=["Wikipedia passages"])
+    """Kind of text."""
+
+    who: str = Field("", examples=["web users"])
+    """Who wrote the text."""
+
+    when: str = Field("", examples=["2010s"])
+    """When it was written."""
+
+    language: str = Field("", examples=["English"])
+    """Its language. Metrics that have a parameter ``language`` use it."""
+
+
+class HubKeys(_Keys):
+    """A data set on the Hugging Face Hub."""
+
+    path: str = Field(min_length=1, examples=["google/boolq"])
+    """The data set, ``owner/name``."""
+
+    revision: Annotated[str, AfterValidator(_commit)] = Field(examples=["35b264d03638db9f4ce671b711558bf7ff0f80d5"])
+    """The commit, as 40 hexadecimal digits; a branch or tag is refused, since it may move."""
+
+    config: str | None = Field(None, examples=["main"])
+    """The data set's configuration, if it has several. May contain ``{{ parameter }}``."""
+
+    splits: dict[Split, str] = Field(min_length=1, examples=[{"train": "train", "valid": "validation"}])
+    """For each of the splits ``train``, ``valid`` and ``test``, the name of the Hub's split."""
+
+
+class SourceKeys(_Keys):
+    """Where the rows come from: at least one of ``files``, ``hub`` and ``sample``."""
+
+    files: dict[Split, _Files] = Field({}, examples=[{"train": "boolq/train.jsonl", "valid": "boolq/dev.jsonl"}])
+    """Files of each split, relative to the data folder (or, with ``./``, to this file). A list names alternatives, of
+    which the first that exists is read; ``{zip: [a, b]}`` joins the columns of two files row by row. May contain
+    ``{{ parameter }}``."""
+
+    hub: HubKeys | None = Field(
+        None,
+        examples=[
+            {
+                "path": "google/boolq",
+                "revision": "35b264d03638db9f4ce671b711558bf7ff0f80d5",
+                "splits": {"train": "train", "valid": "validation"},
+            }
+        ],
+    )
+    """The same data on the Hugging Face Hub, read if the files are not in the data folder."""
+
+    sample: dict[Split, str] = Field({}, examples=[{"test": "samples/reading.jsonl"}])
+    """Sample files that ship with the scenario file, for scenarios without real data. Results are marked as sample."""
+
+    url: str = Field("", examples=["https://github.com/google-research-datasets/boolean-questions"])
+    """Web page of the data set, shown when the data are missing."""
+
+    licence: str = Field("", examples=["CC BY-SA 3.0"])
+    """Licence of the data, as their authors state it."""
+
+    columns: list[str] = Field([], examples=[["question", "answer"]])
+    """Column names, for CSV and TSV files without a header."""
+
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = Field("utf-8", examples=["latin-1"])
+    """Text encoding of the files."""
+
+    @property
+    def splits(self) -> frozenset[Split]:
+        """The splits that any of the sources has."""
+        return frozenset([*self.files, *self.sample, *(self.hub.splits if self.hub else ())])
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> SourceKeys:
+        if not self.splits:
+            raise ValueError("must have files, hub or sample: the data have to come from somewhere")
+        return self
+
+
+class ParameterKeys(_Keys):
+    """One parameter of a scenario."""
+
+    choices: list[str | int] = Field([], examples=[["anatomy", "virology"]])
+    """The allowed values. Empty: any value of the type."""
+
+    default: str | int | float | bool | None = Field(None, examples=["anatomy"])
+    """Value when a sweep gives none. A parameter without a default is required."""
+
+    description: str = Field("", examples=["The subject of the examination."])
+    """What the parameter means, for ``harness show``."""
+
+    type: Literal["str", "int", "float", "bool"] = Field("str", examples=["int"])
+    """Type of the value, if there are no choices."""
+
+    @property
+    def python_type(self) -> Any:
+        """The type as Python's."""
+        return {"str": str, "int": int, "float": float, "bool": bool}[self.type]
+
+    @model_validator(mode="after")
+    def _default_is_possible(self) -> ParameterKeys:
+        default = self.default
+        if default is None:
+            return self
+        if self.choices and default not in self.choices:
+            raise ValueError(f"has the default {default!r}, which is not one of its choices")
+        if not self.choices and type(default) is not self.python_type and (self.type, type(default)) != ("float", int):
+            raise ValueError(f"has the default {default!r}, which is not of type {self.type}; set `type`")
+        return self
+
+
+def _parameter_name(name: str) -> str:
+    if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or hasattr(BaseModel, name):
+        raise ValueError(
+            "is not a valid parameter name: use lower-case letters, digits and '_', and no keyword of Python"
+        )
+    return name
+
+
+def _adapter(value: Any) -> Any:
+    settings = {"method": value} if isinstance(value, str) else value
+    if not isinstance(settings, dict) or not isinstance(settings.get("method"), str):
+        raise ValueError("must be a method's name, or a mapping with the key method and settings")
+    return settings
+
+
+class ScenarioKeys(_Keys):
+    """A scenario file: how each row of a data set becomes an instance."""
+
+    name: Annotated[str, AfterValidator(_name)] = Field(examples=["boolq"])
+    """The name used in sweeps: letters, digits, ``_``, ``-`` and ``.``."""
+
+    title: str = Field("", examples=["BoolQ"])
+    """The name shown on leaderboards (default: ``name``)."""
+
+    description: str = Field(min_length=1, examples=["Yes/no questions about a Wikipedia passage."])
+    """What the scenario measures. Lists show the first sentence."""
+
+    citation: str = Field("", examples=["Clark et al. 2019 (arXiv:1905.10044)"])
+    """The paper that introduced the data: authors, year, arXiv number."""
+
+    taxonomy: TaxonomyKeys = Field(
+        TaxonomyKeys(), examples=[{"task": "question answering", "what": "Wikipedia passages", "language": "English"}]
+    )
+    """The scenario's place in HELM's taxonomy."""
+
+    source: SourceKeys = Field(examples=[{"files": {"train": "boolq/train.jsonl", "valid": "boolq/dev.jsonl"}}])
+    """Where the rows come from."""
+
+    parameters: dict[Annotated[str, AfterValidator(_parameter_name)], ParameterKeys] = Field(
+        {}, examples=[{"subject": {"choices": ["anatomy", "virology"]}}]
+    )
+    """What a sweep may choose, by name. Templates use a parameter as ``{{ subject }}``."""
+
+    id: str = Field("", examples=["{{ id }}"])
+    """Template of the instance's id, unique within the scenario (default: split and row number)."""
+
+    input: str = Field(examples=["{{ passage }}\nQuestion: {{ question }}?"])
+    """Template of the instance's input."""
+
+    published: str = Field("", examples=["{{ question }} {{ answer }}"])
+    """Template of the example as its authors published it, with its answer, for tests of contamination (default: the
+    record's own text)."""
+
+    references: _Texts = Field(None, examples=[["Yes", "No"]])
+    """Templates of the references, or one ``{{ expression }}`` that yields a list."""
+
+    correct: str | None = Field(None, examples=["{{ 'Yes' if answer else 'No' }}"])
+    """Template of the correct reference's text, or an expression that yields several texts. Without ``references``,
+    these are the references."""
+
+    correct_index: str | int | list[int] | None = Field(None, examples=["{{ label }}"])
+    """Instead of ``correct``: the correct reference's position, counted from 0, or an expression that yields one or
+    several."""
+
+    meta: dict[str, Any] = Field({}, examples=[{"gender": "{{ speaker.gender }}"}])
+    """Further data of each instance, for metrics and groups: names with templates, expressions or plain values."""
+
+    filter: str | None = Field(None, examples=["{{ language == 'en' }}"])
+    """Expression; rows for which it is false are left out. Besides the row's columns it can use ``split`` and
+    ``number``, the row's number in its file."""
+
+    adapter: Annotated[
+        dict[str, Any], BeforeValidator(_adapter), WithJsonSchema({"anyOf": [_Text, {"type": "object"}]})
+    ] = Field(examples=[{"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5}])
+    """The default adapter: ``method`` and its settings. May contain ``{{ parameter }}``."""
+
+    metrics: list[str] = Field(min_length=1, examples=[["accuracy", "calibration", "efficiency"]])
+    """The default metrics and sets of metrics."""
+
+    main_metric: str = Field("", examples=["exact_match"])
+    """The metric shown on leaderboards (default: the first of ``metrics``)."""
+
+    eval_split: Split = Field(Split.TEST, examples=["valid"])
+    """The split that is evaluated."""
+
+    groups: list[str] = Field([], examples=[["gender"]])
+    """Keys of ``meta`` whose values are groups of instances; scores are compared between groups."""
+
+    parts: list[str] = Field([], examples=[["subject"]])
+    """Parameters that choose one of several disjoint parts of the data, such as a subject. Runs of different parts
+    share a column of the leaderboard; other parameters get a column for each value."""
+
+    @model_validator(mode="after")
+    def _answers_are_complete(self) -> ScenarioKeys:
+        if self.correct is not None and self.correct_index is not None:
+            raise ValueError("has both correct and correct_index; one of them says which reference is right")
+        if self.correct_index is not None and self.references is None:
+            raise ValueError("has correct_index but no references that it could count")
+        if self.references is not None and self.correct is None and self.correct_index is None:
+            raise ValueError("has references, but neither correct nor correct_index says which is right")
+        for key in self.groups:
+            if key not in self.meta:
+                hint = did_you_mean(key, self.meta).rstrip(".")
+                raise ValueError(f"has the group {key!r}, which is not a key of meta{'. ' if hint else ''}{hint}")
+        for name in self.parts:
+            if name not in self.parameters:
+                hint = did_you_mean(name, self.parameters).rstrip(".")
+                raise ValueError(
+                    f"has the part {name!r}, which is not one of its parameters{'. ' if hint else ''}{hint}"
+                )
+        if self.eval_split not in self.source.splits:
+            have = ", ".join(sorted(self.source.splits))
+            raise ValueError(f"has eval_split {self.eval_split}, which its source does not have. It has: {have}")
+        return self
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Errors
+
+
+def schema_diagnostics(located: Located) -> Iterator[Diagnostic]:
+    """Yield everything in which a file does not keep to the schema."""
+    data = located.data
+    if not isinstance(data, dict):
+        what = "is empty" if data is None else f"holds {_kind(data)}"
+        yield located.diagnostic(
+            (), f"{what}; a scenario file is a mapping with the keys name, description, source, input, …"
+        )
+        return
+    try:
+        ScenarioKeys.model_validate(data)
+    except ValidationError as error:
+        seen = set()
+        for details in error.errors(include_url=False):
+            path = _path_in(data, details["loc"])
+            if path not in seen:
+                seen.add(path)
+                yield _diagnostic(located, path, details)
+
+
+def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Return pydantic's path without the names of the types that it tried."""
+    path: list[str | int] = []
+    for index, step in enumerate(loc):
+        if isinstance(data, dict) and step in data:
+            data = data[str(step)]
+        elif step == "[key]":  # pydantic's word for a wrong key; a file may have a key of that name
+            continue
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+        elif index < len(loc) - 1 or not isinstance(data, dict):
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def _diagnostic(located: Located, path: tuple[str | int, ...], details: Mapping[str, Any]) -> Diagnostic:
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        return located.diagnostic(path, "is not a key here.", did_you_mean(str(path[-1]), _keys(path[:-1])))
+    if kind == "missing":
+        return located.diagnostic(path, "is required.")
+    if kind == "enum":
+        return located.diagnostic(path, f"{shown(details['input'])} is not a split.", "Splits: train, valid, test.")
+    if kind == "value_error":
+        return located.diagnostic(path, f"{details['ctx']['error']}.")
+    if kind == "string_type" and isinstance(details["input"], dict):
+        return located.diagnostic(
+            path, "must be text, not a mapping.", "Put a template that begins with '{{' in quotes."
+        )
+    message = details["msg"].replace("Input should be", "must be").replace("String should", "must")
+    return located.diagnostic(path, f"{message}, not {shown(details['input'])}.")
+
+
+def _keys(path: tuple[str | int, ...]) -> list[str]:
+    """Return the keys that a mapping in the file may have."""
+    model: Any = ScenarioKeys
+    for step in path:
+        field = model.model_fields.get(str(step)) if isinstance(model, type) and issubclass(model, BaseModel) else None
+        annotation = field.annotation if field else None
+        inner = [annotation, *typing.get_args(annotation)]
+        model = next((part for part in inner if isinstance(part, type) and issubclass(part, BaseModel)), model)
+    return list(model.model_fields)
+
+
+def _kind(value: object) -> str:
+    return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "a single value"
