@@ -20,7 +20,7 @@ from pydantic import BaseModel, TypeAdapter
 import harness
 from harness.cli import group
 from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
-from harness.data.scenario_schema import ScenarioSchema
+from harness.data.scenario_keys import ScenarioKeys
 from harness.plugins.parameters import describe_parameters, given_names, parameters_of
 from harness.plugins.registry import default_registry
 from harness.storage.run_schema import RunFile
@@ -163,7 +163,7 @@ def scenario_file_page() -> str:
         "templates over a row's columns; an expression is a single `{{ … }}`, whose value may be a list or a number. "
     )
     parts = ["# Scenario file", intro]
-    return _models_page(parts, ScenarioSchema)
+    return _models_page(parts, ScenarioKeys)
 
 
 def run_json_page() -> str:
@@ -243,7 +243,7 @@ def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         target = schema.get("$defs", {}).get(name, {})
-        return type_text(target, schema) if target.get("enum") else name.removesuffix("Schema").lower()
+        return type_text(target, schema) if target.get("enum") else name.removesuffix("Keys").lower()
     if "anyOf" in value:
         return " or ".join(dict.fromkeys(type_text(each, schema) for each in value["anyOf"]))
     if "const" in value:

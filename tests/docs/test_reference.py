@@ -13,7 +13,7 @@ import pytest
 
 from docs.write_reference import attribute_docs, commands, models_within, prose, reference_pages, split_docstring, table
 from harness.contracts.plugins import Kind, Plugin
-from harness.data.scenario_schema import ScenarioSchema
+from harness.data.scenario_keys import ScenarioKeys
 from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import default_registry
 from harness.storage.run_schema import RunFile
@@ -56,7 +56,7 @@ def test_sweep_keys(page: str, kind: type, pages: dict[str, str]) -> None:
         assert described.get(key), key
 
 
-@pytest.mark.parametrize(("page", "top"), [("scenario-file.md", ScenarioSchema), ("run-json.md", RunFile)])
+@pytest.mark.parametrize(("page", "top"), [("scenario-file.md", ScenarioKeys), ("run-json.md", RunFile)])
 def test_keys_of_other_files(page: str, top: type, pages: dict[str, str]) -> None:
     kinds = models_within(top)
     assert len(kinds) >= 5
