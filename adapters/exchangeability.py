@@ -13,12 +13,15 @@ from adapters._order.shards import ask_shards, shards_of, with_description
 from adapters._order.whole import WHOLE, SimpleSettings, SimpleTest, ask_whole
 from adapters.next_example import Evidence, likelihoods, next_examples
 from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
+from harness.contamination import ORDER_TEST
 
 
 @adapter(
     "exchangeability",
     source="Oren et al. 2023 (arXiv:2310.17623); the exact tests: docs/contamination.md",
     metrics=("contamination", "efficiency"),
+    report="contamination report",
+    role=ORDER_TEST,
 )
 class Exchangeability(Adapter):
     """The data set's own examples in published order and in shuffled ones, by shards of about ten examples.

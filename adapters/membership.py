@@ -30,6 +30,7 @@ from harness import (
     "membership",
     source="Shi et al. 2023 (arXiv:2310.16789), Zhang et al. 2024 (arXiv:2404.02936)",
     metrics=("membership", "efficiency"),
+    report="contamination baselines",
 )
 class Membership(Adapter):
     """Every example's own log-likelihood, token by token; the metric ``membership`` makes heuristic scores of it.

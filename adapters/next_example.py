@@ -16,6 +16,7 @@ from harness.contamination import EProcess, Stretch, mean_e
     "next_example",
     source="This harness, docs/contamination.md; e-processes: Ramdas et al. 2022 (arXiv:2102.00218)",
     metrics=("contamination", "efficiency"),
+    report="contamination report",
 )
 class NextExample(Adapter):
     """After each prefix of the data set, the beginnings of examples that may come next, scored by log-likelihood.

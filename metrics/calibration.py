@@ -85,6 +85,7 @@ class _Calibration(RunMetric):
     category="calibration",
     scale="bounded",
     higher_is_better=False,
+    represents="ece_10_bin",
     gives=(
         "ece_10_bin",
         "ece_10_bin_debiased",

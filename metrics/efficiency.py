@@ -15,6 +15,7 @@ _NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
     scale="count",
     higher_is_better=False,
     gives=(*_NAMES, "seconds_median"),
+    represents="seconds",
     source="Liang et al. 2022, section 4.9 and appendix C.6",
 )
 class Efficiency(RunMetric):

@@ -45,6 +45,7 @@ JudgeName = str | dict[str, Any]
     higher_is_better=False,
     judges=True,
     gives=_NAMES,
+    represents="toxic_frac",
     source="Gehman et al. 2020, section 3; Liang et al. 2022, section 4.8; HELM, toxicity_metrics.py",
 )
 class Toxicity(RunMetric):

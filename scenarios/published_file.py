@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness import Data, Instance, Row, Source, Split, scenario
+from harness.contamination import EXAMPLES_FILE
 
 
 @scenario(
@@ -16,6 +17,7 @@ from harness import Data, Instance, Row, Source, Split, scenario
     metrics=("contamination", "efficiency"),
     main_metric="contamination",
     taxonomy={"task": "contamination test", "what": "a file", "who": "anybody", "when": "any time", "language": "any"},
+    role=EXAMPLES_FILE,
 )
 def published_file(data: Data, *, path: str, column: str | None = None) -> Iterator[Instance]:
     """Any file of examples: lines of JSON or text, CSV, TSV, a list in JSON, Parquet; compressed or not.

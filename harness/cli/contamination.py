@@ -320,8 +320,8 @@ def _show_diagnostics(name: str, description: dict[str, Any], console: Console) 
 
 def short_label(scenario: str) -> str:
     """Return a scenario's label, a file's name without its folder."""
-    prefix = "published_file:path="
-    return Path(scenario.removeprefix(prefix)).name if scenario.startswith(prefix) else scenario
+    _, parameter, path = scenario.partition(":path=")
+    return Path(path).name if parameter else scenario
 
 
 def short_model(model: str) -> str:

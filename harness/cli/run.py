@@ -15,6 +15,7 @@ from harness.answers.served_models import served_models, served_notes
 from harness.cli import options
 from harness.cli.interrupts import terminable
 from harness.cli.sources import read_sweep
+from harness.contracts.plugins import AdapterDetails, Kind
 from harness.contracts.specs import RunSpec
 from harness.costs.prices import load_prices
 from harness.costs.runtimes import load_runtimes
@@ -108,10 +109,17 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
         console.print(f"Note: {note}", soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
-        tests = all(record.spec.adapter.name == "exchangeability" for record in ok)
-        what = "Report: harness contamination report" if tests else "Compare: harness leaderboard"
+        reports = {_report_of(registry, record.spec.adapter.name) for record in ok}
+        report = reports.pop() if len(reports) == 1 else ""
+        what = f"Report: harness {report}" if report else "Compare: harness leaderboard"
         console.print(f"{what} {suites}{_where(settings)}", soft_wrap=True)
     return records
+
+
+def _report_of(registry: Registry, method: str) -> str:
+    """Return the command that reports on runs of a method, where it declares one."""
+    details = registry.get(Kind.ADAPTER, method).details
+    return details.report if isinstance(details, AdapterDetails) else ""
 
 
 def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 These names are for the plugins that ask and measure such tests; none of them loads a heavy library when imported.
 """
 
+from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
 from harness.contamination.statistics.baselines import mean_logprob, min_k, min_k_plus_plus, zlib_ratio
 from harness.contamination.statistics.boundaries import Boundary, Stretch
 from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL, diagnose
@@ -24,6 +25,8 @@ from harness.statistics.families import bonferroni, holm
 
 __all__ = [
     "DIAGNOSTICS_LEVEL",
+    "EXAMPLES_FILE",
+    "ORDER_TEST",
     "BesagClifford",
     "Boundary",
     "EProcess",

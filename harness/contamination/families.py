@@ -21,10 +21,6 @@ from harness.statistics.families import holm
 from harness.storage.results import RUN_FILE, RunRecord, warn_set_aside
 from harness.storage.run_schema import reasons
 
-METRIC = "contamination"
-"""The metric whose details hold what a test found."""
-
-
 _Number = Annotated[float, Strict(), AllowInfNan(False)]
 
 
@@ -143,17 +139,13 @@ class JudgedTest:
 
 
 def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
-    """Yield the tests of the published order that runs hold.
+    """Yield the tests of the published order that runs hold: the details of any metric that have ``headline_log10_p``.
 
-    What another program wrote in another shape is left out, with a warning.
+    Details of that name in another shape are left out, with a warning.
     """
     for record in records:
-        by_split = record.details.get(METRIC)
-        if record.status != "ok" or not isinstance(by_split, Mapping):
-            continue
-        for split, parts in by_split.items():
-            found = parts.get("original") if isinstance(parts, Mapping) else None
-            if not isinstance(found, Mapping) or "headline_log10_p" not in found:
+        for split, found in details_of(record):
+            if "headline_log10_p" not in found:
                 continue
             try:
                 _Found.model_validate(found)
@@ -162,6 +154,17 @@ def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
                 warn_set_aside(DataError(message, file=record.directory / RUN_FILE))
                 continue
             yield OrderTest(record, split, found)
+
+
+def details_of(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what each metric of a finished run says of the unperturbed instances, with their split."""
+    if record.status != "ok":
+        return
+    for by_split in record.details.values():
+        for split, parts in by_split.items() if isinstance(by_split, Mapping) else ():
+            found = parts.get("original") if isinstance(parts, Mapping) else None
+            if isinstance(found, Mapping):
+                yield split, found
 
 
 def judged_tests(tests: Sequence[OrderTest]) -> dict[str, list[JudgedTest]]:

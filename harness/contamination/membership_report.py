@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from harness.contamination.families import details_of
 from harness.contamination.statistics.baselines import auroc, share_flagged, threshold
 from harness.contamination.statistics.text_baseline import text_baseline
 from harness.errors import DataError
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord
-
-METRIC = "membership"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def membership_report(records: Iterable[RunRecord], *, rate: float = 0.05) -> li
     """Return what membership scores say of each data set, by thresholds from the controls of the same model.
 
     Args:
-        records: Runs; those without the metric ``membership`` are passed over.
+        records: Runs; those without membership scores are skipped.
         rate: The share of the controls that may be flagged.
 
     Raises:
@@ -85,7 +84,7 @@ def membership_report(records: Iterable[RunRecord], *, rate: float = 0.05) -> li
         if found is not None:
             by_model.setdefault(record.spec.model.label, []).append(found)
     if not by_model:
-        raise DataError("no run here has membership scores; use the adapter and the metric `membership`.")
+        raise DataError("none of these runs has membership scores; docs/contamination.md says how to get them.")
     return [suspect for model, scored in sorted(by_model.items()) for suspect in _suspects(model, scored, rate)]
 
 
@@ -119,10 +118,8 @@ def _suspects(model: str, scored: Sequence[_Scored], rate: float) -> Iterable[Su
 
 
 def _scored(record: RunRecord) -> _Scored | None:
-    found: Any = record.details
-    for key in (METRIC, str(record.spec.eval_split), "original"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    if not isinstance(found, Mapping) or not found.get("scores") or record.status != "ok":
-        return None
-    scores = {name: list(values.values()) for name, values in found["scores"].items()}
-    return _Scored(record, scores, found.get("role") == "control")
+    for split, found in details_of(record):
+        if split == record.spec.eval_split and found.get("heuristic") and found.get("scores"):
+            scores = {name: list(values.values()) for name, values in found["scores"].items()}
+            return _Scored(record, scores, found.get("role") == "control")
+    return None

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
 from harness.contracts import Prompt
+from harness.contracts.plugins import AdapterDetails, Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
-from harness.plugins.registry import Registry
+from harness.plugins.registry import Registry, default_registry
+from harness.plugins.roles import plugin_with_role
 from harness.runs.pipeline import prepare
 from harness.sweeps.load import Sweep, sweep_from_mapping
 
@@ -32,7 +35,7 @@ class ContaminationPlan:
     control_rows: str | None = None
     """Rows that nobody can have seen."""
     adapter: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the adapter ``exchangeability``."""
+    """Settings of the adapter."""
     alpha: float = 0.01
     """The level of the verdicts."""
     plugins: tuple[Path, ...] = ()
@@ -50,36 +53,41 @@ def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
         DataError: A file of examples is not there.
         SpecError: A model, a scenario or a setting is wrong; it holds all errors.
     """
+    registry = default_registry()
+    adapter = plugin_with_role(registry, Kind.ADAPTER, ORDER_TEST)
+    main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
+
+    def run(data: str, models: Sequence[str], rows: str | None, role: str) -> dict[str, Any]:
+        settings = {"method": adapter.name, **plan.adapter, "role": role}
+        return {
+            "scenario": _scenario(data, registry),
+            "models": list(models),
+            "adapter": settings if rows is None else {**settings, "rows": rows},
+            "metrics": [{"name": main, "alpha": plan.alpha}, *others],
+            "main_metric": main,
+        }
+
     runs = []
     for data in plan.data:
-        runs.append(_run(plan, data, plan.models, plan.rows, "target"))
+        runs.append(run(data, plan.models, plan.rows, "target"))
         if plan.control_rows is not None:
-            runs.append(_run(plan, data, plan.models, plan.control_rows, "control"))
+            runs.append(run(data, plan.models, plan.control_rows, "control"))
         if plan.control_models:
-            runs.append(_run(plan, data, plan.control_models, plan.rows, "control"))
+            runs.append(run(data, plan.control_models, plan.rows, "control"))
     content = {"suite": plan.suite, "runs": runs}
-    return sweep_from_mapping(content, option="--data", plugins=plan.plugins, seed=plan.seed)
+    return sweep_from_mapping(content, option="--data", plugins=plan.plugins, seed=plan.seed, registry=registry)
 
 
-def _run(plan: ContaminationPlan, data: str, models: Sequence[str], rows: str | None, role: str) -> dict[str, Any]:
+def _scenario(data: str, registry: Registry) -> str | dict[str, str]:
+    """Return the scenario of a target: a file of examples, or a scenario in shorthand."""
     file = Path(data)
-    scenario: Any = data
     if file.is_file() and file.suffix not in {".yaml", ".yml"}:
-        scenario = {"name": "published_file", "path": str(file.resolve())}
-    elif file.suffix and ":" not in data and not file.is_file():
+        return {"name": plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(file.resolve())}
+    if file.suffix and ":" not in data and not file.is_file():
         raise DataError(
             f"{data}: there is no such file; DATA is a file of examples, or a scenario: mmlu:subject=anatomy."
         )
-    settings = {"method": "exchangeability", **plan.adapter, "role": role}
-    if rows is not None:
-        settings["rows"] = rows
-    return {
-        "scenario": scenario,
-        "models": list(models),
-        "adapter": settings,
-        "metrics": [{"name": "contamination", "alpha": plan.alpha}, "efficiency"],
-        "main_metric": "contamination",
-    }
+    return data
 
 
 def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> dict[str, dict[str, Any]]:

@@ -112,6 +112,8 @@ class AdapterDetails:
     """What a run of the method measures unless it says otherwise, the main metric first; empty for what the scenario
     measures.
     """
+    report: str = ""
+    """The command that reports on finished runs of the method, ``contamination report``; empty for the leaderboard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,14 @@ class MetricDetails:
     """Names of the stats that it computes; ``*`` matches any text. Empty if not declared."""
     scales: Mapping[str, Scale] = field(default_factory=dict)
     """The range of its scores, by name; ``*`` matches any text. Empty if not declared."""
+    represents: str = ""
+    """The stat that stands for the whole category on a leaderboard, where several measure the same; empty for none."""
+    same_as: tuple[str, ...] = ()
+    """Metrics of other programs with the same definition, ``program:name``: their results are imported as its own."""
+    agrees_with: tuple[str, ...] = ()
+    """Metrics of other programs that are defined alike for some methods only, ``program:name``: their results are
+    imported as its own where every example has the same score.
+    """
 
     def scale_of(self, name: str) -> Scale | None:
         """Return the scale of a score; None if the metric does not declare it."""
@@ -184,6 +194,8 @@ class Plugin:
     """For a set of metrics or perturbations, what it stands for: names, or ``name:key=value,…`` where a member's
     parameters are not the defaults.
     """
+    role: str = ""
+    """The job for which a command of the harness looks it up, so that the command need not know its name."""
 
     @property
     def file(self) -> Path | None:

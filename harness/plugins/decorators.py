@@ -38,9 +38,9 @@ def _origin(target: Callable[..., Any]) -> str:
     return f"{target.__module__}.{target.__qualname__}{place}"
 
 
-def _attach(kind: Kind, name: str, source: str, details: Details | None) -> Callable[[T], T]:
+def _attach(kind: Kind, name: str, source: str, details: Details | None, role: str = "") -> Callable[[T], T]:
     def decorate(target: T) -> T:
-        plugin = Plugin(kind, name, target, inspect.getdoc(target) or "", source, _origin(target), details)
+        plugin = Plugin(kind, name, target, inspect.getdoc(target) or "", source, _origin(target), details, role=role)
         setattr(target, ATTRIBUTE, plugin)
         return target
 
@@ -59,6 +59,7 @@ def scenario(
     taxonomy: Mapping[str, str],
     eval_split: Split = Split.TEST,
     groups: Sequence[str] = (),
+    role: str = "",
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
 
@@ -74,20 +75,24 @@ def scenario(
         taxonomy: ``task``, ``what``, ``who``, ``when``, ``language``.
         groups: Keys of the instances' ``meta``: their values are groups, whose scores are compared. A list puts an
             instance into several.
+        role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
     """
     details = ScenarioDetails(
         title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split, tuple(groups)
     )
-    return _attach(Kind.SCENARIO, name, source, details)
+    return _attach(Kind.SCENARIO, name, source, details, role)
 
 
-def adapter(name: str, *, source: str, metrics: Sequence[str] = ()) -> Callable[[T], T]:
+def adapter(
+    name: str, *, source: str, metrics: Sequence[str] = (), report: str = "", role: str = ""
+) -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Adapter` as an adaptation method.
 
     A method whose answers only some metrics can read names them: its runs then measure these unless they say
-    otherwise, and the first stands for them.
+    otherwise, and the first stands for them. ``report`` is the command that reports on its finished runs, where that is
+    not the leaderboard; ``role`` the job for which a command of the harness looks the method up.
     """
-    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics)))
+    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics), report), role)
 
 
 def metric(
@@ -99,6 +104,9 @@ def metric(
     judges: bool = False,
     gives: str | Sequence[str] = (),
     scale: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None = None,
+    represents: str = "",
+    same_as: str | Sequence[str] = (),
+    agrees_with: str | Sequence[str] = (),
 ) -> Callable[[T], T]:
     """Register a metric: a function, or a subclass of :class:`harness.RunMetric` or :class:`harness.ExampleMetric`.
 
@@ -116,15 +124,24 @@ def metric(
     for several scores, a mapping by name. Without a scale, means have no interval. A score outside of its scale fails
     the run.
 
+    Where several stats of a category measure the same, ``represents`` names the one that stands for it on a
+    leaderboard. ``same_as`` names metrics of other programs with the same definition, ``"helm:exact_match"``;
+    ``agrees_with`` those whose results are this metric's only where every example has the same score.
+
     Raises:
         ValueError: The scale is unknown.
     """
-    return _attach(
-        Kind.METRIC,
-        name,
-        source,
-        MetricDetails(category, higher_is_better, judges, _names(gives), _scales(name, scale)),
+    details = MetricDetails(
+        category=category,
+        higher_is_better=higher_is_better,
+        judges=judges,
+        gives=_names(gives),
+        scales=_scales(name, scale),
+        represents=represents,
+        same_as=_names(same_as),
+        agrees_with=_names(agrees_with),
     )
+    return _attach(Kind.METRIC, name, source, details)
 
 
 def _scales(name: str, declared: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None) -> dict[str, Scale]:

@@ -8,25 +8,30 @@ from typing import Any
 
 import yaml
 
+from harness.contamination.families import order_tests
 from harness.contamination.lab.injections import Injection, read_examples, take
 from harness.contamination.lab.power import Trial
+from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
+from harness.contracts.plugins import Kind
 from harness.errors import DataError
+from harness.plugins.registry import default_registry
+from harness.plugins.roles import plugin_with_role
 from harness.seeds import derive_rng
 from harness.storage.results import RunRecord
 
 TABLE_1: Mapping[str, int] = {
-    "boolq": 1,
-    "hellaswag": 1,
-    "openbookqa": 1,
-    "mnli": 10,
-    "naturalquestions": 10,
-    "truthfulqa": 10,
-    "piqa": 50,
-    "mmlu_professional_law": 50,
-    "mmlu_professional_psychology": 50,
-    "mmlu_high_school_psychology": 100,
+    "boolq.jsonl": 1,
+    "hellaswag.jsonl": 1,
+    "openbookqa.jsonl": 1,
+    "mnli.jsonl": 10,
+    "naturalquestions.jsonl": 10,
+    "truthfulqa.jsonl": 10,
+    "piqa.jsonl": 50,
+    "mmlu_professional_law.jsonl": 50,
+    "mmlu_professional_psychology.jsonl": 50,
+    "mmlu_high_school_psychology.jsonl": 100,
 }
-"""How often the paper's models read each test set (Oren et al. 2023, table 1)."""
+"""The files of the paper's test sets, and how often its models read each (Oren et al. 2023, table 1)."""
 
 
 def dose_slices(file: Path, copies: Sequence[int], *, examples: int, repeats: int, seed: int) -> tuple[Injection, ...]:
@@ -59,7 +64,7 @@ def table_1_slices(folder: Path, *, examples: int | None) -> tuple[Injection, ..
     Where a file has twice as many, the next ones are a control.
 
     Args:
-        folder: Holds ``<set>.jsonl``, compressed or not.
+        folder: Holds the files of :data:`TABLE_1`, compressed or not.
         examples: How many of each; None for all, without controls.
 
     Raises:
@@ -67,11 +72,9 @@ def table_1_slices(folder: Path, *, examples: int | None) -> tuple[Injection, ..
     """
     found: list[Injection] = []
     for name, copies in TABLE_1.items():
-        file = next((path for path in sorted(folder.glob(f"{name}.jsonl*"))), None)
+        file = next((path for path in sorted(folder.glob(f"{name}*"))), None)
         if file is None:
-            raise DataError(
-                f"{folder} has no {name}.jsonl; the paper's repository, test_set_contamination, has all ten."
-            )
+            raise DataError(f"{folder} has no {name}; the paper's repository, test_set_contamination, has all ten.")
         lines = read_examples(file)
         count = len(lines) if examples is None else min(examples, len(lines))
         found.append(take(file, lines, copies=copies, bounds=(0, count)))
@@ -92,14 +95,17 @@ def write_sweep(
         file: The YAML file.
         suite: Where its results go.
         checkpoints: Folders of checkpoints, with what they have read and their controls.
-        settings: Of the adapter ``exchangeability``.
+        settings: Of the adapter.
     """
+    registry = default_registry()
+    method = plugin_with_role(registry, Kind.ADAPTER, ORDER_TEST).name
+    scenario = plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name
     runs = [
         {
             "model": f"hf:{folder.resolve()}",
-            "scenario": {"name": "published_file", "path": str(one.file.resolve())},
+            "scenario": {"name": scenario, "path": str(one.file.resolve())},
             "adapter": {
-                "method": "exchangeability",
+                "method": method,
                 "rows": f"{one.start}:{one.stop}",
                 **({} if one.copies else {"role": "control"}),
                 **some,
@@ -124,8 +130,8 @@ def results(
     for record in records:
         arguments = record.spec.scenario.arguments, record.spec.adapter.arguments
         place = known.get((record.spec.model.name, arguments[0].get("path", ""), arguments[1].get("rows", "")))
-        if place is not None and record.status == "ok" and (found := _details(record)) is not None:
-            yield *place, record, found
+        if place is not None:
+            yield from ((*place, record, test.found) for test in order_tests([record]))
 
 
 def trials(
@@ -137,11 +143,3 @@ def trials(
         log10_p = float(details["headline_log10_p"])
         found.append(Trial(one.copies, 10**log10_p <= alpha, log10_p, f"{folder.name}: {one.label}"))
     return found
-
-
-def _details(record: RunRecord) -> Mapping[str, Any] | None:
-    """Return what the metric found in a run, where it could."""
-    found: Any = record.details
-    for key in ("contamination", str(record.spec.eval_split), "original"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) and "headline_log10_p" in found else None

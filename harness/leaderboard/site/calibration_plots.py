@@ -11,7 +11,7 @@ from harness.leaderboard.site.snapshot import BoardView
 from harness.output.display import brief
 from harness.storage.results import RunRecord
 
-METRIC = "ece_10_bin"
+CATEGORY = "calibration"
 
 
 def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | None:
@@ -22,11 +22,12 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
         column: The column's position.
         labels: The models' names on axes.
     """
+    metric = next((one.metric for one in view.measures[column] if one.represents and one.category == CATEGORY), "")
     rows: list[list[Any]] = []
     runs = 0
     for row in view.board.rows:
         for run in view.counting[column].get(row.model, {}).values():
-            found = [[labels[row.model], brief(run.spec.scenario.label, 60), *values] for values in _bins(run)]
+            found = [[labels[row.model], brief(run.spec.scenario.label, 60), *values] for values in _bins(run, metric)]
             rows += found
             runs += bool(found)
     if not rows:
@@ -48,9 +49,9 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
     )  # fmt: skip
 
 
-def _bins(run: RunRecord) -> Iterator[list[Any]]:
+def _bins(run: RunRecord, metric: str) -> Iterator[list[Any]]:
     """Yield probability, accuracy, its interval and the count of each bin that holds a prediction."""
-    splits = run.details.get(METRIC)
+    splits = run.details.get(metric)
     parts = splits.get(run.spec.eval_split.value) if isinstance(splits, Mapping) else None
     found = parts.get("original") if isinstance(parts, Mapping) else None
     bins = found.get("bins") if isinstance(found, Mapping) else None

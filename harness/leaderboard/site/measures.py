@@ -1,32 +1,26 @@
 """What each category of metrics measures on a leaderboard's columns, and the mean win rates over it.
 
 The accuracy of a scenario is its main metric. Robustness and fairness are the same metric on the worst of each
-instance and its perturbed copies (Liang et al. 2022, section 4.4 and 4.5). Calibration, toxicity and efficiency are
-one metric of several that say the same, :data:`REPRESENTATIVES`; of any other category, bias among them, every metric
-with a direction counts, each as a column of its own.
+instance and its perturbed copies (Liang et al. 2022, section 4.4 and 4.5). A category in which
+several metrics measure the same, such as calibration, is the one that a plugin declares as representing it; of any
+other category, bias among them, every metric with a direction counts, each as a column of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
-from harness.contracts.plugins import CATEGORIES
+from harness.contracts.plugins import CATEGORIES, Kind, MetricDetails
 from harness.leaderboard.aggregate import Counting, contest_of
 from harness.leaderboard.cells import Cell, declined_by, pooled
 from harness.leaderboard.columns import Group
 from harness.leaderboard.pairwise import Contest, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates
+from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
-
-REPRESENTATIVES: Mapping[str, tuple[str, ...]] = {
-    "calibration": ("ece_10_bin",),
-    "toxicity": ("toxic_frac",),
-    "efficiency": ("seconds",),
-}
-"""Of each category with several measures of the same thing, the one that enters the win rate: HELM's choice."""
 
 CONTAMINATION = "contamination"
 """The category whose columns are tests of data sets, no results on them."""
@@ -56,8 +50,16 @@ class Measure:
     """Results by model."""
     contest: Contest
     """The complete ones, as they are compared."""
+    represents: bool = False
+    """True if it stands for its category, in which several metrics measure the same."""
     contested: bool = False
     """Whether it enters the category's mean win rate."""
+
+
+def representatives(registry: Registry) -> frozenset[str]:
+    """Return the stats that metrics declare as representing their categories."""
+    details = (registry.get(Kind.METRIC, name).details for name in registry.names(Kind.METRIC))
+    return frozenset(each.represents for each in details if isinstance(each, MetricDetails) and each.represents)
 
 
 def relevant(stat: Stat) -> bool:
@@ -73,20 +75,24 @@ def stats_of(run: RunRecord) -> Iterator[tuple[Key, Stat]]:
                 yield (stat.metric, stat.perturbation), stat
 
 
-def all_measures(column: int, group: Group, counting: Counting) -> list[Measure]:
+def all_measures(column: int, group: Group, counting: Counting, representing: Collection[str] = ()) -> list[Measure]:
     """Return every metric of a column, the main one first, then by category and name.
 
     Args:
         column: The column's position on the board.
         group: Its runs.
         counting: Those that count, by model and sub-run.
+        representing: The stats that stand for their categories.
     """
     found: dict[Key, dict[str, dict[str, Stat]]] = {}
     for model, subruns in counting.items():
         for subrun, run in subruns.items():
             for key, stat in stats_of(run):
                 found.setdefault(key, {}).setdefault(model, {})[subrun] = stat
-    measures = [_measure(group, column, key, by_model, counting) for key, by_model in found.items()]
+    measures = [
+        replace(_measure(group, column, key, by_model, counting), represents=key[0] in representing)
+        for key, by_model in found.items()
+    ]
     order = {name: position for position, name in enumerate(CATEGORIES)}
     main = (group.metric, None)
     return sorted(
@@ -125,7 +131,7 @@ def representing(measures: Sequence[Measure], main: str) -> list[Measure]:
             continue
         plain = [m for m in several if m.worst is None]
         own = [m for m in plain if m.metric == main]
-        known = [m for m in plain if m.metric in REPRESENTATIVES.get(category, ())]
+        known = [m for m in plain if m.represents]
         found += (
             own or known or ([] if category == "accuracy" else [m for m in plain if m.higher_is_better is not None])
         )

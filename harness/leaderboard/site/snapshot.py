@@ -10,7 +10,7 @@ from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
 from harness.leaderboard.columns import Group, group_runs
 from harness.leaderboard.site.addresses import address, address_of
-from harness.leaderboard.site.measures import Measure, all_measures
+from harness.leaderboard.site.measures import Measure, all_measures, representatives
 from harness.leaderboard.site.verdicts import Finding, findings
 from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
@@ -91,9 +91,16 @@ class Snapshot:
         """What the contamination tests found."""
         return findings(self.runs)
 
+    @cached_property
+    def _representatives(self) -> frozenset[str]:
+        return representatives(self.registry)
+
     def _view(self, key: str, title: str, suite: str, runs: Sequence[RunRecord]) -> BoardView:
         groups = group_runs(runs)
         counting = [counting_runs(group, self.names) for group in groups]
-        measures = [all_measures(column, *parts) for column, parts in enumerate(zip(groups, counting, strict=True))]
+        measures = [
+            all_measures(column, *parts, self._representatives)
+            for column, parts in enumerate(zip(groups, counting, strict=True))
+        ]
         board = build_board(runs)
         return BoardView(key, title, suite, board, groups, counting, measures, wording.headings(board))

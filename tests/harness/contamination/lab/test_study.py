@@ -51,7 +51,7 @@ def test_a_file_too_short_for_one_slice_of_each(published: Path) -> None:
 def test_the_paper_s_test_sets_with_controls(tmp_path: Path) -> None:
     for number, name in enumerate(TABLE_1):
         lines = 40 if number else 15
-        (tmp_path / f"{name}.jsonl").write_text("".join(f'{{"n": {i}}}\n' for i in range(lines)), encoding="utf-8")
+        (tmp_path / name).write_text("".join(f'{{"n": {i}}}\n' for i in range(lines)), encoding="utf-8")
     slices = table_1_slices(tmp_path, examples=20)
     assert [one.copies for one in slices if one.copies] == list(TABLE_1.values())
     assert sum(one.copies == 0 for one in slices) == 9  # the first file has no second slice

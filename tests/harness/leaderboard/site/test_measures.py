@@ -8,14 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.leaderboard.pairwise import Contest
-from harness.leaderboard.site.measures import Measure, category_measures, relevant, representing, win_rates
+from harness.leaderboard.site.measures import (
+    Measure,
+    category_measures,
+    relevant,
+    representatives,
+    representing,
+    win_rates,
+)
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.plugins.registry import Registry
+from harness.plugins.registry import Registry, default_registry
 from tests.harness.leaderboard.site.conftest import stat
+
+REPRESENTATIVES = representatives(default_registry())
 
 
 def measure(category: str, metric: str, worst: str | None = None, higher: bool | None = True) -> Measure:
-    return Measure(category, 0, metric, worst, higher, {}, Contest(metric, bool(higher), {}))
+    contest = Contest(metric, bool(higher), {})
+    return Measure(category, 0, metric, worst, higher, {}, contest, represents=metric in REPRESENTATIVES)
+
+
+def test_the_plugins_declare_what_represents_a_category() -> None:
+    assert {"ece_10_bin", "toxic_frac", "seconds"} == REPRESENTATIVES  # HELM's choices
 
 
 def names(measures: list[Measure]) -> list[tuple[str, str, str | None]]:

@@ -1,0 +1,44 @@
+"""Plugins that take on a job of the harness's commands are found by it, and exactly one may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from harness import Data, Instance, PluginError, Source, scenario
+from harness.contamination import EXAMPLES_FILE, ORDER_TEST
+from harness.contracts.plugins import Kind
+from harness.plugins.decorators import ATTRIBUTE
+from harness.plugins.registry import default_registry
+from harness.plugins.roles import plugin_with_role
+
+
+def test_each_job_of_the_contamination_test_has_its_plugin() -> None:
+    registry = default_registry()
+    assert plugin_with_role(registry, Kind.ADAPTER, ORDER_TEST).name == "exchangeability"
+    assert plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name == "published_file"
+
+
+def test_a_job_that_no_plugin_or_a_second_one_takes() -> None:
+    @scenario(
+        "second_file",
+        title="Another file",
+        source="None",
+        data=Source(),
+        adapter={"method": "exchangeability"},
+        metrics=("contamination",),
+        main_metric="contamination",
+        taxonomy={"task": "test", "what": "a file", "who": "anybody", "when": "any time", "language": "any"},
+        role=EXAMPLES_FILE,
+    )
+    def second_file(data: Data) -> Iterator[Instance]:
+        """Another file of examples."""
+        yield Instance("1", "one")
+
+    registry = default_registry()
+    with pytest.raises(PluginError, match="found: none"):
+        plugin_with_role(registry, Kind.METRIC, EXAMPLES_FILE)
+    registry.add(getattr(second_file, ATTRIBUTE))
+    with pytest.raises(PluginError, match="found: published_file, second_file"):
+        plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE)
