@@ -18,7 +18,7 @@ from harness.leaderboard.site.measures import category_measures, win_rates
 from harness.leaderboard.site.plot_specs import Plot, short_names
 from harness.leaderboard.site.plots import board_plots
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.plugins.registry import Registry
+from harness.plugins.registry import default_registry
 from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record
 from tests.harness.leaderboard.site.plotted import COPIES, HOSTILE, MODELS, write_plotted
@@ -28,7 +28,7 @@ from tests.harness.leaderboard.site.plotted import COPIES, HOSTILE, MODELS, writ
 def snapshot(tmp_path_factory: pytest.TempPathFactory, make_run: Record) -> Snapshot:
     root = tmp_path_factory.mktemp("plots")
     write_plotted(root, make_run)
-    return Snapshot(find_runs(root), Registry())
+    return Snapshot(find_runs(root), default_registry())
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_models_of_one_scenario_need_no_spread(make_run: Record, tmp_path: Path)
 
     for model in MODELS:
         save(tmp_path, make_run(model, "boolq", 0.5))
-    (view,) = Snapshot(find_runs(tmp_path), Registry()).boards
+    (view,) = Snapshot(find_runs(tmp_path), default_registry()).boards
     names = [name for name, _, _ in board_plots(view)]
     assert "spread" not in names
     assert "scores-0" in names
