@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from harness import Example, metric, whole_number
+from harness import BestOf, Example, metric, whole_number
 from metrics._text.references import Score
 
 
@@ -13,7 +13,6 @@ from metrics._text.references import Score
     category="accuracy",
     scale="count",
     higher_is_better=False,
-    gives=("absolute_value_difference", "absolute_value_difference@*"),
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
 def absolute_value_difference(example: Example) -> Score:
@@ -38,7 +37,4 @@ def absolute_value_difference(example: Example) -> Score:
     if len(example.predictions) < 2:
         return first
     known = [value for value in map(distance, example.predictions) if value is not None]
-    return {
-        "absolute_value_difference": math.nan if first is None else first,
-        f"absolute_value_difference@{len(example.predictions)}": min(known, default=math.nan),
-    }
+    return BestOf(math.nan if first is None else first, min(known, default=math.nan), len(example.predictions))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from harness import Example, metric
@@ -30,7 +30,6 @@ _NO_ONE_LANGUAGE = frozenset({"", "any", "several", "many", "multilingual"})
     "bleu_1",
     category="accuracy",
     scale="bounded",
-    gives=("bleu_1", "bleu_1@*"),
     source="Papineni et al. 2002, section 2.3",
 )
 def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
@@ -42,16 +41,13 @@ def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: st
     ``13a`` for other languages. ``language`` is the scenario's unless it is given; where the scenario has several or
     names none, the script of each reference decides. Undefined where every correct reference is empty.
     """
-    return best_over_references(
-        example, "bleu_1", lambda gold, prediction: _bleu(gold, prediction, 1, tokenizer, language)
-    )
+    return best_over_references(example, lambda gold, prediction: _bleu(gold, prediction, 1, tokenizer, language))
 
 
 @metric(
     "bleu_4",
     category="accuracy",
     scale="bounded",
-    gives=("bleu_4", "bleu_4@*"),
     source="Papineni et al. 2002, section 2.3; Chen and Cherry 2014, method 3",
 )
 def bleu_4(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
@@ -65,9 +61,7 @@ def bleu_4(example: Example, *, tokenizer: Tokenizer | None = None, language: st
     Unlike HELM, whose ``bleu_4`` has the weights (0, 0, 0, 1) and so is the 4-gram precision alone, without smoothing:
     near 0 for every prediction of fewer than four words, a perfect one included.
     """
-    return best_over_references(
-        example, "bleu_4", lambda gold, prediction: _bleu(gold, prediction, 4, tokenizer, language)
-    )
+    return best_over_references(example, lambda gold, prediction: _bleu(gold, prediction, 4, tokenizer, language))
 
 
 def tokenizer_for(language: str | None, text: str) -> Tokenizer:
@@ -80,16 +74,24 @@ def tokenizer_for(language: str | None, text: str) -> Tokenizer:
 
 
 @cache
-def scorer(order: int, tokenizer: Tokenizer) -> Any:
-    """Return sacreBLEU's scorer of sentences."""
+def scorer(tokenizer: Tokenizer) -> Any:
+    """Return sacreBLEU's scorer of sentences, for n-grams of up to four words."""
     from sacrebleu.metrics.bleu import BLEU
 
-    return BLEU(max_ngram_order=order, effective_order=True, tokenize=tokenizer)
+    return BLEU(effective_order=True, tokenize=tokenizer)
 
 
 def _bleu(gold: str, prediction: str, order: int, tokenizer: Tokenizer | None, language: str | None) -> float | None:
     if not gold.strip():
         return None
     chosen = tokenizer or tokenizer_for(language, gold)
-    score = scorer(order, chosen).sentence_score(prediction, [gold]).score / 100.0
-    return min(float(score), 1.0)
+    found = _sentence_score(gold, prediction, chosen)
+    if order == 1:
+        counts, totals = found.counts[:1], found.totals[:1]
+        found = scorer(chosen).compute_bleu(counts, totals, found.sys_len, found.ref_len, "exp", None, True, 1)
+    return min(float(found.score) / 100.0, 1.0)
+
+
+@lru_cache(maxsize=256)  # bleu_1 and bleu_4 of one example need the same counts
+def _sentence_score(gold: str, prediction: str, tokenizer: Tokenizer) -> Any:
+    return scorer(tokenizer).sentence_score(prediction, [gold])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from harness import Example, GenerateRequest, MetricError, final_number, first_number, metric, read_option
+from harness import BestOf, Example, GenerateRequest, MetricError, final_number, first_number, metric, read_option
 from metrics._text.references import Score, best_over_references
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -18,7 +18,6 @@ _CLAUSE = re.compile(r"(?:(?![,;.]\s|\n|\b(?i:since|because)\b).)*")
     "chain_of_thought_option",
     category="accuracy",
     scale="proportion",
-    gives=("chain_of_thought_option", "chain_of_thought_option@*"),
     source="HELM, gpqa_chain_of_thought_metric.py, 2024",
 )
 def chain_of_thought_option(example: Example) -> Score:
@@ -46,14 +45,13 @@ def chain_of_thought_option(example: Example) -> Score:
     scores = [float(stated_option(text, labels) in right) for text in _written(example)]
     if len(scores) < 2:
         return scores[0] if scores else 0.0
-    return {"chain_of_thought_option": scores[0], f"chain_of_thought_option@{len(scores)}": max(scores)}
+    return BestOf(scores[0], max(scores), len(scores))
 
 
 @metric(
     "chain_of_thought_number",
     category="accuracy",
     scale="proportion",
-    gives=("chain_of_thought_number", "chain_of_thought_number@*"),
     source="Cobbe et al. 2021 (GSM8K), section 3",
 )
 def chain_of_thought_number(example: Example) -> Score:
@@ -64,7 +62,7 @@ def chain_of_thought_number(example: Example) -> Score:
     Numbers are read and compared as for final_number_exact_match. The mean lies between 0 and 1, and higher is better.
     A text without a number scores 0.
     """
-    return best_over_references(example, "chain_of_thought_number", _same_number)
+    return best_over_references(example, _same_number)
 
 
 def stated_option(text: str, labels: tuple[str, ...]) -> str | None:

@@ -28,7 +28,7 @@ def self_bleu(example: Example, *, tokenizer: Tokenizer | None = None, language:
     texts = [stripped for text in example.predictions if (stripped := text.strip())]
     if len(texts) < 2:
         return None
-    bleu = scorer(4, tokenizer or tokenizer_for(language, " ".join(texts)))
+    bleu = scorer(tokenizer or tokenizer_for(language, " ".join(texts)))
     scores = [
         bleu.sentence_score(text, texts[:index] + texts[index + 1 :]).score / 100.0 for index, text in enumerate(texts)
     ]

@@ -11,7 +11,6 @@ from metrics._text.references import Score, best_over_references
     "exact_match",
     category="accuracy",
     scale="proportion",
-    gives=("exact_match", "exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
 def exact_match(example: Example) -> Score:
@@ -20,14 +19,13 @@ def exact_match(example: Example) -> Score:
     The mean lies between 0 and 1, and higher is better. An empty prediction scores 0. Undefined without a correct
     reference. With k > 1 completions, ``exact_match@k`` is 1 if any of them matches.
     """
-    return best_over_references(example, "exact_match", _equal)
+    return best_over_references(example, _equal)
 
 
 @metric(
     "quasi_exact_match",
     category="accuracy",
     scale="proportion",
-    gives=("quasi_exact_match", "quasi_exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
 def quasi_exact_match(example: Example) -> Score:
@@ -39,14 +37,13 @@ def quasi_exact_match(example: Example) -> Score:
     Other than in HELM, a reference of which normalisation leaves nothing (the answer "A", the operator "+") keeps
     its articles or its punctuation; HELM counts any two such texts as equal.
     """
-    return best_over_references(example, "quasi_exact_match", _quasi_equal)
+    return best_over_references(example, _quasi_equal)
 
 
 @metric(
     "prefix_exact_match",
     category="accuracy",
     scale="proportion",
-    gives=("prefix_exact_match", "prefix_exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
 def prefix_exact_match(example: Example) -> Score:
@@ -56,14 +53,13 @@ def prefix_exact_match(example: Example) -> Score:
     between 0 and 1, and higher is better. An empty prediction scores 0; an empty reference matches nothing, where in
     HELM it matches everything.
     """
-    return best_over_references(example, "prefix_exact_match", _begins)
+    return best_over_references(example, _begins)
 
 
 @metric(
     "quasi_prefix_exact_match",
     category="accuracy",
     scale="proportion",
-    gives=("quasi_prefix_exact_match", "quasi_prefix_exact_match@*"),
     source="Liang et al. 2022, appendix C.1",
 )
 def quasi_prefix_exact_match(example: Example) -> Score:
@@ -74,14 +70,13 @@ def quasi_prefix_exact_match(example: Example) -> Score:
     Other than in HELM, a reference of which normalisation leaves nothing (the answer "A") keeps its articles or its
     punctuation; HELM counts it as a prefix of every prediction.
     """
-    return best_over_references(example, "quasi_prefix_exact_match", _quasi_begins)
+    return best_over_references(example, _quasi_begins)
 
 
 @metric(
     "exact_match_indicator",
     category="accuracy",
     scale="proportion",
-    gives=("exact_match_indicator", "exact_match_indicator@*"),
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
 def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
@@ -90,18 +85,13 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
     With the default indicator, a space, the last words are compared: "Thus the answer is 7" matches "It is 7". The mean
     lies between 0 and 1, and higher is better. A prediction that ends in the indicator scores 0.
     """
-    return best_over_references(
-        example,
-        "exact_match_indicator",
-        lambda gold, prediction: _equal(*(_last(t, indicator) for t in (gold, prediction))),
-    )
+    return best_over_references(example, lambda gold, text: _equal(_last(gold, indicator), _last(text, indicator)))
 
 
 @metric(
     "final_number_exact_match",
     category="accuracy",
     scale="proportion",
-    gives=("final_number_exact_match", "final_number_exact_match@*"),
     source="Cobbe et al. 2021, section 3 (GSM8K)",
 )
 def final_number_exact_match(example: Example) -> Score:
@@ -115,7 +105,7 @@ def final_number_exact_match(example: Example) -> Score:
     is a point (HELM takes any character for it, so that "5 12" is one number), a comma is part of a number only between
     thousands, and a minus sign right after a word or a number is a dash ("10-5" ends in 5).
     """
-    return best_over_references(example, "final_number_exact_match", _same_final_number)
+    return best_over_references(example, _same_final_number)
 
 
 def _equal(gold: str, prediction: str) -> float:

@@ -9,7 +9,7 @@ from metrics._text.references import Score, best_over_references
 _SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 
-@metric("math_equiv", category="accuracy", scale="proportion", gives=("math_equiv", "math_equiv@*"), source=_SOURCE)
+@metric("math_equiv", category="accuracy", scale="proportion", source=_SOURCE)
 def math_equiv(example: Example) -> Score:
     r"""1 if the prediction equals a correct reference once both are written in one way; else 0.
 
@@ -17,14 +17,13 @@ def math_equiv(example: Example) -> Score:
     left side (``x =``) make no difference; ``0.5``, ``1/2`` and ``\frac12`` are one answer. The rules are textual:
     ``2x`` and ``x+x`` differ. The mean lies between 0 and 1, and higher is better. An empty prediction scores 0.
     """
-    return best_over_references(example, "math_equiv", _same)
+    return best_over_references(example, _same)
 
 
 @metric(
     "math_equiv_chain_of_thought",
     category="accuracy",
     scale="proportion",
-    gives=("math_equiv_chain_of_thought", "math_equiv_chain_of_thought@*"),
     source=_SOURCE,
 )
 def math_equiv_chain_of_thought(example: Example) -> Score:
@@ -33,7 +32,7 @@ def math_equiv_chain_of_thought(example: Example) -> Score:
     Answers are compared as for math_equiv. The mean lies between 0 and 1, and higher is better. A text without a box
     has no answer, and no answer is never right; HELM gives 1 where both texts have none.
     """
-    return best_over_references(example, "math_equiv_chain_of_thought", _same_boxed)
+    return best_over_references(example, _same_boxed)
 
 
 def _same(gold: str, prediction: str) -> float:

@@ -16,7 +16,6 @@ from metrics._text.word_tokens import words
     "rouge_1",
     category="accuracy",
     scale="bounded",
-    gives=("rouge_1", "rouge_1@*"),
     source="Lin 2004, section 2 (ROUGE-N)",
 )
 def rouge_1(example: Example) -> Score:
@@ -29,14 +28,13 @@ def rouge_1(example: Example) -> Score:
     On ASCII texts these are the definitions and the values of the rouge-score package, which HELM uses. It drops all
     other letters, so that a Russian text scores 0 and "naïve" is "na" and "ve".
     """
-    return best_over_references(example, "rouge_1", lambda gold, prediction: _ngram_f1(gold, prediction, 1))
+    return best_over_references(example, lambda gold, prediction: _ngram_f1(gold, prediction, 1))
 
 
 @metric(
     "rouge_2",
     category="accuracy",
     scale="bounded",
-    gives=("rouge_2", "rouge_2@*"),
     source="Lin 2004, section 2 (ROUGE-N)",
 )
 def rouge_2(example: Example) -> Score:
@@ -44,14 +42,13 @@ def rouge_2(example: Example) -> Score:
 
     Words are those of rouge_1. Between 0 and 1, and higher is better. A text of one word has no pairs and scores 0.
     """
-    return best_over_references(example, "rouge_2", lambda gold, prediction: _ngram_f1(gold, prediction, 2))
+    return best_over_references(example, lambda gold, prediction: _ngram_f1(gold, prediction, 2))
 
 
 @metric(
     "rouge_l",
     category="accuracy",
     scale="bounded",
-    gives=("rouge_l", "rouge_l@*"),
     source="Lin 2004, section 3.1 (ROUGE-L)",
 )
 def rouge_l(example: Example) -> Score:
@@ -61,7 +58,7 @@ def rouge_l(example: Example) -> Score:
     reference; F is their harmonic mean. Words are those of rouge_1; the text is one sequence, whatever its sentences.
     Between 0 and 1, and higher is better.
     """
-    return best_over_references(example, "rouge_l", _subsequence_f1)
+    return best_over_references(example, _subsequence_f1)
 
 
 def _ngram_f1(gold: str, prediction: str, order: int) -> float | None:

@@ -12,7 +12,6 @@ _SOURCE = "Liang et al. 2022, appendix C.1; HELM, evaluate_reference_metrics.py"
     "exact_set_match",
     category="accuracy",
     scale="proportion",
-    gives=("exact_set_match", "exact_set_match@*"),
     source=_SOURCE,
 )
 def exact_set_match(example: Example) -> Score:
@@ -24,29 +23,27 @@ def exact_set_match(example: Example) -> Score:
 
     Other than in HELM, whitespace around an element and the full stop of "Nothing." make no difference.
     """
-    return best_over_references(example, "exact_set_match", lambda gold, text: float(_set(gold) == _prediction(text)))
+    return best_over_references(example, lambda gold, text: float(_set(gold) == _prediction(text)))
 
 
-@metric(
-    "iou_set_match", category="accuracy", scale="bounded", gives=("iou_set_match", "iou_set_match@*"), source=_SOURCE
-)
+@metric("iou_set_match", category="accuracy", scale="bounded", source=_SOURCE)
 def iou_set_match(example: Example) -> Score:
     """Elements that prediction and reference share, over all elements of either (intersection over union).
 
     Sets are read as for exact_set_match. Between 0 and 1, and higher is better; the largest over correct references.
     Two empty sets agree (1).
     """
-    return best_over_references(example, "iou_set_match", _intersection_over_union)
+    return best_over_references(example, _intersection_over_union)
 
 
-@metric("f1_set_match", category="accuracy", scale="bounded", gives=("f1_set_match", "f1_set_match@*"), source=_SOURCE)
+@metric("f1_set_match", category="accuracy", scale="bounded", source=_SOURCE)
 def f1_set_match(example: Example) -> Score:
     """F1 of the elements of the prediction against those of the reference: 2·shared / (elements of one + of the other).
 
     Sets are read as for exact_set_match. Between 0 and 1, and higher is better; the largest over correct references.
     Two empty sets agree (1).
     """
-    return best_over_references(example, "f1_set_match", _f1)
+    return best_over_references(example, _f1)
 
 
 def _intersection_over_union(gold: str, prediction: str) -> float:

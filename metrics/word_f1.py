@@ -14,7 +14,6 @@ from metrics._text.word_tokens import bare_words
     "f1_score",
     category="accuracy",
     scale="bounded",
-    gives=("f1_score", "f1_score@*"),
     source="Rajpurkar et al. 2016, section 6.1 (SQuAD)",
 )
 def f1_score(example: Example) -> Score:
@@ -29,7 +28,7 @@ def f1_score(example: Example) -> Score:
     Other than in HELM, words are counted as often as they occur, as SQuAD's script does; HELM compares sets, by which
     "no no no" is a perfect answer to "no". A reference that is nothing but an article or punctuation keeps it.
     """
-    return best_over_references(example, "f1_score", _f1)
+    return best_over_references(example, _f1)
 
 
 def _f1(gold: str, prediction: str) -> float | None:

@@ -6,7 +6,7 @@ Nothing here imports another module of the harness.
 
 from harness.contracts.adapters import Adapted, Adapter, Example, Prediction
 from harness.contracts.instances import Instance, Reference, Split
-from harness.contracts.metrics import Estimate, ExampleMetric, Judge, JudgeFinder, RunMetric, Stat, Unjudged
+from harness.contracts.metrics import BestOf, Estimate, ExampleMetric, Judge, JudgeFinder, RunMetric, Stat, Unjudged
 from harness.contracts.models import AskedModel, Ledger, Model, ModelFinder, Tokenization
 from harness.contracts.requests import (
     DECLINES,
@@ -36,6 +36,7 @@ __all__ = [
     "Adapted",
     "Adapter",
     "AskedModel",
+    "BestOf",
     "Completion",
     "Decline",
     "Estimate",

@@ -35,6 +35,18 @@ class Estimate:
     """What a reader must know of the interval, or why there is none; empty for nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class BestOf:
+    """The score of an example with k > 1 completions; its stats are called ``name`` and ``name@k`` after the metric."""
+
+    first: float
+    """The score of the prediction."""
+    best: float
+    """The best score of any completion."""
+    k: int
+    """The number of completions."""
+
+
 class RunMetric(ABC):
     """A metric that is not a mean of instance scores: it sees every example of a group once, then summarises.
 
@@ -68,7 +80,7 @@ class ExampleMetric(ABC):
     """
 
     @abstractmethod
-    def __call__(self, example: Example) -> Mapping[str, float | None] | float | None:
+    def __call__(self, example: Example) -> Mapping[str, float | None] | BestOf | float | None:
         """Return the example's score, or its scores by name; None where it is undefined."""
 
     def details(self) -> Mapping[str, Any]:

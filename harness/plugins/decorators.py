@@ -116,7 +116,8 @@ def metric(
     :class:`harness.JudgeFinder`: it gives the judge that the metric's parameter ``judge`` names.
 
     ``gives`` names the stats, ``*`` standing for any text (``("RR@*", "NDCG@*")``), so that a main metric that none
-    gives is found before a run. A function whose annotation says that it returns a number gives its own name.
+    gives is found before a run. A function whose annotation says that it returns a number gives its own name, and one
+    that may return a :class:`harness.BestOf` also ``name@k``.
 
     ``scale`` says what values the score of an instance can have, which decides the interval of its mean:
     ``"proportion"`` for 0 or 1, ``"bounded"`` for 0 to 1, ``"smooth"`` for 0 to 1 where scores hardly ever come near

@@ -10,6 +10,7 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
+from harness.contracts import BestOf
 from harness.contracts.plugins import MetricDetails, Plugin
 from harness.errors import PluginError, did_you_mean, shown
 
@@ -170,7 +171,9 @@ def given_names(metric: Plugin) -> tuple[str, ...]:
     except (NameError, TypeError):
         return ()
     kinds = set(typing.get_args(returned) or (returned,)) - {NoneType}
-    return (metric.name,) if kinds and kinds <= {float, int, bool} else ()
+    if not kinds or not kinds <= {float, int, bool, BestOf}:
+        return ()
+    return (metric.name, f"{metric.name}@*") if BestOf in kinds else (metric.name,)
 
 
 def describe_parameters(plugin: Plugin) -> Sequence[tuple[str, str, str]]:

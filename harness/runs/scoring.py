@@ -11,7 +11,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from harness.contracts import Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
+from harness.contracts import BestOf, Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
 from harness.contracts.plugins import MetricDetails, Plugin
 from harness.contracts.specs import Component
 from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
@@ -97,7 +97,7 @@ class Scorer:
             if result is None:
                 group.undefined[metric.position] += 1
                 continue
-            for name, value in result.items() if isinstance(result, Mapping) else ((metric.plugin.name, result),):
+            for name, value in _by_name(metric.plugin.name, result).items():
                 number = _number(metric, name, value, example.instance.id)
                 if self._owners.get(name) is not metric:
                     self._claim(name, metric)
@@ -373,6 +373,12 @@ class _Group:
 
     def missing_of(self, metric: _Metric, name: str) -> int:
         return self.missing[name] + self.undefined[metric.position]
+
+
+def _by_name(metric: str, result: Any) -> Mapping[str, Any]:
+    if isinstance(result, BestOf):
+        return {metric: result.first, f"{metric}@{result.k}": result.best}
+    return result if isinstance(result, Mapping) else {metric: result}
 
 
 def _number(metric: _Metric, name: str, value: object, instance: str) -> float | None:

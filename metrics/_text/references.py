@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
-from harness import Example
+from harness import BestOf, Example
 
-Score = float | dict[str, float] | None
+Score = float | BestOf | None
+"""What a metric returns that compares each completion with the correct references."""
 
 
-def best_over_references(example: Example, name: str, compare: Callable[[str, str], float | None]) -> Score:
+def best_over_references(example: Example, compare: Callable[[str, str], float | None]) -> Score:
     """Return the largest value of ``compare(reference, prediction)`` over the correct references.
 
-    The prediction has no whitespace at its ends; an empty one scores 0. Where the model gave k > 1 completions, the
-    score of the prediction comes under ``name`` and the largest score of any completion under ``name@k``, as in HELM.
-    The score is undefined without a correct reference, and where ``compare`` gives None for every one of them: whether
-    it does depends on the reference alone.
+    Predictions are stripped of surrounding whitespace; an empty one scores 0. With k > 1 completions the largest score
+    of any of them is given too, as in HELM. The score is undefined (None) without a correct reference, and where
+    ``compare`` gives None for each of them, which must depend on the reference alone.
     """
-    golds = [
-        reference.text
-        for reference in example.references
-        if reference.correct and compare(reference.text, "") is not None
-    ]
-    if not golds:
-        return None
 
-    def score(prediction: str) -> float:
-        stripped = prediction.strip()
-        return max(compare(gold, stripped) or 0.0 for gold in golds) if stripped else 0.0
+    @cache
+    def score(prediction: str) -> float | None:
+        values = [compare(reference.text, prediction) for reference in example.correct]
+        known = [value for value in values if value is not None]
+        return (max(known) if prediction else 0.0) if known else None
 
-    first = score(example.prediction)
-    if len(example.predictions) < 2:
+    first = score(example.prediction.strip())
+    if first is None or len(example.predictions) < 2:
         return first
-    return {name: first, f"{name}@{len(example.predictions)}": max(map(score, example.predictions))}
+    return BestOf(first, max(score(text.strip()) or 0.0 for text in example.predictions), len(example.predictions))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harness import Example
+from harness import BestOf, Example
 from metrics.absolute_difference import absolute_value_difference
 
 Build = Callable[..., Example]
@@ -33,9 +33,8 @@ def test_rows(answered: Build, prediction: str, golds: tuple[str, ...], expected
 
 
 def test_the_nearest_of_several_completions(answered: Build) -> None:
-    name = "absolute_value_difference"
-    assert absolute_value_difference(answered("1", "5", others=("none", "7"))) == {name: 4.0, f"{name}@3": 2.0}
-    scores = absolute_value_difference(answered("none", "5", others=("7",)))
-    assert isinstance(scores, dict)
-    assert math.isnan(scores[name])
-    assert scores[f"{name}@2"] == 2.0
+    assert absolute_value_difference(answered("1", "5", others=("none", "7"))) == BestOf(4.0, 2.0, 3)
+    score = absolute_value_difference(answered("none", "5", others=("7",)))
+    assert isinstance(score, BestOf)
+    assert math.isnan(score.first)
+    assert (score.best, score.k) == (2.0, 2)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import Completion, Example, GenerateRequest, Instance, MetricError, Reference, Response
+from harness import BestOf, Completion, Example, GenerateRequest, Instance, MetricError, Reference, Response
 from metrics.chain_of_thought import chain_of_thought_number, chain_of_thought_option, stated_number, stated_option
 
 Build = Callable[..., Example]
@@ -78,8 +78,7 @@ def test_the_option_is_compared_by_its_letter() -> None:
 
 
 def test_several_completions() -> None:
-    name = "chain_of_thought_option"
-    assert chain_of_thought_option(_asked("Answer: A", "Answer: B")) == {name: 0.0, f"{name}@2": 1.0}
+    assert chain_of_thought_option(_asked("Answer: A", "Answer: B")) == BestOf(0.0, 1.0, 2)
 
 
 def test_without_options_it_is_refused(answered: Build) -> None:

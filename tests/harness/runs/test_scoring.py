@@ -7,16 +7,29 @@ import math
 import random
 import tracemalloc
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from harness import Estimate, Example, HarnessError, Instance, MetricError, PluginError, RunMetric, Split, metric
+from harness import (
+    BestOf,
+    Estimate,
+    Example,
+    HarnessError,
+    Instance,
+    MetricError,
+    PluginError,
+    RunMetric,
+    Split,
+    metric,
+)
 from harness.contracts import SIGNED, Scale, Stat
 from harness.contracts.plugins import Plugin
 from harness.contracts.specs import Component
 from harness.plugins.decorators import ATTRIBUTE
+from harness.plugins.parameters import given_names
 from harness.runs.scoring import Scorer
 from harness.statistics import mean_estimate
 
@@ -384,6 +397,20 @@ def test_a_metric_gives_what_it_declares() -> None:
     assert _scorer(hasty).add(_example("hasty@5")) == {"hasty@5": 1.0}
     with pytest.raises(PluginError, match=r"'hasty'.* gives a stat named 'haste', which is none of those it declares"):
         _scorer(hasty).add(_example("haste"))
+
+
+@metric("sampled", category="accuracy", scale="bounded")
+def sampled(example: Example) -> float | BestOf | None:
+    """Scores the prediction by what it says, and all completions by the best of them."""
+    first, *others = map(float, example.predictions)
+    return BestOf(first, max(first, *others), len(example.predictions)) if others else first
+
+
+def test_the_best_of_several_completions_is_a_stat_of_its_own() -> None:
+    assert given_names(_plugin(sampled)) == ("sampled", "sampled@*")
+    example = replace(_example("0.25"), predictions=("0.25", "0.75"))
+    assert _scorer(sampled).add(example) == {"sampled": 0.25, "sampled@2": 0.75}
+    assert _scorer(sampled).add(replace(example, predictions=("0.25",))) == {"sampled": 0.25}
 
 
 def test_what_a_metric_lacks_is_told_with_metric_and_instance() -> None:
