@@ -11,6 +11,7 @@ from metrics._text.references import Score, best_over_references
     "exact_match",
     category="accuracy",
     scale="proportion",
+    same_as="helm:exact_match",
     source="Liang et al. 2022, appendix C.1",
 )
 def exact_match(example: Example) -> Score:
@@ -77,6 +78,7 @@ def quasi_prefix_exact_match(example: Example) -> Score:
     "exact_match_indicator",
     category="accuracy",
     scale="proportion",
+    same_as="helm:exact_match_indicator",
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
 def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:

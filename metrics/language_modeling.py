@@ -87,6 +87,7 @@ class Perplexity(_LogLikelihood):
     scale="count",
     higher_is_better=False,
     gives=("bits_per_byte",),
+    same_as="lm-eval:bits_per_byte",
     source=_SOURCE,
 )
 class BitsPerByte(_LogLikelihood):

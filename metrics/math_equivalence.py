@@ -9,7 +9,7 @@ from metrics._text.references import Score, best_over_references
 _SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 
-@metric("math_equiv", category="accuracy", scale="proportion", source=_SOURCE)
+@metric("math_equiv", category="accuracy", scale="proportion", same_as="helm:math_equiv", source=_SOURCE)
 def math_equiv(example: Example) -> Score:
     r"""1 if the prediction equals a correct reference once both are written in one way; else 0.
 

@@ -16,6 +16,7 @@ from metrics._text.word_tokens import words
     "rouge_1",
     category="accuracy",
     scale="bounded",
+    same_as="helm:rouge_1",
     source="Lin 2004, section 2 (ROUGE-N)",
 )
 def rouge_1(example: Example) -> Score:
@@ -35,6 +36,7 @@ def rouge_1(example: Example) -> Score:
     "rouge_2",
     category="accuracy",
     scale="bounded",
+    same_as="helm:rouge_2",
     source="Lin 2004, section 2 (ROUGE-N)",
 )
 def rouge_2(example: Example) -> Score:
@@ -49,6 +51,7 @@ def rouge_2(example: Example) -> Score:
     "rouge_l",
     category="accuracy",
     scale="bounded",
+    same_as="helm:rouge_l",
     source="Lin 2004, section 3.1 (ROUGE-L)",
 )
 def rouge_l(example: Example) -> Score:

@@ -135,8 +135,8 @@ class MetricDetails:
     same_as: tuple[str, ...] = ()
     """Metrics of other programs with the same definition, ``program:name``: their results are imported as its own."""
     agrees_with: tuple[str, ...] = ()
-    """Metrics of other programs that are defined alike for some methods only, ``program:name``: their results are
-    imported as its own where every example has the same score.
+    """Metrics of other programs, ``program:name``, that are defined alike only where each answer option is scored by
+    itself: other results are imported as its own if every example has the same score.
     """
 
     def scale_of(self, name: str) -> Scale | None:

@@ -19,7 +19,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, understood
 from harness.imports.helm_examples import Key, perturbation_name, read_examples
-from harness.imports.imported_run import OTHER, Imported, Scored, agrees, described, scale_of, stat_from
+from harness.imports.imported_run import OTHER, Imported, Scored, agrees, counterparts, described, scale_of, stat_from
 from harness.imports.scenario_names import scenario_component, scenario_details
 from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import Registry
@@ -28,14 +28,8 @@ SPEC, STATS, INSTANCES, STATE = "run_spec.json", "stats.json", "per_instance_sta
 RUN_FOLDER = "a run folder of HELM"
 PREFIX = "helm."
 
-# Defined alike in both (docs/deviations.md has no row for them).
-EQUAL = frozenset({"exact_match", "rouge_1", "rouge_2", "rouge_l", "exact_match_indicator", "math_equiv"})
-OPTIONS = "multiple_choice_accuracy"
-"""Ours of what HELM calls exact_match where options are given: by definition where each is scored by itself."""
-
-# What stands for a scenario that is none of ours, the first that the run has.
+# The main metric of a scenario that is not one of ours: the first that the run has, after those that score options.
 MAIN = (
-    OPTIONS,
     *("math_equiv_chain_of_thought", "math_equiv", "final_number_exact_match", "exact_match_indicator"),
     *("quasi_exact_match", "exact_match", "f1_score", "rouge_2", "RR@10", "bits_per_byte"),
 )
@@ -165,14 +159,14 @@ def _names(
     raw: Sequence[Mapping[str, Any]], examples: Sequence[Scored], registry: Registry, separate: bool
 ) -> dict[str, list[str]]:
     """Return, for each of HELM's names, the names that its score has here."""
-    known = registry.names(Kind.METRIC)
+    known = counterparts(registry, "helm")
+    by_definition, by_scores = (known.agreeing, known.same) if separate else (known.same, known.agreeing)
+    namesakes = registry.names(Kind.METRIC)
     names: dict[str, list[str]] = {}
     for theirs in dict.fromkeys(str(item["name"]["name"]) for item in raw):
-        defined = theirs in EQUAL and not separate
-        ours = [theirs] if defined or (theirs in known and agrees(registry, theirs, examples, theirs)) else []
-        if theirs == "exact_match" and (separate or agrees(registry, OPTIONS, examples, theirs)):
-            ours.append(OPTIONS)
-        names[theirs] = ours or [f"{PREFIX}{theirs}"]
+        candidates = (*by_scores.get(theirs, ()), *([theirs] if theirs in namesakes else ()))
+        ours = [*by_definition.get(theirs, ()), *(one for one in candidates if agrees(registry, one, examples, theirs))]
+        names[theirs] = sorted(set(ours)) or [f"{PREFIX}{theirs}"]
     return names
 
 
@@ -240,7 +234,8 @@ def _main_stat(
     """Return the stat that stands for the run: on the scenario's split if it has it there, else on test or valid."""
     overall = [stat for stat in stats if stat.overall]
     details = scenario_details(registry, scenario.name)
-    wanted = [metric] if metric else [*([details.main_metric] if details else []), *MAIN]
+    options = [name for names in counterparts(registry, "helm").agreeing.values() for name in names]
+    wanted = [metric] if metric else [*([details.main_metric] if details else []), *options, *MAIN]
     splits = [*([details.eval_split.value] if details else []), "test", "valid", "train"]
     for name in wanted:
         for shown in (name, f"{PREFIX}{name}"):

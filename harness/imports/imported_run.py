@@ -193,6 +193,28 @@ def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: st
     return seen
 
 
+@dataclass(frozen=True, slots=True)
+class Counterparts:
+    """Our metrics by the names that another program gives the same thing."""
+
+    same: dict[str, tuple[str, ...]]
+    """Ours that are defined alike, by the other program's name."""
+    agreeing: dict[str, tuple[str, ...]]
+    """Ours that are defined alike only where each answer option is scored by itself."""
+
+
+def counterparts(registry: Registry, program: str) -> Counterparts:
+    """Return what our metrics declare of another program's, ``helm`` or ``lm-eval``."""
+    found = Counterparts({}, {})
+    for name in registry.names(Kind.METRIC):
+        details = registry.get(Kind.METRIC, name).details
+        if isinstance(details, MetricDetails):
+            for declared, known in ((details.same_as, found.same), (details.agrees_with, found.agreeing)):
+                for theirs in (one.removeprefix(f"{program}:") for one in declared if one.startswith(f"{program}:")):
+                    known[theirs] = (*known.get(theirs, ()), name)
+    return found
+
+
 _ELSEWHERE = {"acc": PROPORTION, "acc_norm": PROPORTION, "em": PROPORTION, "f1": BOUNDED}
 """Scales of other programs' metrics that have no namesake here."""
 

@@ -19,14 +19,23 @@ from harness.contracts import Split, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, read_json_lines, understood
-from harness.imports.imported_run import OTHER, Imported, Scored, described, scale_of, stat_from
-from harness.imports.lm_eval_samples import OPTIONS, PREFIX, evaluated_split, read_samples, their_name
+from harness.imports.imported_run import (
+    OTHER,
+    Counterparts,
+    Imported,
+    Scored,
+    counterparts,
+    described,
+    scale_of,
+    stat_from,
+)
+from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
 from harness.imports.scenario_names import scenario_component
 from harness.plugins.registry import Registry
 
+PROGRAM = "lm-eval"
 RESULTS_FILE = "a results file of lm-evaluation-harness"
 SAMPLES_FILE = "a samples file of lm-evaluation-harness"
-EQUAL = frozenset({"bits_per_byte"})
 # Of several metrics the one that stands for a task, the first that it has.
 MAIN = ("acc", "exact_match", "f1", "bits_per_byte", "word_perplexity")
 
@@ -64,17 +73,18 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
     with understood(file, RESULTS_FILE):
         groups = written.get("group_subtasks") or {}
         tasks = [task for task in written["results"] if task in written["configs"] and not groups.get(task)]
+    ours = counterparts(registry, PROGRAM)
     known: dict[str, None] = {}
     found = False
     for task in tasks:
         samples = file.with_name(f"samples_{task}_{file.stem.removeprefix('results_')}.jsonl")
         rows = read_json_lines(samples, SAMPLES_FILE) if samples.is_file() else ()
         with understood(samples, SAMPLES_FILE):
-            examples = read_samples(task, rows, written["configs"][task])
+            examples = read_samples(task, rows, written["configs"][task], ours)
         with understood(file, RESULTS_FILE):
-            stats = list(_stats(task, written, examples, registry))
+            stats = list(_stats(task, written, examples, registry, ours))
             known.update(dict.fromkeys(stat.metric for stat in stats))
-            main = _main(stats, metric)
+            main = _main(stats, metric, ours)
             if main is None:
                 continue
             found = True
@@ -133,7 +143,9 @@ def _model_argument(arguments: Any) -> str:
     return str(named) if named else ""
 
 
-def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], registry: Registry) -> Iterator[Stat]:
+def _stats(
+    task: str, written: Mapping[str, Any], examples: Sequence[Scored], registry: Registry, known: Counterparts
+) -> Iterator[Stat]:
     directions = (written.get("higher_is_better") or {}).get(task) or {}
     split = evaluated_split(written["configs"][task]).value
     count = ((written.get("n-samples") or {}).get(task) or {}).get("effective", 0)
@@ -143,7 +155,6 @@ def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], re
             continue
         error = written["results"][task].get(f"{name}_stderr,{filtered}")
         theirs = their_name(name, filtered)
-        known = isinstance(error, int | float) and math.isfinite(error)
         stat = Stat(
             metric=theirs,
             category=OTHER,
@@ -151,7 +162,7 @@ def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], re
             perturbation=None,
             count=int(count),
             mean=float(value),
-            stderr=float(error) if known else None,
+            stderr=float(error) if isinstance(error, int | float) and math.isfinite(error) else None,
             ci95=None,
             min=None,
             max=None,
@@ -160,15 +171,16 @@ def _stats(task: str, written: Mapping[str, Any], examples: Sequence[Scored], re
         scores = [one.scores[theirs] for one in examples if theirs in one.scores]
         stat = stat_from(stat, scores, scale_of(registry, theirs))
         yield stat
-        ours = name if name in EQUAL else OPTIONS if theirs == f"{PREFIX}acc" else None
-        if ours is not None and (ours in EQUAL or any(ours in one.scores for one in examples)):
+        agreeing = known.agreeing.get(theirs.removeprefix(PREFIX), ())
+        for ours in (*known.same.get(name, ()), *(one for one in agreeing if any(one in e.scores for e in examples))):
             category, higher = described(registry, ours)
             yield replace(stat, metric=ours, category=category, higher_is_better=higher)
 
 
-def _main(stats: Sequence[Stat], metric: str | None) -> Stat | None:
+def _main(stats: Sequence[Stat], metric: str | None, known: Counterparts) -> Stat | None:
     """Return the stat that stands for a task; of a metric with several filters the first."""
-    names = [metric] if metric else [OPTIONS, "bits_per_byte", *MAIN]
+    ours = [name for names in (*known.agreeing.values(), *known.same.values()) for name in names]
+    names = [metric] if metric else [*ours, *MAIN]
     for name in names:
         exact = [stat for stat in stats if stat.metric == name]
         found = exact or [stat for stat in stats if stat.metric.removeprefix(PREFIX).partition(",")[0] == name]

@@ -17,29 +17,30 @@ from harness.contracts import (
     ScoreRequest,
     Split,
 )
-from harness.imports.imported_run import Scored
+from harness.imports.imported_run import Counterparts, Scored
 
 PREFIX = "lm-eval."
-OPTIONS = "multiple_choice_accuracy"
-"""Ours of what is called acc where options are given and no two tie for the best score."""
 
 
-def read_samples(task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any]) -> list[Scored]:
+def read_samples(
+    task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any], known: Counterparts
+) -> list[Scored]:
     """Return one example for each document; with several filters there is a line for each, which are joined.
 
     Args:
         task: The task's name.
         rows: The lines of its samples file.
         config: The task's configuration, from the results file.
+        known: Our metrics; a score of options is also theirs where no two options tie for the best score.
     """
     found: dict[str, Scored] = {}
     for row in rows:
         one = _scored(task, row, config)
-        known = found.get(one.example.instance.id)
-        found[one.example.instance.id] = one if known is None else Scored(known.example, {**known.scores, **one.scores})
+        before = found.get(one.example.instance.id, one)
+        found[one.example.instance.id] = Scored(before.example, {**before.scores, **one.scores})
     examples = list(found.values())
     if config.get("output_type") == "multiple_choice" and _no_ties(examples):
-        return [Scored(one.example, _with_accuracy(one.scores)) for one in examples]
+        return [Scored(one.example, _with_ours(one.scores, known)) for one in examples]
     return examples
 
 
@@ -131,6 +132,11 @@ def _no_ties(examples: Sequence[Scored]) -> bool:
     )
 
 
-def _with_accuracy(scores: Mapping[str, float]) -> Mapping[str, float]:
-    accuracy = scores.get(f"{PREFIX}acc")
-    return scores if accuracy is None else {**scores, OPTIONS: accuracy}
+def _with_ours(scores: Mapping[str, float], known: Counterparts) -> Mapping[str, float]:
+    ours = {
+        name: scores[f"{PREFIX}{theirs}"]
+        for theirs, names in known.agreeing.items()
+        if f"{PREFIX}{theirs}" in scores
+        for name in names
+    }
+    return {**scores, **ours}

@@ -127,7 +127,7 @@ def metric(
 
     Where several stats of a category measure the same, ``represents`` names the one that stands for it on a
     leaderboard. ``same_as`` names metrics of other programs with the same definition, ``"helm:exact_match"``;
-    ``agrees_with`` those whose results are this metric's only where every example has the same score.
+    ``agrees_with`` those that are defined alike only where each answer option is scored by itself.
 
     Raises:
         ValueError: The scale is unknown.
