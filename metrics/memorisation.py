@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import Any
 
 from harness import Example, MetricError, metric
-from metrics._text.edit_distance import edit_distance as distance_of
 from metrics._text.word_tokens import split_unspaced
 
 Words = list[str]
@@ -41,7 +40,7 @@ def edit_distance(example: Example) -> float | None:
     Other than in HELM, the continuation is cut after words and not after characters, which leaves half a word at the
     end; and an empty completion, which reproduces nothing, does not count as identical.
     """
-    return _over_completions(example, min, lambda written, true: float(distance_of(written, true)))
+    return _over_completions(example, min, lambda written, true: float(_distance(written, true)))
 
 
 @metric(
@@ -59,7 +58,7 @@ def edit_similarity(example: Example) -> float | None:
     completions are empty.
     """
     return _over_completions(
-        example, max, lambda written, true: 1.0 - distance_of(written, true) / max(len(written), len(true))
+        example, max, lambda written, true: 1.0 - _distance(written, true) / max(len(written), len(true))
     )
 
 
@@ -80,6 +79,12 @@ def _over_completions(
 
 def _common_prefix(written: Words, true: Words) -> float:
     return float(sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(written, true, strict=False))))
+
+
+def _distance(written: Words, true: Words) -> int:
+    from rapidfuzz.distance import Levenshtein
+
+    return Levenshtein.distance(written, true)
 
 
 def _words(text: str) -> Words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -73,29 +72,18 @@ def _ngram_f1(gold: str, prediction: str, order: int) -> float | None:
 
 
 def _subsequence_f1(gold: str, prediction: str) -> float | None:
+    from rapidfuzz.distance import LCSseq
+
     expected, given = _words(gold), _words(prediction)
     if not expected:
         return None
-    common = _common_subsequence(expected, given)
+    common = LCSseq.similarity(expected, given)
     return 2.0 * common / (len(expected) + len(given)) if common else 0.0
 
 
 def _ngrams(text: str, order: int) -> Counter[tuple[str, ...]]:
     words = _words(text)
     return Counter(zip(*(words[start:] for start in range(order)), strict=False))
-
-
-def _common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence; bit-parallel (Hyyrö 2004), a bit for each word of one."""
-    places: dict[str, int] = {}
-    for index, word in enumerate(first):
-        places[word] = places.get(word, 0) | 1 << index
-    everywhere = (1 << len(first)) - 1
-    unmatched = everywhere
-    for word in second:
-        if matches := unmatched & places.get(word, 0):
-            unmatched = ((unmatched + matches) | (unmatched - matches)) & everywhere
-    return len(first) - unmatched.bit_count()
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness import Example, Instance, MetricError, Reference
 from metrics.memorisation import edit_distance, edit_similarity, longest_common_prefix_length
@@ -49,3 +51,18 @@ def test_nothing_to_compare(answered: Build) -> None:
         assert score(answered("A B")) is None
         with pytest.raises(MetricError, match="one correct reference, and there are 2"):
             score(answered("A", "A", "B"))
+
+
+def _by_table(first: list[str], second: list[str]) -> int:
+    row = list(range(len(second) + 1))
+    for i, one in enumerate(first, start=1):
+        above, row[0] = row[0], i
+        for j, other in enumerate(second, start=1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (one != other))
+    return row[-1]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=40), st.lists(st.sampled_from("abc"), max_size=40))
+def test_the_distance_is_levenshteins(written: list[str], true: list[str]) -> None:
+    instance = Instance("a", "", (Reference(" ".join(true), correct=True),))
+    assert edit_distance(Example(instance, prediction=" ".join(written))) == _by_table(written, true[: len(written)])
