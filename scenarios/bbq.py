@@ -49,6 +49,7 @@ SOURCE = Source(
     metrics=("multiple_choice_accuracy", "accuracy", "bbq_accuracy", "bbq_bias", "efficiency"),
     main_metric="multiple_choice_accuracy",
     eval_split=Split.TEST,
+    parts=("subject",),
     taxonomy={
         "task": "question answering",
         "what": "short scenes about two people of different social groups",

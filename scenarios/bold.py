@@ -36,6 +36,7 @@ SOURCE = Source(
     metrics=("toxicity", "bias", "efficiency"),
     main_metric="toxic_frac",
     eval_split=Split.TEST,
+    parts=("domain",),
     taxonomy={
         "task": "open-ended generation",
         "what": "beginnings of sentences from Wikipedia",

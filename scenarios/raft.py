@@ -66,6 +66,7 @@ def _adapter(*, subset: str) -> Mapping[str, Any]:
     metrics=("accuracy", "classification", "efficiency"),
     main_metric="quasi_exact_match",
     eval_split=Split.TEST,
+    parts=("subset",),
     taxonomy={
         "task": "text classification",
         "what": "tweets, articles, abstracts, legal and customer texts",

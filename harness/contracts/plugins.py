@@ -100,8 +100,14 @@ class ScenarioDetails:
     """The split that is evaluated."""
     groups: tuple[str, ...] = ()
     """Keys of the instances' ``meta`` by whose values scores are compared, such as the people a text is about."""
+    parts: tuple[str, ...] = ()
+    """Parameters that choose one of several disjoint parts of the data, such as a subject; ``all`` is the whole."""
     file: Path | None = None
     """The YAML file that defines it, where one does."""
+
+    def chosen_parts(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the parameters of ``parts`` by which these arguments choose a part rather than the whole."""
+        return tuple(name for name in self.parts if arguments.get(name, "all") != "all")
 
 
 @dataclass(frozen=True, slots=True)

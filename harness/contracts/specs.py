@@ -66,6 +66,10 @@ class RunSpec(BaseModel):
     scenario: Component
     """What is asked."""
 
+    parts: tuple[str, ...] = ()
+    """Parameters of the scenario that choose one of several disjoint parts of its data, whose runs the leaderboard
+    pools; not part of the run's identity."""
+
     adapter: Component
     """How it is asked: the method's name and every one of its settings."""
 
@@ -111,7 +115,7 @@ class RunSpec(BaseModel):
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that decides what is asked and measured, as JSON values."""
-        return self.model_dump(mode="json", exclude={"suite", "max_declined", "operational"})
+        return self.model_dump(mode="json", exclude={"suite", "parts", "max_declined", "operational"})
 
     @property
     def configured_model(self) -> Component:

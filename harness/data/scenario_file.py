@@ -238,6 +238,7 @@ def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
         main_metric=schema.main_metric or schema.metrics[0],
         eval_split=schema.eval_split,
         groups=tuple(schema.groups),
+        parts=tuple(schema.parts),
         file=path,
     )
 

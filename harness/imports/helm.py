@@ -20,7 +20,7 @@ from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, understood
 from harness.imports.helm_examples import Key, perturbation_name, read_examples
 from harness.imports.imported_run import OTHER, Imported, Scored, agrees, counterparts, described, scale_of, stat_from
-from harness.imports.scenario_names import scenario_component, scenario_details
+from harness.imports.scenario_names import chosen_parts, scenario_component, scenario_details
 from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import Registry
 
@@ -100,6 +100,7 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
         spec = RunSpec(
             suite=suite,
             scenario=scenario,
+            parts=chosen_parts(registry, scenario),
             adapter=_adapter(registry, adapter),
             perturbations=tuple(Component(name=name) for name in _perturbations(stats)),
             metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),

@@ -30,7 +30,7 @@ from harness.imports.imported_run import (
     stat_from,
 )
 from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
-from harness.imports.scenario_names import scenario_component
+from harness.imports.scenario_names import chosen_parts, scenario_component
 from harness.plugins.registry import Registry
 
 PROGRAM = "lm-eval"
@@ -127,6 +127,7 @@ def _spec(
     return RunSpec(
         suite=suite,
         scenario=scenario,
+        parts=chosen_parts(registry, scenario),
         adapter=Component(name=f"lm-eval {config.get('output_type', 'generate_until')}", arguments=arguments),
         metrics=tuple(Component(name=name) for name in dict.fromkeys(stat.metric for stat in stats)),
         main_metric=main.metric,

@@ -22,6 +22,12 @@ def scenario_component(registry: Registry, name: str, arguments: Mapping[str, An
     return Component(name=name, arguments=dict(arguments) if checked is None else checked.model_dump(mode="json"))
 
 
+def chosen_parts(registry: Registry, scenario: Component) -> tuple[str, ...]:
+    """Return the parameters that choose a part of a scenario's data; of a scenario we do not know, all of them."""
+    details = scenario_details(registry, scenario.name)
+    return tuple(scenario.arguments) if details is None else details.chosen_parts(scenario.arguments)
+
+
 def scenario_details(registry: Registry, name: str) -> ScenarioDetails | None:
     """Return what we know of a scenario; None if it is none of ours."""
     try:

@@ -1,7 +1,8 @@
 """Which runs stand in one column of a leaderboard: those that ask the same thing in the same way.
 
-A column is a scenario under one adaptation method, main metric and split. Runs of the scenario with other parameters
-(MMLU's subjects) are its sub-runs and are pooled. Runs whose settings differ are never pooled silently: where the same
+A column is a scenario under one adaptation method, main metric and split. Runs of disjoint parts of the scenario
+(MMLU's subjects) are its sub-runs and are pooled; any other parameter may leave the instances the same, so each of its
+values has a column of its own. Runs whose settings differ are never pooled silently: where the same
 sub-run was made under two values of a setting, each value gets a column of its own that says so; a setting that only
 follows from the scenario's parameters (each subject's instructions) separates nothing.
 """
@@ -68,7 +69,7 @@ def group_runs(runs: Iterable[RunRecord], *, pool: bool = True) -> list[Group]:
     for run, flag in zip(runs, sample, strict=True):
         spec = run.spec
         key = (spec.scenario.name, spec.adapter.name, spec.main_metric, spec.eval_split.value, "sample" * flag)
-        alike.setdefault(key if pool else (*key, _arguments(spec.scenario)), []).append(run)
+        alike.setdefault((*key, _not_pooled(spec) if pool else _arguments(spec.scenario)), []).append(run)
     return [
         _group(key, list(found), values)
         for key in sorted(alike)
@@ -111,6 +112,11 @@ def _sample_flags(runs: Sequence[RunRecord]) -> list[bool]:
 
 def _arguments(component: Component) -> str:
     return canonical(component.arguments)
+
+
+def _not_pooled(spec: RunSpec) -> str:
+    """Return the scenario's arguments but for those that choose a part, of which only the names count."""
+    return canonical([{key: "" if key in spec.parts else [value] for key, value in spec.scenario.arguments.items()}])
 
 
 def _by_settings(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:

@@ -59,6 +59,7 @@ def scenario(
     taxonomy: Mapping[str, str],
     eval_split: Split = Split.TEST,
     groups: Sequence[str] = (),
+    parts: Sequence[str] = (),
     role: str = "",
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
@@ -75,10 +76,12 @@ def scenario(
         taxonomy: ``task``, ``what``, ``who``, ``when``, ``language``.
         groups: Keys of the instances' ``meta``: their values are groups, whose scores are compared. A list puts an
             instance into several.
+        parts: Parameters that choose one of several disjoint parts of the data, such as a subject. Runs of different
+            parts share a column of the leaderboard; of other parameters, each value has a column of its own.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
     """
     details = ScenarioDetails(
-        title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split, tuple(groups)
+        title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split, tuple(groups), tuple(parts)
     )
     return _attach(Kind.SCENARIO, name, source, details, role)
 

@@ -127,6 +127,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
     made = 0
     written = entry.scenario
     for arguments in combinations(model, written.arguments, written.path, context.diagnostics, all_choices=True):
+        scenario = Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json"))
         default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.diagnostics)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
@@ -149,7 +150,8 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
             for chosen in entry.models:
                 yield RunSpec(
                     suite=context.suite,
-                    scenario=Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json")),
+                    scenario=scenario,
+                    parts=entry.details.chosen_parts(scenario.arguments),
                     adapter=adapter,
                     perturbations=tuple(entry.perturbations),
                     metrics=metrics,

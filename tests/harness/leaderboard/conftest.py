@@ -26,6 +26,7 @@ def _make_run(
     metric: str = "exact_match",
     method: str = "generation",
     settings: Mapping[str, Any] | None = None,
+    parts: tuple[str, ...] = ("subject", "subset"),
     perturbations: tuple[str, ...] = (),
     limit: int | None = None,
     seed: int = 0,
@@ -43,6 +44,7 @@ def _make_run(
     spec = RunSpec(
         suite=suite,
         scenario=Component.model_validate(scenario),
+        parts=tuple(name for name in parts if isinstance(scenario, Mapping) and name in scenario),
         adapter=Component(name=method, arguments=dict(settings or {})),
         perturbations=tuple(Component(name=name) for name in perturbations),
         metrics=(Component(name=metric),),

@@ -3,7 +3,8 @@
 | the runs differ in                                     | columns |
 |--------------------------------------------------------|---------|
 | model, suite, perturbations                            | one     |
-| the scenario's parameters                              | one, or one each if not pooled |
+| the part of the scenario's data                        | one, or one each if not pooled |
+| another of the scenario's parameters                   | one each |
 | method, metric, split, sample data                     | one each |
 | a setting, for the same sub-run                        | one each, the setting named |
 | seed or limit, even for other sub-runs                 | one each |
@@ -50,6 +51,27 @@ def test_parameters_are_pooled_or_not(make_run: Any) -> None:
     assert group.parameters == {"language": "en"}
     apart = group_runs(runs, pool=False)
     assert [group.parameters["subject"] for group in apart] == ["anatomy", "virology"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "parts"),
+    [
+        ({"contrast_sets": False}, {"contrast_sets": True}, ()),
+        ({"subject": "all"}, {"subject": "age"}, ("subject",)),
+        ({"subject": "age", "contrast_sets": False}, {"subject": "ses", "contrast_sets": True}, ("subject",)),
+    ],
+)
+def test_parameters_that_may_share_instances_are_apart(
+    make_run: Any, first: dict[str, Any], second: dict[str, Any], parts: tuple[str, ...]
+) -> None:
+    runs = [
+        make_run("hf:a", {"name": "bbq", **arguments}, 0.5, parts=tuple(p for p in parts if arguments[p] != "all"))
+        for arguments in (first, second)
+    ]
+    groups = group_runs(runs)
+    assert [len(group.runs) for group in groups] == [1, 1]
+    assert all(arguments in [group.parameters for group in groups] for arguments in (first, second))
+    assert len({group.identity for group in groups}) == 2
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def test_a_name_alone_is_a_complete_run(load: Load) -> None:
     assert run.model_dump(mode="json") == {
         "suite": "s",
         "scenario": {"name": "chat", "style": "short", "codes": []},
+        "parts": [],
         "adapter": {
             "name": "ask",
             "input_prefix": "Input: ",
