@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
+
+from harness.contracts.plugins import CATEGORIES, Kind
+from harness.plugins.registry import default_registry
 
 ROOT = Path(__file__).parent.parent
 HEAVY = {
@@ -119,3 +123,74 @@ def test_everything_printed_passes_through_the_escaping() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in PRINTS
     ]
     assert [place for place in direct if "sys.stderr.write" not in place or "cli/__init__" not in place] == []
+
+
+COUNTED = {"prompt_tokens", "completion_tokens", "seconds", "queries", "tokens_per_second"}
+
+NAMED = {
+    **dict.fromkeys(CATEGORIES, "a category of metrics"),
+    **dict.fromkeys(COUNTED, "a field of a response or of a run's efficiency"),
+    "bold": "a style of text",
+    "generation": "a tag of chat templates",
+    "next_example": "a part of a test's settings and details",
+}
+"""Names of built-in plugins and stats that the engine may use, since they also mean something else to it."""
+
+SHOWING = {"help", "examples"}
+
+FOREIGN = ("harness/imports/", "harness/sweeps/foreign_names.py", "harness/quickstart/")
+"""Tables of other programs' names, and the demonstration's own sweep."""
+
+
+def built_in_names() -> set[str]:
+    """Return the names of all built-in scenarios, adapters, metrics, and of the stats that metrics declare."""
+    registry = default_registry()
+    names = {name for kind in (Kind.SCENARIO, Kind.ADAPTER, Kind.METRIC) for name in registry.names(kind)}
+    for metric in registry.names(Kind.METRIC):
+        names.update(getattr(registry.get(Kind.METRIC, metric).details, "gives", ()))
+    return {name for name in names if "*" not in name}
+
+
+def named(source: str, names: Collection[str]) -> list[tuple[int, str]]:
+    """Return the line and the text of each string in a module's code that is a name, alone or before a colon.
+
+    Docstrings, help texts and examples may show names.
+    """
+    tree = ast.parse(source)
+    shown = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg in SHOWING]
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    documentation |= {id(node) for each in shown for node in ast.walk(each)}
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation
+        if re.split(r"[:,@ ]", node.value, maxsplit=1)[0] in names
+    ]
+
+
+def test_the_engine_names_no_plugin() -> None:
+    names = built_in_names() - NAMED.keys()
+    found = [
+        f"{path}:{line} {text!r}"
+        for file in sorted((ROOT / "harness").rglob("*.py"))
+        if not (path := str(file.relative_to(ROOT))).startswith(FOREIGN)
+        for line, text in named(file.read_text(encoding="utf-8"), names)
+    ]
+    assert found == []
+
+
+def test_a_named_plugin_is_seen() -> None:
+    source = (
+        '"""exact_match"""\n'
+        'option(help="mmlu:subject=anatomy")\n'
+        'if name == "exact_match" or f"mmlu:{subject}" or "other":\n'
+        "    pass\n"
+    )
+    assert named(source, {"exact_match", "mmlu"}) == [(3, "exact_match"), (3, "mmlu:")]
+
+
+def test_every_exception_is_needed() -> None:
+    names = built_in_names()
+    files = (ROOT / "harness").rglob("*.py")
+    used = {text for file in files for _, text in named(file.read_text(encoding="utf-8"), names)}
+    assert {name for name in NAMED.keys() - set(CATEGORIES) if name not in used} == set()
