@@ -20,7 +20,7 @@ from harness.output.terminal import say
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["terminal", "json", "csv", "md"]),
+    type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
     default="terminal",
     show_default=True,
     help="How to show it.",
@@ -41,9 +41,10 @@ def compare_command(
     scenarios, and the instances that could not be compared.
     """
     from harness.errors import DataError
-    from harness.leaderboard.comparison import Family, adjusted, compare_models, compare_runs
-    from harness.leaderboard.comparison_tables import render, show
+    from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
+    from harness.leaderboard.comparison_table import comparison_table
     from harness.output.console import make_console
+    from harness.output.result_table import render, show
     from harness.plugins.registry import default_registry
     from harness.storage.results import RUN_FILE, find_runs, read_run
 
@@ -56,8 +57,9 @@ def compare_command(
                 raise DataError(f"{name} is no run's folder; to compare two models, name a suite with --suite.")
         one, other = read_run(Path(first)), read_run(Path(second))
         names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
-        family = Family(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
+        family = ComparisonFamily(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
+    table = comparison_table(family)
     if format_ == "terminal":
-        show(family, make_console(width=180))
+        show(table, make_console(width=180))
     else:
-        say(render(family, format_), newline=False)
+        say(render(table, format_), newline=False)

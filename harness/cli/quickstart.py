@@ -31,7 +31,8 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     from harness.contamination.report import build_report
     from harness.contamination.sweep import contamination_sweep
     from harness.leaderboard.aggregate import build_board
-    from harness.leaderboard.tables import show
+    from harness.leaderboard.board_table import board_table
+    from harness.output.result_table import show
     from harness.quickstart import train_models
     from harness.quickstart.demonstration import WHAT_IT_PROVES, demonstration
     from harness.runs.runner import Settings
@@ -42,7 +43,7 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     trained = train_models(directory, progress=lambda line: console.print(line))
     sweep, registry = load_sweep(find_sweep("quickstart"), models=[f"hf:{path}" for path in trained])
     records = execute(sweep.runs, registry, Settings(results_dir))
-    show(build_board(records), make_console())
+    show(board_table(build_board(records)), make_console())
     console.print("Testing what each model was trained on, by the published order of the data …")
     tests, registry = contamination_sweep(demonstration(trained))
     tested = execute(tests.runs, registry, Settings(results_dir))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from harness.errors import DataError, HarnessError, StorageError
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from harness.output.result_table import ResultTable
 
 
 @click.command("score")
@@ -61,6 +61,7 @@ def stats_command(runs: tuple[Path, ...]) -> None:
     from rich.text import Text
 
     from harness.answers.served_models import served_models, served_notes
+    from harness.leaderboard.cells import examples_problem
     from harness.output.console import make_console
     from harness.storage.results import read_run
 
@@ -96,6 +97,8 @@ def stats_command(runs: tuple[Path, ...]) -> None:
             console.print(Text(f"{record.declined}."))
         for note in served_notes(record.spec.model.name, served_models(record.provenance)):
             console.print(Text(f"Note: {note}."))
+        if problem := examples_problem(record):
+            console.print(Text(f"Note: {problem}", style="yellow"))
         if record.stats:
             console.print(table)
         for number, note in enumerate(notes, start=1):
@@ -160,44 +163,41 @@ def leaderboard_command(
         _show_diff(diff, results_dir, format_, output)
         return
     from harness.leaderboard.aggregate import build_board
-    from harness.leaderboard.tables import render, show
+    from harness.leaderboard.board_table import board_table
     from harness.storage.results import find_runs
 
-    board = build_board(find_runs(results_dir, suites or None))
-    _put(format_, output, lambda console: show(board, console), lambda: render(board, format_))
+    _put(board_table(build_board(find_runs(results_dir, suites or None))), format_, output)
 
 
-def _put(
-    format_: str, output: Path | None, show: Callable[[Console], None], render: Callable[[], str], width: int = 80
-) -> None:
+def _put(table: ResultTable, format_: str, output: Path | None, width: int = 80) -> None:
     """Show a table on the terminal, or write it in its format, to a file where one is named."""
     from harness.output.console import make_console
+    from harness.output.result_table import render, show
 
     if output is not None:
         try:
             with output.open("w", encoding="utf-8") as file:
                 if format_ == "terminal":
-                    show(make_console(file=file))
+                    show(table, make_console(file=file))
                 else:
-                    file.write(render())
+                    file.write(render(table, format_))
         except OSError as error:
             raise StorageError(f"{output} cannot be written ({error.strerror or error}).") from error
         say(f"Wrote {output}.", err=True)
     elif format_ == "terminal":
-        show(make_console(width=width))
+        show(table, make_console(width=width))
     else:
-        say(render(), newline=False)
+        say(render(table, format_), newline=False)
 
 
 def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output: Path | None) -> None:
     from harness.leaderboard.diff import diff_suites
-    from harness.leaderboard.diff_tables import render_diff, show_diff
+    from harness.leaderboard.diff_table import diff_table
     from harness.plugins.registry import default_registry
     from harness.storage.results import find_runs
 
     found = diff_suites(find_runs(results_dir, suites), *suites, default_registry())
-
-    _put(format_, output, lambda console: show_diff(found, console), lambda: render_diff(found, format_), width=180)
+    _put(diff_table(found), format_, output, width=180)
 
 
 def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
 from harness.contracts.specs import Component
-from harness.leaderboard.cells import Cell, cell_of, has_number, instance_scores, main_stat, newest
+from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import Group, canonical, group_runs
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
@@ -76,7 +76,9 @@ class Board:
     """When the newest run ended, UTC, ISO 8601; empty if there is none."""
 
 
-def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
+def build_board(
+    runs: Iterable[RunRecord], *, pool: bool = True, check: Callable[[RunRecord], str] = examples_problem
+) -> Board:
     """Return the leaderboard of some runs.
 
     Where a model has several runs of the same thing (in several suites, or with other perturbations), the newest that
@@ -85,15 +87,16 @@ def build_board(runs: Iterable[RunRecord], *, pool: bool = True) -> Board:
 
     Args:
         runs: Runs of any suites and models, the failed ones as well.
-        pool: Whether a scenario's runs with other parameters share a column as sub-runs; otherwise each has its own.
+        pool: True to pool a scenario's runs with different parameters in one column; otherwise each has its own.
+        check: Returns what is wrong with a run's examples; '' if nothing is.
     """
     runs = list(runs)
     names = model_names(run.spec.model for run in runs)
     groups = group_runs(runs, pool=pool)
     counting = [counting_runs(group, names) for group in groups]
     table = [
-        {model: cell_of(subruns, len(group.runs), failed.get(model, ())) for model, subruns in chosen.items()}
-        for group, chosen, failed in zip(groups, counting, (_failed_beside(g, names) for g in groups), strict=True)
+        {model: cell_of(subruns, len(group.runs), failed.get(model, ()), check) for model, subruns in chosen.items()}
+        for group, chosen, failed in zip(groups, counting, (_hidden_failures(g, names) for g in groups), strict=True)
     ]
     directions = [_direction(chosen) for chosen in counting]
     contests = [
@@ -160,7 +163,7 @@ def counting_runs(group: Group, names: Mapping[str, str]) -> Counting:
     return counting
 
 
-def _failed_beside(group: Group, names: Mapping[str, str]) -> dict[str, list[RunRecord]]:
+def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[RunRecord]]:
     """Return by model the runs without a number that another run (with other metrics, say) would hide.
 
     A run that was made again and then gave a number is none of them.

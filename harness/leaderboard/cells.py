@@ -6,13 +6,15 @@ A cell is the macro-average of a column's sub-runs, as in HELM: the mean of thei
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 from harness.answers.declined import Declined
 from harness.contracts import Stat
+from harness.errors import DataError
 from harness.statistics import effective_size_interval
+from harness.storage.example_files import check_examples
 from harness.storage.instance_scores import InstanceScores
 from harness.storage.results import RunRecord
 
@@ -67,6 +69,8 @@ class Cell:
     """The smallest and the largest score that an instance can have, of a metric whose scores reach them."""
     declined: Declined = field(default_factory=Declined)
     """The declined examples of the runs that it is over, unperturbed and of the evaluated split."""
+    damaged: tuple[str, ...] = ()
+    """What is wrong with the examples of the runs that it is over, one message for each run."""
 
     @property
     def complete(self) -> bool:
@@ -97,7 +101,23 @@ def newest(runs: Sequence[RunRecord]) -> RunRecord:
     return max(runs, key=lambda run: (has_number(run), run.finished, run.suite, run.name))
 
 
-def cell_of(subruns: Mapping[str, RunRecord], of: int, beside: Sequence[RunRecord] = ()) -> Cell:
+def examples_problem(run: RunRecord) -> str:
+    """Return what is wrong with a run's file of examples; '' if it is as the record describes, or the run has none."""
+    if run.examples is None:
+        return ""
+    try:
+        check_examples(run)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+def cell_of(
+    subruns: Mapping[str, RunRecord],
+    of: int,
+    failed: Sequence[RunRecord] = (),
+    check: Callable[[RunRecord], str] = examples_problem,
+) -> Cell:
     """Return one model's cell.
 
     The 95 % interval of a single run is the run's own. That of a macro-average recovers the variances from the
@@ -108,7 +128,8 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int, beside: Sequence[RunRecor
     Args:
         subruns: For each sub-run the run that counts.
         of: How many sub-runs the column has.
-        beside: Runs that gave no number and do not count, but that a reader has to hear of.
+        failed: Other runs, which gave no number and do not count, but of which a reader must know.
+        check: Returns what is wrong with a run's examples.
     """
     runs = [subruns[key] for key in sorted(subruns)]
     stats = [stat for run in runs if run.status == "ok" and (stat := main_stat(run)) is not None]
@@ -116,11 +137,12 @@ def cell_of(subruns: Mapping[str, RunRecord], of: int, beside: Sequence[RunRecor
         pooled(stats, of),
         failures=(
             *(Failure(run.spec.scenario.label, _error(run)) for run in runs if not has_number(run)),
-            *(Failure(run.name, _error(run)) for run in beside),
+            *(Failure(run.name, _error(run)) for run in failed),
         ),
         runs=tuple(f"{run.suite}/{run.name}" for run in runs if has_number(run)),
         imported=any(has_number(run) and imported_from(run) for run in runs),
         declined=declined_by(run for run in runs if has_number(run)),
+        damaged=tuple(problem for run in runs if has_number(run) and (problem := check(run))),
     )
 
 

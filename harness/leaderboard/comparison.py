@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
+from harness.leaderboard.paired_scores import Answers, compare_answers
 from harness.plugins.registry import Registry
 from harness.runs.runner import scores_of_instances
 from harness.seeds import derive_seed
-from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
+from harness.statistics import benjamini_hochberg, holm
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord
 from harness.storage.run_labels import distinctions
-
-Asked = dict[str, dict[int, tuple[float | None, int]]]
-"""By instance and trial: the score, None where it has none, and a number that stands for what was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +66,20 @@ class Comparison:
     notes: tuple[str, ...] = ()
     """What else is to be known."""
 
+    def left_out(self, first: str, second: str) -> Iterator[str]:
+        """Yield how many instances are not compared, and why; ``first`` and ``second`` name the two sides."""
+        counts = (
+            (self.only_first, f"only {first}"),
+            (self.only_second, f"only {second}"),
+            (self.undefined, "undefined"),
+            (self.changed, "not the same question"),
+        )
+        return (f"{count} {reason}" for count, reason in counts if count)
+
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """Comparisons that are judged together."""
+class ComparisonFamily:
+    """Comparisons whose p-values are adjusted together."""
 
     first: str
     """The first model's or run's name."""
@@ -113,47 +120,41 @@ def compare_runs(
         names = f"{first.spec.main_metric} and {second.spec.main_metric}"
         raise MetricError(f"the runs have different main metrics, {names}; choose one with --metric.")
     metric = metric or first.spec.main_metric
-    one, other = _asked(first, metric, registry), _asked(second, metric, registry)
-    common = one.keys() & other.keys()
-    if not common:
-        raise DataError(f"{first.suite}/{first.name} and {second.suite}/{second.name} have no instance in common.")
-    changed = sum(1 for name in common if _differ(one[name], other[name]))
-    pairs = [pair for name in sorted(common) if (pair := _pair(one[name], other[name])) is not None]
-    if not pairs:
-        raise DataError(
-            f"none of the {len(common)} instances in common has a {metric} in both runs; {changed} of them differ in "
-            "what was asked."
-        )
-    left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    estimate = paired_difference(left, right, scale_of(first, second, metric))
-    test, p = _tested(left, right)
+    scores = compare_answers(
+        _answers(first, metric, registry), _answers(second, metric, registry), scale_of([first, second], metric), metric
+    )
     return Comparison(
         scenario=first.spec.scenario.label,
         adapter=first.spec.adapter.name,
         metric=metric,
         higher_is_better=_direction(first, metric),
-        count=len(pairs),
-        first=sum(left) / len(left),
-        second=sum(right) / len(right),
-        difference=estimate.value,
-        stderr=estimate.stderr,
-        low=estimate.low,
-        high=estimate.high,
-        test=test,
-        p=p,
-        p_holm=p,
-        p_bh=p,
-        only_first=len(one.keys() - common),
-        only_second=len(other.keys() - common),
-        undefined=len(common) - changed - len(pairs),
-        changed=changed,
-        notes=(*_notes(first.spec, second.spec), *_answers(first), *_answers(second), *filter(None, [estimate.note])),
+        count=scores.count,
+        first=scores.first,
+        second=scores.second,
+        difference=scores.difference,
+        stderr=scores.stderr,
+        low=scores.low,
+        high=scores.high,
+        test=scores.test,
+        p=scores.p,
+        p_holm=scores.p,
+        p_bh=scores.p,
+        only_first=scores.only_first,
+        only_second=scores.only_second,
+        undefined=scores.undefined,
+        changed=scores.changed,
+        notes=(
+            *_setting_notes(first.spec, second.spec),
+            *_answer_notes(first),
+            *_answer_notes(second),
+            *filter(None, [scores.note]),
+        ),
     )
 
 
 def compare_models(
     runs: Iterable[RunRecord], first: str, second: str, metric: str | None = None, registry: Registry | None = None
-) -> Family:
+) -> ComparisonFamily:
     """Compare two models on every scenario that both were asked in the same way, as one family.
 
     Args:
@@ -170,21 +171,21 @@ def compare_models(
     left, right = (_by_question(known, name) for name in (first, second))
     comparisons, problems = [], []
     asked = {question: run.spec for question, run in {**right, **left}.items()}
-    questions = sorted(asked, key=lambda question: (_label(asked[question]), question))
+    questions = sorted(asked, key=lambda question: (question_label(asked[question]), question))
     alone = [asked[question].model_copy(update={"model": Component(name=first)}) for question in questions]
-    for question, distinction in zip(questions, distinctions(alone, _label), strict=True):
+    for question, distinction in zip(questions, distinctions(alone, question_label), strict=True):
         if question not in left or question not in right:
             run, absent = (left[question], second) if question in left else (right[question], first)
-            problems.append(f"{_label(run.spec)}{distinction}: there is no equal run of {absent}.")
+            problems.append(f"{question_label(run.spec)}{distinction}: there is no equal run of {absent}.")
             continue
         try:
             found = compare_runs(left[question], right[question], metric, registry)
             comparisons.append(replace(found, settings=distinction.strip()))
         except HarnessError as error:
-            problems.append(f"{_label(left[question].spec)}{distinction}: {error}")
+            problems.append(f"{question_label(left[question].spec)}{distinction}: {error}")
     if not comparisons:
         raise DataError("\n".join([f"{first} and {second} have nothing in common to compare.", *problems]))
-    return Family(first, second, adjusted(comparisons), tuple(problems))
+    return ComparisonFamily(first, second, adjusted(comparisons), tuple(problems))
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
@@ -196,16 +197,19 @@ def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     )
 
 
-def _tested(left: Sequence[float], right: Sequence[float]) -> tuple[str, float]:
-    if all(score in (0.0, 1.0) for score in (*left, *right)):
-        gains = sum(one > other for one, other in zip(left, right, strict=True))
-        losses = sum(one < other for one, other in zip(left, right, strict=True))
-        return "mcnemar", mcnemar_test(gains, losses)
-    return "permutation", permutation_test([one - other for one, other in zip(left, right, strict=True)])
+def scale_of(runs: Iterable[RunRecord], metric: str) -> Scale | None:
+    """Return the scale of a score that several runs have; None if it is unknown, or they disagree."""
+    scales = {stat.scale for run in runs for stat in run.stats if stat.metric == metric}
+    return scales.pop() if len(scales) == 1 else None
 
 
-def _asked(run: RunRecord, metric: str, registry: Registry | None) -> Asked:
-    asked: Asked = {}
+def question_label(spec: RunSpec) -> str:
+    """Return a scenario with its adaptation method, for people."""
+    return f"{spec.scenario.label} ({spec.adapter.name})"
+
+
+def _answers(run: RunRecord, metric: str, registry: Registry | None) -> Answers:
+    answers: dict[str, dict[int, tuple[float | None, int]]] = {}
     known: set[str] = set()
     for example, scores, _ in read_examples(run):
         instance = example.instance
@@ -213,68 +217,40 @@ def _asked(run: RunRecord, metric: str, registry: Registry | None) -> Asked:
             continue
         known.update(scores)
         texts = (instance.input, *((reference.text, reference.correct) for reference in instance.references))
-        asked.setdefault(instance.id, {})[example.trial] = (scores.get(metric), derive_seed(0, repr(texts)))
+        answers.setdefault(instance.id, {})[example.trial] = (scores.get(metric), derive_seed(0, repr(texts)))
     if metric not in known and registry is not None:
         given = scores_of_instances(run, metric, registry)
         if given:
             return {
                 name: {trial: (given.get(name), text) for trial, (_, text) in trials.items()}
-                for name, trials in asked.items()
+                for name, trials in answers.items()
             }
     if metric not in known:
         hint = did_you_mean(metric, known)
         raise MetricError(f"{run.suite}/{run.name} has no {metric} of single instances. {hint}".rstrip())
-    return asked
-
-
-def _differ(one: dict[int, tuple[float | None, int]], other: dict[int, tuple[float | None, int]]) -> bool:
-    return {text for _, text in one.values()} != {text for _, text in other.values()}
-
-
-def _pair(
-    one: dict[int, tuple[float | None, int]], other: dict[int, tuple[float | None, int]]
-) -> tuple[float, float] | None:
-    """Return an instance's mean scores over the trials in which both have one."""
-    if _differ(one, other):
-        return None
-    found = [
-        (score, against)
-        for trial in sorted(one.keys() & other.keys())
-        if (score := one[trial][0]) is not None and (against := other[trial][0]) is not None
-    ]
-    if not found:
-        return None
-    return sum(score for score, _ in found) / len(found), sum(against for _, against in found) / len(found)
-
-
-def scale_of(first: RunRecord, second: RunRecord, metric: str) -> Scale | None:
-    """Return the scale of a score that two runs have; None if it is unknown, or they disagree."""
-    scales = {stat.scale for run in (first, second) for stat in run.stats if stat.metric == metric}
-    return scales.pop() if len(scales) == 1 else None
+    return answers
 
 
 def _direction(run: RunRecord, metric: str) -> bool | None:
     return next((stat.higher_is_better for stat in run.stats if stat.metric == metric and stat.overall), None)
 
 
-def _notes(first: RunSpec, second: RunSpec) -> Iterable[str]:
-    for name in ("adapter", "seed", "instance_seed", "max_eval_instances"):
-        one, other = (_shown(getattr(spec, name)) for spec in (first, second))
+def _setting_notes(first: RunSpec, second: RunSpec) -> Iterator[str]:
+    if first.adapter.label != second.adapter.label:
+        yield f"adapter differs: {first.adapter.label} and {second.adapter.label}"
+    for name in ("seed", "instance_seed", "max_eval_instances"):
+        one, other = (getattr(spec, name) for spec in (first, second))
         if one != other:
             yield f"{name} differs: {one} and {other}"
 
 
-def _answers(run: RunRecord) -> Iterable[str]:
+def _answer_notes(run: RunRecord) -> Iterator[str]:
     """Yield how many of a run's answers were declined, and what is odd about what its server answered with."""
     declined = run.declined.part(run.spec.eval_split.value)
     if declined.examples:
         yield f"{run.spec.model.label}: {declined}"
     for note in served_notes(run.spec.model.name, served_models(run.provenance)):
         yield f"{run.spec.model.label}: {note}"
-
-
-def _shown(value: Any) -> str:
-    return str(getattr(value, "label", value))
 
 
 def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
@@ -291,7 +267,3 @@ def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
     for run in sorted(exact, key=lambda run: (run.status == "ok", run.finished)):
         by_question[run.spec.question] = run
     return by_question
-
-
-def _label(spec: RunSpec) -> str:
-    return f"{spec.scenario.label} ({spec.adapter.name})"

@@ -12,7 +12,7 @@ from harness.errors import DataError, HarnessError
 from harness.leaderboard.aggregate import model_names, model_of
 from harness.leaderboard.cells import declined_by, main_stat, newest
 from harness.leaderboard.columns import canonical, run_settings
-from harness.leaderboard.comparison import Comparison, compare_runs
+from harness.leaderboard.comparison import Comparison, compare_runs, question_label
 from harness.plugins.registry import Registry
 from harness.statistics import holm
 from harness.statistics.quantiles import UPPER_TAIL
@@ -107,7 +107,7 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
     changes: list[Change] = []
     left, right = ([run for run in known if run.suite == suite] for suite in (first, second))
     for before, after in _pairs(left, right, first, second, problems):
-        label = f"{model_of(after, names)} on {_label(after)}"
+        label = f"{model_of(after, names)} on {question_label(after.spec)}"
         failed = [run for run in (before, after) if run.status != "ok" or main_stat(run) is None]
         if failed:
             problems += [f"{label}: in {run.suite}, {run.error or 'it has no main metric'}" for run in failed]
@@ -134,7 +134,7 @@ def _pairs(
             yield here[0], there[0]
             continue
         one = (here or there)[0]
-        label = f"{one.spec.model.label} on {_label(one)}"
+        label = f"{one.spec.model.label} on {question_label(one.spec)}"
         if not here or not there:
             problems.append(f"{label}: only in {first if here else second}.")
         else:
@@ -156,10 +156,6 @@ def _loose(run: RunRecord) -> str:
     spec = run.spec
     parts = [spec.model.model_dump(mode="json"), spec.scenario.model_dump(mode="json"), spec.adapter.name]
     return canonical([*parts, spec.main_metric, spec.eval_split])
-
-
-def _label(run: RunRecord) -> str:
-    return f"{run.spec.scenario.label} ({run.spec.adapter.name})"
 
 
 def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry | None) -> Change:
@@ -193,12 +189,6 @@ def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry 
 
 
 def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Comparison) -> Change:
-    left_out = [
-        (comparison.only_first, "only after"),
-        (comparison.only_second, "only before"),
-        (comparison.undefined, "undefined"),
-        (comparison.changed, "not the same question"),
-    ]
     return Change(
         model=model,
         scenario=comparison.scenario,
@@ -217,7 +207,7 @@ def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Compari
         notes=(
             *_settings(before, after),
             *_declined(before, after),
-            *(f"{count} instances {what}" for count, what in left_out if count),
+            *(f"instances not compared: {reason}" for reason in comparison.left_out("after", "before")),
             *(comparison.notes[-1:] if comparison.low is None else ()),  # why there is no interval comes last
         ),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.contracts.plugins import CATEGORIES
-from harness.leaderboard import wording
+from harness.leaderboard import board_text
 from harness.leaderboard.cells import Cell, imported_from
 from harness.leaderboard.columns import Group
 from harness.leaderboard.pairwise import Contest, z_scores
@@ -90,7 +90,6 @@ def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, 
 def _board(
     snapshot: Snapshot, view: BoardView, models: Sequence[str], categories: Mapping[str, Sequence[Measure]]
 ) -> dict[str, Any]:
-    notes = wording.footnotes(view.board)
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
     origins = {snapshot.model(run): program for run in snapshot.runs if (program := imported_from(run))}
     measured = [{measure.category for measure in several} for several in view.measures]
@@ -114,7 +113,7 @@ def _board(
                 "rank": row.rank,
                 "rate": rate_row(row.win_rate),
                 "origin": origins.get(row.model, ""),
-                "failed": not wording.measured(row),
+                "failed": not board_text.measured(row),
             }
             for row in view.board.rows
         ],
@@ -134,9 +133,9 @@ def _board(
         "seen": _seen(snapshot, view, models),
         "tested": _tested(snapshot, models),
         "failures": _failures(view),
-        "explanations": notes.explanations,
-        "legend": notes.legend,
-        "notes": notes.notes,
+        "explanations": board_text.explanations(view.board),
+        "legend": board_text.legend(view.board),
+        "notes": board_text.notes(view.board),
     }
 
 

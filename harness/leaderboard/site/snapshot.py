@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.leaderboard import wording
 from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
+from harness.leaderboard.board_text import Heading, headings
 from harness.leaderboard.columns import Group, group_runs
-from harness.leaderboard.site.addresses import address, address_of
+from harness.leaderboard.site.addresses import address
 from harness.leaderboard.site.measures import Measure, all_measures, representatives
 from harness.leaderboard.site.verdicts import Finding, findings
 from harness.plugins.registry import Registry
@@ -36,7 +36,7 @@ class BoardView:
     """For each column the runs that count, by model, then by sub-run."""
     measures: Sequence[Sequence[Measure]]
     """For each column every metric, with all models' results."""
-    headings: Sequence[wording.Heading]
+    headings: Sequence[Heading]
     """What stands over each column."""
 
 
@@ -72,11 +72,6 @@ class Snapshot:
         return found
 
     @cached_property
-    def by_address(self) -> Mapping[str, RunRecord]:
-        """The runs by their address."""
-        return {address_of(run): run for run in self.runs}
-
-    @cached_property
     def boards(self) -> Sequence[BoardView]:
         """The leaderboard of all suites, and where there are several suites one of each."""
         only = self.suites[0] if len(self.suites) == 1 else ""
@@ -103,4 +98,4 @@ class Snapshot:
             for column, parts in enumerate(zip(groups, counting, strict=True))
         ]
         board = build_board(runs)
-        return BoardView(key, title, suite, board, groups, counting, measures, wording.headings(board))
+        return BoardView(key, title, suite, board, groups, counting, measures, headings(board))

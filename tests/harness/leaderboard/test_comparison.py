@@ -17,8 +17,9 @@ from harness import Example, HarnessError, Instance, Reference, Split
 from harness.cli import group
 from harness.contracts import BOUNDED, PROPORTION, Stat
 from harness.contracts.specs import Component, RunSpec
-from harness.leaderboard.comparison import Family, adjusted, compare_models, compare_runs
-from harness.leaderboard.comparison_tables import render, show
+from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
+from harness.leaderboard.comparison_table import comparison_table
+from harness.output.result_table import render, show
 from harness.plugins.registry import default_registry
 from harness.statistics import benjamini_hochberg, holm, mcnemar_test, paired_difference, permutation_test
 from harness.storage.example_files import ExampleWriter
@@ -196,15 +197,15 @@ def test_nothing_in_common_is_said_with_the_reasons(run: Run, tmp_path: Path) ->
 def test_every_format_says_the_same(run: Run, tmp_path: Path) -> None:
     _suite(run)
     family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
-    value = json.loads(render(family, "json"))
+    value = json.loads(render(comparison_table(family), "json"))
     assert [row["scenario"] for row in value["comparisons"]] == [row.scenario for row in family.comparisons]
-    rows = list(csv.DictReader(io.StringIO(render(family, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render(comparison_table(family), "csv"))))
     assert [float(row["difference"]) for row in rows] == [row.difference for row in family.comparisons]
     assert {(row["first_name"], row["second_name"]) for row in rows} == {("fake:a", "fake:b")}
     console = Console(file=io.StringIO(), width=180)
-    show(family, console)
+    show(comparison_table(family), console)
     assert isinstance(console.file, io.StringIO)
-    for text in (console.file.getvalue(), render(family, "md")):
+    for text in (console.file.getvalue(), render(comparison_table(family), "md")):
         assert "+1.000 [+" in text
         assert "<0.001" in text
         assert "right ↑" in text
@@ -217,7 +218,7 @@ def test_a_narrow_terminal_shows_every_number_whole(run: Run, tmp_path: Path) ->
     _suite(run)
     family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
     stream = io.StringIO()
-    show(family, Console(file=stream, width=80))
+    show(comparison_table(family), Console(file=stream, width=80))
     table = stream.getvalue().partition("difference: ")[0]
     assert max(map(len, table.splitlines())) <= 80
     for comparison in family.comparisons:
@@ -237,7 +238,7 @@ def test_runs_that_differ_in_a_setting_are_told_apart(run: Run, tmp_path: Path) 
         "[max_train_instances=0]", "[max_train_instances=5]",
     ]  # fmt: skip
     assert "quiz (generation) [max_train_instances=9]: there is no equal run of fake:b." in family.problems
-    text = render(family, "md")
+    text = render(comparison_table(family), "md")
     assert "quiz (generation) [max_train_instances=0]" in text
     assert "quiz (generation) [max_train_instances=5]" in text
 
@@ -245,7 +246,7 @@ def test_runs_that_differ_in_a_setting_are_told_apart(run: Run, tmp_path: Path) 
 def test_what_is_left_out_is_shown(run: Run) -> None:
     first = {"a": 1.0, "b": 0.0, "c": None, "d": 1.0}
     one = compare_runs(run("a", first), run("b", {"d": 0.0, "c": 1.0, "x": 1.0}))
-    text = render(Family("f", "s", adjusted([one])), "md")
+    text = render(comparison_table(ComparisonFamily("f", "s", adjusted([one]))), "md")
     assert "2 only first, 1 only second, 1 undefined" in text
 
 

@@ -18,7 +18,8 @@ from harness.contracts import PROPORTION, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError
 from harness.leaderboard.diff import diff_suites
-from harness.leaderboard.diff_tables import FORMATS, render_diff, show_diff
+from harness.leaderboard.diff_table import diff_table
+from harness.output.result_table import FORMATS, render, show
 from harness.statistics import holm, mcnemar_test, mean_estimate, paired_difference
 from harness.storage.example_files import ExampleWriter
 from harness.storage.results import RunRecord, run_directory, write_run
@@ -133,7 +134,7 @@ def test_runs_with_other_settings_are_paired_if_there_is_no_choice_and_say_so(wr
     runs = [write("old", "01", settings={"shots": 0}), write("new", "011", settings={"shots": 5})]
     (change,) = diff_suites(runs, "old", "new").changes
     assert change.count == 2
-    assert change.notes == ("shots: 0 before, 5 after", "1 instances only after")
+    assert change.notes == ("shots: 0 before, 5 after", "instances not compared: 1 only after")
     runs.append(write("new", "01", settings={"shots": 7}))
     with pytest.raises(DataError, match="1 runs in old and 2 in new with other settings"):
         diff_suites(runs, "old", "new")
@@ -169,26 +170,26 @@ def _cells(text: str) -> Sequence[str]:
 
 def test_every_format_says_the_same(write: Write) -> None:
     diff = diff_suites([write("old", "0" * 12), write("new", "1" * 12)], "old", "new")
-    (row,) = csv.DictReader(io.StringIO(render_diff(diff, "csv")))
+    (row,) = csv.DictReader(io.StringIO(render(diff_table(diff), "csv")))
     assert (row["before_suite"], row["after_suite"], float(row["difference"])) == ("old", "new", 1.0)
-    assert json.loads(render_diff(diff, "json"))["changes"][0]["p_holm"] == diff.changes[0].p_holm
+    assert json.loads(render(diff_table(diff), "json"))["changes"][0]["p_holm"] == diff.changes[0].p_holm
     console = Console(file=io.StringIO(), width=180)
-    show_diff(diff, console)
+    show(diff_table(diff), console)
     assert isinstance(console.file, io.StringIO)
-    for text in (console.file.getvalue(), render_diff(diff, "md"), render_diff(diff, "latex")):
+    for text in (console.file.getvalue(), render(diff_table(diff), "md"), render(diff_table(diff), "latex")):
         assert "+1.000" in text or "+1.000" in text.replace("{-}", "-")
         assert "<0.001" in text.replace("&lt;", "<").replace(r"\textless{}", "<")
         assert "McNemar" in text
     assert "latex" in FORMATS
     with pytest.raises(HarnessError, match="no format 'html'"):
-        render_diff(diff, "html")
+        render(diff_table(diff), "html")
 
 
 def test_a_narrow_terminal_shows_every_name_and_number_whole(write: Write) -> None:
     name = "a_scenario_with_quite_a_long_name"
     diff = diff_suites([write("old", "01" * 6, scenario=name), write("new", "1" * 12, scenario=name)], "old", "new")
     console = Console(file=io.StringIO(), width=80)
-    show_diff(diff, console)
+    show(diff_table(diff), console)
     assert isinstance(console.file, io.StringIO)
     table = console.file.getvalue().partition("change: ")[0]
     assert max(map(len, table.splitlines())) <= 80
@@ -200,6 +201,6 @@ def test_a_narrow_terminal_shows_every_name_and_number_whole(write: Write) -> No
 def test_names_are_no_markup(write: Write) -> None:
     model = "fake:=x|*<b>\u202e"
     diff = diff_suites([write("old", "01", model=model), write("new", "01", model=model)], "old", "new")
-    markdown = render_diff(diff, "md")
-    assert "fake:=x\\|\\*&lt;b&gt;\\\\u202e" in markdown
-    assert "\u202e" not in markdown + render_diff(diff, "csv") + render_diff(diff, "latex")
+    markdown = render(diff_table(diff), "md")
+    assert r"fake:=x\|\*&lt;b>\u202e" in markdown
+    assert "\u202e" not in markdown + render(diff_table(diff), "csv") + render(diff_table(diff), "latex")

@@ -1,0 +1,215 @@
+"""The words around a leaderboard's numbers: headings, marks and footnotes, the same in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.leaderboard.aggregate import Board, Column, Row
+from harness.leaderboard.cells import Cell
+from harness.leaderboard.formatting import arrow
+from harness.output.display import brief, sentence, visible
+
+SAMPLE, PARTIAL, FAILED, MISSING, DECLINED, DAMAGED, IMPORTED = "†", "‡", "✗", "§", "⊘", "◊", "¶"
+"""Marks after a number."""
+
+MEANINGS = {
+    SAMPLE: "sample data: a demonstration, not a measurement.",
+    PARTIAL: "over only some of the scenario's runs (how many of how many); left out of the mean win rate.",
+    FAILED: "failed; the reasons are below.",
+    MISSING: "some examples gave no value and are left out.",
+    DECLINED: "some answers were declined by the model or its provider and are scored as they are; counts are below.",
+    DAMAGED: "a file of examples is damaged or missing, so the number cannot be checked; details are below.",
+    IMPORTED: "imported: measured by another program, whose name the model's name begins with.",
+}
+"""What the marks mean."""
+
+WIN_RATE = (
+    "Mean win rate: the fraction of other models that a model beats, ties counting one half, averaged over columns "
+    "(Liang et al. 2022). Its 95 % interval, for new instances of these columns, counts the wins and losses that are "
+    "certain (closed testing; models are paired where they answered the same instances)."
+)
+RANKS = (
+    "Ranks in brackets are those that the data allow, all correct at once with 95 % probability. So are the ranks in "
+    "a column, shown where the data separate at least two of its models."
+)
+MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
+UNDECIDED = "n too small to separate the models"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The heading of a column."""
+
+    title: str
+    """The scenario, with the parameters that all its runs share."""
+    metric: str
+    """The metric with an arrow in the direction that is better."""
+    details: tuple[str, ...]
+    """What distinguishes the column from similar ones, and what it is a mean of."""
+
+
+def readable(board: Board) -> Board:
+    """Return the board without the models that have no number at all; a note for each of them says why.
+
+    Columns in which no other model was run go with them. If no model has a number, the board stays as it is.
+    """
+    rows = [row for row in board.rows if measured(row)]
+    if not rows:
+        return board
+    kept = [c for c in range(len(board.columns)) if any(row.cells[c] is not None for row in rows)]
+    return replace(
+        board,
+        columns=tuple(board.columns[c] for c in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[c] for c in kept)) for row in rows),
+        notes=(*(_absence(row) for row in board.rows if not measured(row)), *board.notes),
+    )
+
+
+def measured(row: Row) -> bool:
+    """Return whether any of a model's cells has a number."""
+    return any(cell is not None and cell.mean is not None for cell in row.cells)
+
+
+def headings(board: Board) -> list[Heading]:
+    """Return the heading of each column; method and split only where they distinguish columns."""
+    return [_heading(column, board.columns) for column in board.columns]
+
+
+def marks(cell: Cell, column: Column) -> str:
+    """Return the marks after a cell's number, without that of a failure."""
+    if cell.mean is None:
+        return ""
+    return (
+        (SAMPLE if column.sample else "")
+        + (f"{PARTIAL}{cell.have}/{cell.of}" if not cell.complete else "")
+        + (MISSING if cell.missing else "")
+        + (DECLINED if cell.declined.examples else "")
+        + (DAMAGED if cell.damaged else "")
+        + (IMPORTED if cell.imported else "")
+    )
+
+
+def separates(board: Board, column: int) -> bool:
+    """Return whether the data say of any two models of a column which is better."""
+    cells = [row.cells[column] for row in board.rows]
+    places = [(cell.first, cell.last) for cell in cells if cell is not None and cell.first is not None]
+    return any(place != (1, len(places)) for place in places)
+
+
+def failure_numbers(board: Board) -> dict[tuple[int, int], int]:
+    """Return the number of the footnote of each cell with a failure, by row and column."""
+    places = [
+        (r, c)
+        for r, row in enumerate(board.rows)
+        for c, cell in enumerate(row.cells)
+        if cell is not None and cell.failures
+    ]
+    return {place: position for position, place in enumerate(places, start=1)}
+
+
+def explanations(board: Board) -> list[str]:
+    """Return what the numbers are."""
+    if not board.rows:
+        return []
+    return [MEANS, WIN_RATE, RANKS] if any(row.win_rate for row in board.rows) else [MEANS]
+
+
+def legend(board: Board) -> list[tuple[str, str]]:
+    """Return each mark that is used, with its meaning."""
+    cells = [
+        (cell, column) for row in board.rows for cell, column in zip(row.cells, board.columns, strict=True) if cell
+    ]
+    used = "".join(marks(cell, column) for cell, column in cells) + (SAMPLE if board.sample_win_rate else "")
+    used += FAILED if any(cell.failures for cell, _ in cells) else ""
+    return [(mark, meaning) for mark, meaning in MEANINGS.items() if mark in used]
+
+
+def failures(board: Board) -> Iterator[str]:
+    """Yield the reasons of all failures, each with the number of its footnote."""
+    titles = headings(board)
+    for (r, c), number in failure_numbers(board).items():
+        for error in _errors(board.rows[r].cells[c]):
+            yield f"{FAILED}{number} {brief(board.rows[r].model)}, {titles[c].title}: {error}"
+
+
+def notes(board: Board) -> list[str]:
+    """Return what a reader must know not to be misled."""
+    titles = [heading.title for heading in headings(board)]
+    found = [*_declined(board, titles), *_damaged(board, titles), *(sentence(note) for note in board.notes)]
+    rates = [row.win_rate for row in board.rows if row.win_rate is not None]
+    if any(rate.low is None for rate in rates):
+        found.append("A mean win rate has no interval if none of the results that it is based on has a standard error.")
+    undecided = [brief(row.model) for row in board.rows if row.win_rate is not None and row.win_rate.undecided]
+    if undecided:
+        whose = "" if len(undecided) == len(rates) else f" (the interval is [0, 1]): {', '.join(undecided)}"
+        found.append(f"Mean win rate: {UNDECIDED}{whose}.")
+    skipped = [title for title, c in zip(titles, board.columns, strict=True) if c.sample and not c.contested]
+    if rates and skipped and not board.sample_win_rate:
+        found.append(f"Sample data do not count in the mean win rate ({', '.join(dict.fromkeys(skipped))}).")
+    return found
+
+
+def _absence(row: Row) -> str:
+    failed = [failure for cell in row.cells if cell is not None for failure in cell.failures]
+    which = "its one run gave no number" if len(failed) == 1 else f"none of its {len(failed)} runs gave a number"
+    errors = (failure.error.removeprefix(f"{row.model}: ").rstrip(". ") for failure in failed)
+    return f"{brief(row.model)} has no row, since {which}: {'; '.join(dict.fromkeys(errors))}."
+
+
+def _declined(board: Board, titles: list[str]) -> Iterator[str]:
+    """Yield for each model how many answers were declined in which columns."""
+    for row in board.rows:
+        counts = [
+            f"{title}: {cell.declined}"
+            for cell, title in zip(row.cells, titles, strict=True)
+            if cell is not None and cell.mean is not None and cell.declined.examples
+        ]
+        if counts:
+            yield f"{brief(row.model)}, {'; '.join(counts)}."
+
+
+def _damaged(board: Board, titles: list[str]) -> Iterator[str]:
+    """Yield for each cell which of its runs' examples are damaged, and how."""
+    for row in board.rows:
+        for cell, title in zip(row.cells, titles, strict=True):
+            if cell is not None and cell.damaged:
+                more = f" (and {len(cell.damaged) - 1} more runs)" if len(cell.damaged) > 1 else ""
+                yield sentence(f"{brief(row.model)}, {title}{more}: {cell.damaged[0]}")
+
+
+def _errors(cell: Cell | None) -> list[str]:
+    """Return each different error once, with the sub-runs that failed with it."""
+    runs_by_error: dict[str, list[str]] = {}
+    for failure in cell.failures if cell else ():
+        runs_by_error.setdefault(sentence(failure.error), []).append(brief(failure.run))
+    return [
+        f"{', '.join(runs[:3])}{f' and {len(runs) - 3} more' if len(runs) > 3 else ''}: {error}"
+        for error, runs in runs_by_error.items()
+    ]
+
+
+def _heading(column: Column, columns: tuple[Column, ...]) -> Heading:
+    peers = [other for other in columns if other.scenario == column.scenario and other is not column]
+    details: list[str] = []
+    if any(other.method != column.method for other in peers):
+        details.append(column.method)
+    if any(other.split != column.split for other in peers):
+        details.append(f"{column.split} split")
+    if any(other.sample != column.sample for other in peers):
+        details.append("sample data" if column.sample else "real data")
+    details += [f"{name}={_setting(value)}" for name, value in column.settings.items()]
+    if len(column.subruns) > 1:
+        details.append(f"mean of {len(column.subruns)} runs ({', '.join(column.pooled)})")
+    shared = {name: value for name, value in column.parameters.items() if value not in (None, False, "", [], {})}
+    arguments = ",".join(f"{name}={_setting(value)}" for name, value in shared.items())
+    return Heading(
+        title=brief(f"{column.scenario}:{arguments}" if arguments else column.scenario),
+        metric=brief(column.metric, 40) + arrow(column.higher_is_better),
+        details=tuple(brief(detail) for detail in details),
+    )
+
+
+def _setting(value: Any) -> str:
+    return brief(value, 40) if isinstance(value, str) else visible(str(value))
