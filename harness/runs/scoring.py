@@ -1,4 +1,4 @@
-"""Examples become scores of one instance, and scores become the stats of a run; nothing is asked of a model."""
+"""Turns examples into scores of instances, and scores into the stats of a run, without asking a model anything."""
 
 from __future__ import annotations
 
@@ -7,16 +7,28 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from harness.contracts import BestOf, Estimate, Example, ExampleMetric, Instance, JudgeFinder, RunMetric, Split, Stat
+from harness.contracts import (
+    BestOf,
+    Estimate,
+    Example,
+    ExampleMetric,
+    Instance,
+    JudgeFinder,
+    RunMetric,
+    Scale,
+    Split,
+    Stat,
+)
 from harness.contracts.plugins import MetricDetails, Plugin
 from harness.contracts.specs import Component
 from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
 from harness.plugins.parameters import build
-from harness.runs.derived_stats import Compared, drop, group_gap, group_means, worst
+from harness.runs.robustness_stats import Compared, drop, group_gap, group_means, worst
 from harness.statistics import InstanceTable
 from harness.storage.instance_counts import group_values
 from harness.storage.instance_scores import InstanceScores, instance_key
@@ -24,33 +36,34 @@ from harness.storage.instance_scores import InstanceScores, instance_key
 _EFFICIENCY, _ROBUSTNESS, _FAIRNESS = "efficiency", "robustness", "fairness"
 
 _LARGEST = 1e150
-"""The largest size of a score; sums of squares of larger ones are beyond double precision."""
+"""The largest absolute score; the square of a larger one overflows double precision."""
 
 _ByGroup = Mapping[tuple[Split, str | None], Mapping[str, float]]
-"""A name's scores of single instances, by split and perturbation."""
+"""The scores of instances under one name, by split and perturbation."""
 
 
 class Scorer:
-    """Scores the examples of one run as they stream by, and keeps numbers only.
+    """Scores the examples of one run one after the other, and keeps only numbers.
 
-    Stats are about groups, which are the pairs of split and perturbation. An instance that comes several times in a
-    group, once for each train trial, counts once, with the mean of its scores. A score that is None, NaN, infinite or
-    beyond ±1e150, whose square no float holds, is undefined: it enters no mean and is counted in the stat's
-    ``missing``. A name that has no defined score in a group has no stat there.
+    Each stat is about a group: the examples of one split and one perturbation. An instance that occurs several times in
+    a group, once for each train trial, counts once, with the mean of its scores. A score that is None, NaN, infinite or
+    beyond ±1e150 is undefined: it is left out of the mean and counted in the stat's ``missing``. A name without a
+    defined score in a group has no stat there.
 
-    Beside these, scores of single instances for which a direction is better give the worst of an instance and its
-    copies, by perturbation and by category of perturbations, and the drop from the originals to the copies; and where
-    the scenario labels its instances, each label's mean and the gap between labels, on the originals. Stats on copies
-    have the category of their perturbation, and those of labels are about fairness; what a run takes stays efficiency.
+    If higher or lower scores are better, further stats compare perturbed copies with their originals: the worst score
+    of an instance and its copies, by perturbation and by category of perturbations, and the drop from the originals to
+    the copies. If the scenario labels its instances, there are also stats of the originals' mean for each label and of
+    the gap between labels. Stats on copies have the category of their perturbation, stats on labels are about fairness;
+    efficiency stays efficiency.
 
     Args:
-        metrics: Each metric's component of the run spec with its plugin, sets already resolved.
-        judges: Finds the judges that metrics name; needed by those that do.
-        perturbations: The category of each perturbation; one that is not named counts as robustness.
+        metrics: The metrics of the run spec and their plugins, with sets already resolved.
+        judges: Finds the judges that metrics name; required if any metric uses one.
+        perturbations: The category of each perturbation (default: robustness).
         labels: The keys of the instances' meta data whose values are compared.
 
     Raises:
-        PluginError: A metric cannot be built from its arguments, or is no metric.
+        PluginError: A metric cannot be built from its arguments, or is not a metric.
     """
 
     def __init__(
@@ -73,11 +86,11 @@ class Scorer:
         return self._labels
 
     def add(self, example: Example) -> dict[str, float]:
-        """Take one example into account and return its scores by stat name; undefined ones are left out.
+        """Score one example and return its defined scores by stat name.
 
         Raises:
-            HarnessError: A metric refuses the example; a MetricError is given the metric's and the instance's names.
-            PluginError: A metric failed, returned no number, or gave a name that another metric gives.
+            HarnessError: A metric refuses the example; a MetricError names the metric and the instance.
+            PluginError: A metric failed, did not return a number, or used a stat name of another metric.
         """
         key = (example.instance.split, example.instance.perturbation)
         group = self._groups.get(key)
@@ -109,12 +122,12 @@ class Scorer:
         return scores
 
     def stats(self) -> list[Stat]:
-        """Return the stats of all examples so far: by metric, name, split and perturbation, the originals first.
+        """Return the stats of all examples so far, by metric, name, split and perturbation, the originals first.
 
-        What follows from several groups or from labels comes after everything else, in the same order.
+        Stats that compare groups or labels come last, in the same order.
 
         Raises:
-            PluginError: A run metric failed, gave no finite number, or gave a name that another metric gives.
+            PluginError: A run metric failed, did not give a finite number, or used a stat name of another metric.
         """
         names: dict[int, list[str]] = {metric.position: [] for metric in self._metrics}
         for name, owner in list(self._owners.items()):
@@ -151,10 +164,10 @@ class Scorer:
         return stats
 
     def details(self) -> dict[str, Any]:
-        """Return the details that metrics give, by metric, split and perturbation (``original`` without one).
+        """Return the metrics' details by metric, split and perturbation (``original`` for none).
 
         Raises:
-            PluginError: A metric failed, or gave something that JSON cannot hold.
+            PluginError: A metric failed, or its details cannot be written as JSON.
         """
         found: dict[str, Any] = {}
         for metric in self._metrics:
@@ -162,20 +175,15 @@ class Scorer:
                 source = group.run_metrics.get(metric.position, metric.score)
                 if not isinstance(source, RunMetric | ExampleMetric):
                     break
-                try:
+                with _failures(f"{metric} failed to give details of {_named(key)}"):
                     details = json.loads(json.dumps(source.details(), allow_nan=False))
-                except HarnessError:
-                    raise
-                except BaseException as error:
-                    reraise_interrupt(error)
-                    raise PluginError(f"{metric} failed to give details of {_named(key)}: {_reason(error)}") from error
                 if details:
                     by_split = found.setdefault(metric.plugin.name, {}).setdefault(str(key[0]), {})
                     by_split[key[1] or "original"] = details
         return found
 
     def instance_scores(self, name: str, split: Split) -> Mapping[str, float]:
-        """Return each unperturbed instance's score by its id; nothing where the name has no score of instances."""
+        """Return the score of each unperturbed instance by its id; empty if instances have no score of that name."""
         group = self._groups.get((split, None))
         for metric in self._metrics if group is not None else ():
             scores = self._instance_scores(metric, (split, None), group) if group is not None else {}
@@ -184,7 +192,7 @@ class Scorer:
         return {}
 
     def keyed_scores(self, name: str, split: Split) -> InstanceScores | None:
-        """Return each unperturbed instance's score with its key; None where the name has no score of instances."""
+        """Return the score of each unperturbed instance with its key; None if instances have no score of that name."""
         scores = self.instance_scores(name, split)
         group = self._groups.get((split, None))
         if not scores or group is None:
@@ -200,24 +208,17 @@ class Scorer:
     def _instance_scores(
         self, metric: _Metric, key: tuple[Split, str | None], group: _Group
     ) -> Mapping[str, Mapping[str, float]]:
-        """Return the group's scores of single instances by name; those of a run metric are its own word."""
+        """Return the scores of a group's instances by name; a run metric gives its own."""
         if metric.score is not None:
             names = [name for name, owner in self._owners.items() if owner is metric and name in group.table]
             return {name: group.table.by_instance(name) for name in names}
-        try:
+        with _failures(f"{metric} failed to give scores of {_named(key)}"):
             found = group.run_metrics[metric.position].instance_scores()
-        except HarnessError:
-            raise
-        except BaseException as error:
-            reraise_interrupt(error)
-            raise PluginError(f"{metric} failed to give scores of {_named(key)}: {_reason(error)}") from error
         for name, scores in found.items():
             scale = metric.details.scale_of(name)
-            for instance, score in scores.items() if scale is not None else ():
-                if scale is not None and scale.clipped(score) is None:
-                    raise PluginError(
-                        f"{metric} gives {score:g} as {name!r} of instance {instance!r}; its declared scale is {scale}."
-                    )
+            wrong = [item for item in scores.items() if scale is not None and scale.clipped(item[1]) is None]
+            for instance, score in wrong[:1]:
+                raise PluginError(f"{metric} gives {score:g} as {name!r} of instance {instance!r}, {_beyond(scale)}")
         return found
 
     def _across_copies(self, metric: _Metric, name: str, scores: _ByGroup) -> Iterator[Stat]:
@@ -270,13 +271,8 @@ class Scorer:
     def _estimates(
         self, metric: _Metric, key: tuple[Split, str | None], group: _Group
     ) -> Iterator[tuple[str, Estimate]]:
-        try:
+        with _failures(f"{metric} failed to summarise {_named(key)}"):
             estimates = dict(group.run_metrics[metric.position].estimates())
-        except HarnessError:
-            raise
-        except BaseException as error:
-            reraise_interrupt(error)
-            raise PluginError(f"{metric} failed to summarise {_named(key)}: {_reason(error)}") from error
         for name, estimate in estimates.items():
             self._claim(name, metric)
             if not math.isfinite(estimate.value):
@@ -286,10 +282,11 @@ class Scorer:
     def _claim(self, name: str, metric: _Metric) -> None:
         gives = metric.details.gives
         if gives and not any(fnmatchcase(name, pattern) for pattern in gives):
-            raise PluginError(f"{metric} gives a stat named {name!r}, which is none of those it declares: {gives}.")
+            declared = ", ".join(gives)
+            raise PluginError(f"{metric} gives a stat named {name!r}, but it declares only {declared}.")
         owner = self._owners.setdefault(name, metric)
         if owner is not metric:
-            raise PluginError(f"{owner} and {metric} both give a stat named {name!r}. Leave one of them out.")
+            raise PluginError(f"{owner} and {metric} both give a stat named {name!r}. Remove one of them.")
 
     @staticmethod
     def _call(metric: _Metric, example: Example, function: Callable[[Example], Any]) -> Any:
@@ -297,23 +294,19 @@ class Scorer:
             return function(example)
         except MetricError as error:
             raise MetricError(f"metric {metric.plugin.name!r}, instance {example.instance.id!r}: {error}") from error
-        except HarnessError:
-            raise
         except BaseException as error:
-            reraise_interrupt(error)
-            instance = example.instance.id
-            raise PluginError(f"{metric} failed on instance {instance!r}: {_reason(error)}") from error
+            raise _failure(error, f"{metric} failed on instance {example.instance.id!r}") from error
 
 
 class _Metric:
-    """A metric ready for use; ``score`` is None for one that summarises a group."""
+    """A metric that is ready to use; ``score`` is None for a RunMetric, which summarises a group."""
 
     def __init__(self, position: int, component: Component, plugin: Plugin, judges: JudgeFinder | None) -> None:
         if not isinstance(plugin.details, MetricDetails):
-            raise PluginError(f"{plugin.kind} {plugin.name!r} is no metric that can be computed.")
+            raise PluginError(f"{plugin.kind} {plugin.name!r} is not a metric that can be computed.")
         self.position, self.component, self.plugin, self.details = position, component, plugin, plugin.details
         if plugin.details.judges and judges is None:
-            raise PluginError(f"{self} needs judges, and there are none here.")
+            raise PluginError(f"{self} needs a judge, but none can be used here.")
         self._positional = (judges,) if plugin.details.judges else ()
         built = self.build()
         known = isinstance(built, RunMetric | ExampleMetric)
@@ -349,7 +342,7 @@ class _Metric:
 
 
 class _Group:
-    """What is known of the examples that share split and perturbation."""
+    """The numbers of the examples of one split and perturbation."""
 
     def __init__(self, metrics: Sequence[_Metric]) -> None:
         self.table = InstanceTable()
@@ -363,7 +356,7 @@ class _Group:
         }
 
     def label(self, row: int, instance: Instance, labels: Sequence[str]) -> None:
-        """Remember the labels of an instance, once for all its trials."""
+        """Note the labels of an instance, once for all its trials."""
         if row < self._labelled:
             return
         self._labelled = row + 1
@@ -395,14 +388,12 @@ def _number(metric: _Metric, name: str, value: object, instance: str) -> float |
     if scale is None:
         return number
     if not scale.admits(number):
-        raise PluginError(
-            f"{metric} returned {number:g} as {name!r} of instance {instance!r}; its declared scale is {scale}."
-        )
+        raise PluginError(f"{metric} returned {number:g} as {name!r} of instance {instance!r}, {_beyond(scale)}")
     return scale.clipped(number)
 
 
 def _plain(estimate: Estimate) -> Estimate:
-    """Return an estimate of Python's own numbers, without those that are not finite.
+    """Return an estimate with plain Python numbers, without the ones that are not finite.
 
     Libraries give NaN as the standard error of a single value.
     """
@@ -414,7 +405,7 @@ def _plain(estimate: Estimate) -> Estimate:
     note = estimate.note
     if low is None or high is None:
         if estimate.low is not None or estimate.high is not None:
-            note = note or "no interval: an end of it is not a finite number"
+            note = note or "no interval: one of its ends is not finite"
         low = high = None
     return replace(
         estimate,
@@ -431,15 +422,13 @@ def _plain(estimate: Estimate) -> Estimate:
 
 
 def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimate: Estimate) -> Estimate:
-    """Return an estimate whose value lies in the range that the metric declares, with its interval cut to the range."""
+    """Return an estimate with its interval clipped to the scale that the metric declares."""
     scale = metric.details.scale_of(name)
     if scale is None:
         return estimate
     value, (lowest, highest) = scale.clipped(estimate.value), scale.bounds
     if value is None:
-        raise PluginError(
-            f"{metric} gives {estimate.value:g} for {name!r} of {_named(key)}; its declared scale is {scale}."
-        )
+        raise PluginError(f"{metric} gives {estimate.value:g} as {name!r} of {_named(key)}, {_beyond(scale)}")
     low, high = (None if end is None else min(max(end, lowest), highest) for end in (estimate.low, estimate.high))
     return replace(estimate, value=value, low=low, high=high)
 
@@ -458,5 +447,19 @@ def _named(key: tuple[Split, str | None]) -> str:
     return f"split {split}" if perturbation is None else f"split {split}, perturbation {perturbation}"
 
 
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+def _beyond(scale: Scale | None) -> str:
+    return f"outside of its declared scale, {scale}."
+
+
+@contextmanager
+def _failures(what: str) -> Iterator[None]:
+    """Turn what a plugin raises into a PluginError that says what failed; a HarnessError stays as it is."""
+    try:
+        yield
+    except BaseException as error:
+        raise _failure(error, what) from error
+
+
+def _failure(error: BaseException, what: str) -> HarnessError:
+    reraise_interrupt(error)
+    return error if isinstance(error, HarnessError) else PluginError(f"{what}: {type(error).__name__}: {error}")

@@ -97,7 +97,7 @@ def test_a_metric_gets_the_judge_that_it_names(judges: Judges, arguments: dict[s
 
 
 def test_a_metric_that_needs_judges_where_there_are_none() -> None:
-    with pytest.raises(PluginError, match="needs judges, and there are none here"):
+    with pytest.raises(PluginError, match="needs a judge, but none can be used here"):
         Scorer([(Component(name="judged"), _plugin(Judged))])
 
 

@@ -123,10 +123,10 @@ def graded(example: Example) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("prediction", "words"),
     [
-        ("share=1.2", r"returned 1\.2 as 'share' of instance 'a'; its declared scale is from 0 to 1"),
+        ("share=1.2", r"returned 1\.2 as 'share' of instance 'a', outside of its declared scale, from 0 to 1"),
         ("share=-0.01", r"returned -0\.01 as 'share'"),
-        ("right@5=0.5", r"returned 0\.5 as 'right@5' of instance 'a'; its declared scale is 0 or 1"),
-        ("cosine=-1.5", "its declared scale is from -1 to 1"),
+        ("right@5=0.5", r"returned 0\.5 as 'right@5' of instance 'a', outside of its declared scale, 0 or 1"),
+        ("cosine=-1.5", "outside of its declared scale, from -1 to 1"),
     ],
 )
 def test_a_score_outside_of_its_declared_scale_is_refused(prediction: str, words: str) -> None:
@@ -167,8 +167,8 @@ class Wide(RunMetric):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ("1.5 0.1 1 0", r"gives 1\.5 for 'wide' of split test; its declared scale is from 0 to 1"),
-        ("0.5 0.4 0.6 3", r"gives 3 as 'wide' of instance 'a'; its declared scale is from 0 to 1"),
+        ("1.5 0.1 1 0", r"gives 1\.5 as 'wide' of split test, outside of its declared scale, from 0 to 1"),
+        ("0.5 0.4 0.6 3", r"gives 3 as 'wide' of instance 'a', outside of its declared scale, from 0 to 1"),
     ],
 )
 def test_a_run_metrics_numbers_stay_on_its_scale(values: str, words: str) -> None:
@@ -202,7 +202,7 @@ class Foreign(RunMetric):
 def test_an_estimate_holds_finite_numbers_of_python() -> None:
     for low, interval, note in (
         ("0", (0.0, 1.0), ""),
-        ("nan", None, "no interval: an end of it is not a finite number"),
+        ("nan", None, "no interval: one of its ends is not finite"),
     ):
         scorer = _scorer(Foreign)
         scorer.add(_example(low))
@@ -395,7 +395,7 @@ def hasty(example: Example) -> dict[str, float]:
 
 def test_a_metric_gives_what_it_declares() -> None:
     assert _scorer(hasty).add(_example("hasty@5")) == {"hasty@5": 1.0}
-    with pytest.raises(PluginError, match=r"'hasty'.* gives a stat named 'haste', which is none of those it declares"):
+    with pytest.raises(PluginError, match=r"'hasty'.* gives a stat named 'haste', but it declares only hasty, hasty@"):
         _scorer(hasty).add(_example("haste"))
 
 

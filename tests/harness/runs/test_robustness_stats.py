@@ -15,7 +15,7 @@ from harness import Estimate, Example, Instance, PluginError, RunMetric, Split, 
 from harness.contracts import BOUNDED, PROPORTION, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.plugins.decorators import ATTRIBUTE
-from harness.runs.derived_stats import drop, group_gap, worst
+from harness.runs.robustness_stats import drop, group_gap, worst
 from harness.runs.scoring import Scorer
 from harness.statistics import mean_estimate
 from harness.storage.instance_counts import group_values
