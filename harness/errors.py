@@ -45,6 +45,20 @@ class MetricError(HarnessError):
     """A metric lacks what its definition needs, for example log-probabilities."""
 
 
+class StrictJsonError(ValueError):
+    """Text is not JSON, or breaks one of its rules.
+
+    Args:
+        message: What is wrong.
+        line: The line within the text, from 1.
+        column: The column, from 1.
+    """
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+
+
 def reraise_interrupt(error: BaseException) -> None:
     """Raise an interrupt or a generator's end again; anything else that foreign code raised may be handled.
 

@@ -1,13 +1,26 @@
-"""What to install for a part of the harness that needs more than its core."""
+"""How the harness is installed: its version, its extras, the user's cache folder."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, requires
+from pathlib import Path
 
 DISTRIBUTION = "holistic-harness"
+UNINSTALLED = "0+uninstalled"
+
+
+def harness_version() -> str:
+    """Return the version of the harness; one that says so where it runs from its source folder without metadata."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return UNINSTALLED
 
 
 @cache
@@ -16,6 +29,8 @@ def install_advice(extra: str) -> str:
 
     The libraries are named themselves, since the harness may be installed from its source folder alone.
     """
+    from importlib.metadata import PackageNotFoundError, requires
+
     try:
         declared = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
@@ -25,3 +40,11 @@ def install_advice(extra: str) -> str:
     if not wanted:
         return f"pip install -e '.[{extra}]' in the harness's source folder"
     return f"pip install {shlex.join(wanted)}"
+
+
+def user_cache_folder() -> Path | None:
+    """Return the folder for what can be computed again at any time; None where the user has no home."""
+    local, home = os.environ.get("LOCALAPPDATA"), os.path.expanduser("~")
+    caches = local or os.path.join(home, *(("Library", "Caches") if sys.platform == "darwin" else (".cache",)))
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or caches, DISTRIBUTION)
+    return folder if folder.is_absolute() else None

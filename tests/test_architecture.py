@@ -80,7 +80,8 @@ def test_a_trespass_is_seen(source: str, expected: list[str]) -> None:
         "import harness",
         "import harness.cli",
         "from harness.cli import main",
-        "from harness.plugins.registry import default_registry; assert not default_registry().problems",
+        "from harness.plugins.registry import default_registry; from harness.contracts.plugins import Kind\n"
+        "registry = default_registry(); assert all(registry.all(kind) for kind in Kind) and not registry.problems",
         "import harness.cli.run, harness.cli.check, harness.cli.plugins, harness.cli.results, harness.cli.quickstart",
         "import harness.runs.runner, harness.sweeps.load, harness.quickstart",
     ],
@@ -91,20 +92,22 @@ def test_heavy_libraries_are_imported_where_they_are_used(code: str) -> None:
     assert loaded & HEAVY == set()
 
 
-def test_finding_every_plugin_is_what_loads_the_built_in_packages() -> None:
-    assert {"scenarios", "adapters", "metrics"}.isdisjoint(
-        _modules_after("import harness, harness.cli, harness.runs.runner")
+def test_a_plugin_is_imported_when_it_is_used_and_no_other_is() -> None:
+    find = "from harness.plugins.registry import default_registry; from harness.contracts.plugins import Kind\n"
+    find += "registry = default_registry(); assert registry.names(Kind.METRIC)"
+    used = "registry.get(Kind.METRIC, 'exact_match')"
+    assert {"scenarios", "adapters", "metrics"}.isdisjoint(_modules_after(find))
+    loaded = _modules_after(f"{find}; {used}", top=False)
+    assert "metrics.exact_match" in loaded
+    assert {"metrics.bleu", "metrics.judges.llm", "adapters", "harness.models.transformers.huggingface"}.isdisjoint(
+        loaded
     )
-    assert _modules_after("from harness.plugins.registry import default_registry; default_registry()") >= {
-        "scenarios",
-        "adapters",
-        "metrics",
-    }
 
 
-def _modules_after(code: str) -> set[str]:
-    """Return the top-level modules that a fresh interpreter holds after running the code."""
-    report = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+def _modules_after(code: str, *, top: bool = True) -> set[str]:
+    """Return the modules that a fresh interpreter holds after running the code, by default the top-level ones."""
+    name = "name.partition('.')[0]" if top else "name"
+    report = f"import json, sys; print(json.dumps(sorted({{{name} for name in sys.modules}})))"
     ran = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, cwd=ROOT)
     assert ran.returncode == 0, ran.stderr
     return set(json.loads(ran.stdout.splitlines()[-1]))

@@ -37,12 +37,12 @@ def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
     registry = default_registry(plugins)
     kinds = [kind] if kind else list(Kind)
     for each in kinds:
-        names = registry.names(each)
+        summaries = registry.summaries(each)
         if kind is None:
             say(f"{each}s")
-        width = max((len(name) for name in names), default=0)
-        for name in names:
-            say(f"{'  ' if kind is None else ''}{name:<{width}}  {_line(registry.get(each, name))}")
+        width = max(map(len, summaries), default=0)
+        for name, summary in summaries.items():
+            say(f"{'  ' if kind is None else ''}{name:<{width}}  {summary}")
     _report(registry)
 
 
@@ -74,16 +74,6 @@ def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
             if meaning:
                 say(textwrap.fill(meaning, 100, initial_indent="      ", subsequent_indent="      "))
     _report(registry)
-
-
-def _line(plugin: Plugin) -> str:
-    if plugin.members:
-        return f"= {', '.join(plugin.members)}"
-    if isinstance(plugin.details, ScenarioDetails):
-        return f"{plugin.details.title}. {plugin.summary}"
-    if isinstance(plugin.details, MetricDetails | PerturbationDetails):
-        return f"[{plugin.details.category}] {plugin.summary}"
-    return plugin.summary
 
 
 def _details(plugin: Plugin) -> list[tuple[str, str]]:

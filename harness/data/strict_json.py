@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any
 
+from harness.errors import StrictJsonError
+
 MAX_DEPTH = 100
 """How deeply lists and objects may be nested."""
 
@@ -15,20 +17,6 @@ MAX_DIGITS = 300
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
-
-
-class StrictJsonError(ValueError):
-    """Text is not JSON, or breaks one of its rules.
-
-    Args:
-        message: What is wrong.
-        line: The line within the text, from 1.
-        column: The column, from 1.
-    """
-
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        super().__init__(message)
-        self.line, self.column = line, column
 
 
 def parse_json(text: str) -> Any:

@@ -1,14 +1,23 @@
-"""How a plugin says what it is: decorators that attach a description and change nothing else.
+"""How a plugin declares itself: decorators that attach a description and change nothing else.
 
 A decorated object works as before; the registry finds descriptions by looking through a module's members, so importing
 a plugin has no side effect and a name means nothing until a registry has looked at it.
+
+The plugin API is what ``harness`` exports, and the contracts behind those names. ``PLUGIN_API_VERSION`` is its
+version, *major.minor*: a minor version only adds, a major one may rename or remove, so that a plugin written for 1.2
+works with 1.2, 1.3 and every later 1.x. A module, or its top-level package, may declare the version that it was written
+for; if this harness does not offer it, the plugin is refused with a message that says so::
+
+    REQUIRES_PLUGIN_API = "1.0"
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, TypeVar, get_args
 
 from harness.contracts import SCALES, Scale, ScaleName, Split
@@ -25,6 +34,10 @@ from harness.contracts.plugins import (
     ScenarioDetails,
     Source,
 )
+from harness.errors import PluginError
+
+PLUGIN_API_VERSION = "1.0"
+"""The version of the plugin API, *major.minor*."""
 
 ATTRIBUTE = "__harness_plugin__"
 
@@ -221,3 +234,23 @@ def perturbation_set(name: str, members: Sequence[str], *, doc: str, source: str
     A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
     """
     return _members(Kind.PERTURBATION, name, members, doc, source)
+
+
+def check_api_version(module: ModuleType) -> None:
+    """Refuse a plugin's module that was written for another version of the plugin API.
+
+    Raises:
+        PluginError: The version that it, or its top-level package, requires is not on offer, or is not a version.
+    """
+    package = sys.modules.get(module.__name__.partition(".")[0])
+    required = getattr(module, "REQUIRES_PLUGIN_API", getattr(package, "REQUIRES_PLUGIN_API", None))
+    if required is None:
+        return
+    major, minor = map(int, PLUGIN_API_VERSION.split("."))
+    wanted = re.fullmatch(r"(\d+)\.(\d+)", str(required))
+    if wanted is None:
+        raise PluginError(f"REQUIRES_PLUGIN_API is {required!r}; write it as major.minor, such as '1.0'.")
+    if int(wanted[1]) != major or int(wanted[2]) > minor:
+        newer = (int(wanted[1]), int(wanted[2])) > (major, minor)
+        advice = "Install a newer harness." if newer else "Install a newer version of the plugin."
+        raise PluginError(f"it needs plugin API {required}; this harness has {PLUGIN_API_VERSION}. {advice}")

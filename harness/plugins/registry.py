@@ -1,8 +1,8 @@
-"""Finding plugins: entry points, files and folders, all through one door.
+"""The plugins that can be used, by kind and name; the module of each is imported when the plugin is first used.
 
-The built-in scenarios, adapters, metrics and backends are found through the entry-point group ``harness.plugins`` like
-anybody else's. An entry point names a module or a package; a package is searched with its submodules and with the
-scenario files (``*.yaml``) that lie in it.
+Built-in plugins are found through the entry-point group ``harness.plugins``, as anybody else's are. An entry point
+names a module or a package; a package is searched with its submodules and with the scenario files (``*.yaml``) in it,
+except where a name begins with an underscore. :mod:`.index` reads what each file declares without importing it.
 """
 
 from __future__ import annotations
@@ -13,36 +13,68 @@ import importlib.util
 import inspect
 import pkgutil
 import sys
-import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from random import Random
 from types import ModuleType
-from typing import TYPE_CHECKING
 
-from harness.contracts import Adapter, Example, ExampleMetric, Instance, Model, RunMetric
-from harness.contracts.data import Data
-from harness.contracts.plugins import CATEGORIES, Kind, MetricDetails, Plugin
+from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.errors import HarnessError, PluginError, did_you_mean, reraise_interrupt
-from harness.plugins.decorators import ATTRIBUTE
-
-if TYPE_CHECKING:
-    pass
+from harness.plugins.decorators import ATTRIBUTE, check_api_version
+from harness.plugins.index import Index, Listing, summary_line
 
 GROUP = "harness.plugins"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A plugin that could not be used: what it is, and why."""
+    """A plugin that cannot be used."""
 
     plugin: str
+    """What it is and where."""
     reason: str
+    """What is wrong with it."""
 
     def __str__(self) -> str:
         return f"{self.plugin}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that may declare plugins."""
+
+    path: Path | None
+    """The file; None for a module that has no source file."""
+    label: str
+    """What messages call it."""
+    module: str = ""
+    """The module's name where it belongs to a package; empty for a file that is loaded by its path."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One plugin: what was read of it, and, once its file is loaded, the plugin."""
+
+    origin: str
+    file: _File | None = None
+    listing: Listing | None = None
+    plugin: Plugin | None = None
+    refused: str = ""
+    """Why it cannot be used; empty if nothing is known against it."""
+
+    @property
+    def summary(self) -> str:
+        if self.plugin is None:
+            return self.listing.summary if self.listing else ""
+        details = self.plugin.details
+        return summary_line(
+            self.plugin.doc,
+            title=details.title if isinstance(details, ScenarioDetails) else "",
+            category=details.category if isinstance(details, MetricDetails | PerturbationDetails) else "",
+            members=self.plugin.members,
+        )
 
 
 class Registry:
@@ -54,10 +86,37 @@ class Registry:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self._plugins: dict[tuple[Kind, str], Plugin] = {}
-        self._refused: dict[tuple[Kind, str], str] = {}
-        self._paths: set[Path] = set()
+        self._entries: dict[tuple[Kind, str], _Entry] = {}
+        self._files: dict[str, _File] = {}
+        self._loaded: dict[str, Problem | None] = {}
         self._digests: dict[Path, bytes] = {}
+        self._index: Index | None = None
+
+    def load_entry_points(self) -> None:
+        """Find what the installed packages offer, the harness's own among them; nothing is imported yet."""
+        self._index = Index()
+        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+            with self._reporting(f"entry point {entry.name!r} ({entry.value})"):
+                self._find_module(entry.value.split(":")[0])
+        self._index.save()
+
+    def load_path(self, path: Path) -> None:
+        """Load what a Python file, a scenario's YAML file, or a folder of such files defines.
+
+        Raises:
+            PluginError: There is no such file or folder, or it is neither.
+        """
+        path = path.resolve()
+        if path.is_dir():
+            for child in sorted(path.iterdir()):
+                if child.suffix in {".py", ".yaml", ".yml"} and not child.name.startswith((".", "_")):
+                    self.load_path(child)
+        elif not path.exists():
+            raise PluginError(f"plugin {path} does not exist.")
+        elif path.suffix in {".py", ".yaml", ".yml"}:
+            self._load(_File(path, f"{'plugin' if path.suffix == '.py' else 'scenario file'} {path}"))
+        else:
+            raise PluginError(f"plugin {path} is not a Python file, a scenario's YAML file, or a folder.")
 
     def add(self, plugin: Plugin) -> None:
         """Register a plugin; a name that is taken is refused and can no longer be used at all.
@@ -65,67 +124,50 @@ class Registry:
         Raises:
             PluginError: The plugin does not have the form of its kind.
         """
-        _check_form(plugin)
-        key = (plugin.kind, plugin.name)
-        if key not in self._plugins:
-            self._plugins[key] = plugin
-        elif self._plugins[key].origin != plugin.origin:
-            first = self._plugins[key].origin
-            reason = f"registered twice, in {first} and in {plugin.origin}. Rename one of them."
-            self._refused[key] = reason
-            self.problems.append(Problem(f"{plugin.kind} {plugin.name!r}", reason))
-
-    def load_entry_points(self) -> None:
-        """Register what the installed packages offer, the harness's own among them."""
-        for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-            with self._reporting(f"entry point {entry.name!r} ({entry.value})"):
-                self._scan(importlib.import_module(entry.value.split(":")[0]))
-
-    def load_path(self, path: Path) -> None:
-        """Register what a Python file, a scenario's YAML file, or a folder of such files defines.
-
-        Raises:
-            PluginError: There is no such file or folder, or it is neither.
-        """
-        path = path.resolve()
-        if path in self._paths:
-            return
-        self._paths.add(path)
-        if path.is_dir():
-            for child in sorted(path.iterdir()):
-                if child.suffix in {".py", ".yaml", ".yml"} and not child.name.startswith((".", "_")):
-                    self.load_path(child)
-        elif not path.exists():
-            raise PluginError(f"plugin {path} does not exist.")
-        elif path.suffix == ".py":
-            with self._reporting(f"plugin {path}"):
-                self._scan(_import_file(path))
-        elif path.suffix in {".yaml", ".yml"}:
-            with self._reporting(f"scenario file {path}"):
-                self._add_scenario_file(path)
-        else:
-            raise PluginError(f"plugin {path} is neither a Python file, a scenario's YAML file, nor a folder.")
+        self._add(plugin, None)
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of a kind that can be used, sorted."""
-        return sorted(name for known, name in self._plugins if known is kind and (known, name) not in self._refused)
+        """Return the names of a kind that can be used as far as is known, sorted."""
+        return sorted(name for (known, name), entry in self._entries.items() if known is kind and not entry.refused)
+
+    def summaries(self, kind: Kind) -> dict[str, str]:
+        """Return a line about each plugin of a kind, by name, sorted; those that cannot be loaded become problems.
+
+        A file that has been loaded before as it is, by this user and with these packages, is not loaded again.
+        """
+        for name in self.names(kind):
+            file = self._entries[kind, name].file
+            if file and file.path and not (self._index and self._index.loads(file.path)):
+                self._load(file)
+        if self._index is not None:
+            self._index.save()
+        return {name: self._entries[kind, name].summary for name in self.names(kind)}
+
+    def all(self, kind: Kind) -> list[Plugin]:
+        """Return all plugins of a kind, by name; those that cannot be loaded become problems."""
+        for name in self.names(kind):
+            if (file := self._entries[kind, name].file) is not None:
+                self._load(file)
+        return [plugin for name in self.names(kind) if (plugin := self._entries[kind, name].plugin)]
 
     def get(self, kind: Kind, name: str) -> Plugin:
         """Return a plugin by name.
 
         Raises:
-            PluginError: There is none, or the name is registered twice.
+            PluginError: There is none, the name is registered twice, or its module cannot be loaded.
         """
-        key = (kind, name)
-        if key in self._refused:
-            raise PluginError(f"{kind} {name!r} is {self._refused[key]}")
-        if key not in self._plugins:
+        entry = self._entries.get((kind, name))
+        if entry is not None and entry.plugin is None and entry.file is not None:
+            self._load(entry.file)
+        if entry is None:
             hint = nearest_name(kind, name, self.names(kind))
             raise PluginError(f"there is no {kind} named {name!r}. {hint}".rstrip())
-        return self._plugins[key]
+        if entry.refused or entry.plugin is None:
+            raise PluginError(f"{kind} {name!r} {entry.refused}")
+        return entry.plugin
 
     def expand(self, kind: Kind, name: str) -> list[str]:
-        """Return the names that a set stands for, all the way down; a name that is no set stands for itself."""
+        """Return the names that a set stands for, all the way down; the name itself if it is not a set."""
         plugin = self.get(kind, name)
         if plugin.target is not None:
             return [name]
@@ -143,28 +185,92 @@ class Registry:
                 self._digests[file] = b""
         return self._digests[file]
 
-    def _scan(self, module: ModuleType) -> None:
-        for plugin in _plugins_of(module):
-            with self._reporting(f"{plugin.kind} {plugin.name!r} ({plugin.origin})"):
-                self.add(plugin)
-        for folder in getattr(module, "__path__", ()):
-            for file in sorted(Path(folder).glob("*.yaml")):
-                with self._reporting(f"scenario file {file}"):
-                    self._add_scenario_file(file)
-            for found in pkgutil.iter_modules([folder]):
-                if found.name.startswith("_"):  # as in a folder; what is imported here costs every command its time
-                    continue
-                name = f"{module.__name__}.{found.name}"
-                with self._reporting(f"module {name!r}"):
-                    self._scan(importlib.import_module(name))
+    def _find_module(self, name: str) -> None:
+        """Note what a module declares, and, of a package, its submodules and scenario files."""
+        spec = importlib.util.find_spec(name)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        path = Path(spec.origin) if spec.origin and spec.origin.endswith(".py") else None
+        self._find(_File(path, f"module {name!r}", name))
+        for folder in spec.submodule_search_locations or ():
+            self._find_folder(Path(folder), name)
 
-    def _add_scenario_file(self, path: Path) -> None:
-        from harness.data.scenario_file import load_scenario_file
+    def _find_folder(self, folder: Path, package: str) -> None:
+        for file in sorted(folder.glob("*.yaml")):
+            self._find(_File(file, f"scenario file {file}"))
+        for found in pkgutil.iter_modules([str(folder)]):
+            if found.name.startswith("_"):
+                continue
+            name, path = f"{package}.{found.name}", folder / found.name
+            file = path / "__init__.py" if found.ispkg else path.with_suffix(".py")
+            self._find(_File(file if file.is_file() else None, f"module {name!r}", name))
+            if found.ispkg:
+                self._find_folder(path, name)
 
-        self.add(load_scenario_file(path))
+    def _find(self, file: _File) -> None:
+        """Note what a file declares; load it if that is the only way to know."""
+        if _key(file) in self._files:
+            return
+        self._files[_key(file)] = file
+        listings = None
+        if file.path is not None and self._index is not None:
+            with suppress(OSError, SyntaxError, ValueError, RecursionError):  # loading it tells what is wrong
+                listings = self._index.listings(file.path)
+        if listings is None:
+            self._load(file)
+        for listing in listings or ():
+            place = f"{file.module}.{listing.origin.partition(':')[0]} ({file.path}:{listing.origin.partition(':')[2]})"
+            self._enter(listing.kind, listing.name, _Entry(place if file.module else str(file.path), file, listing))
+
+    def _enter(self, kind: Kind, name: str, entry: _Entry) -> None:
+        """Note a plugin, and refuse a name that another plugin has."""
+        known = self._entries.setdefault((kind, name), entry)
+        if known is entry:
+            return
+        if known.file is not None and known.file == entry.file and known.plugin is None:
+            known.plugin, known.origin = entry.plugin, entry.origin
+        elif known.origin != entry.origin:
+            known.refused = f"is registered twice, in {known.origin} and in {entry.origin}. Rename one of them."
+            self.problems.append(Problem(f"{kind} {name!r}", known.refused))
+
+    def _add(self, plugin: Plugin, file: _File | None) -> None:
+        from harness.plugins.forms import check_form
+
+        check_form(plugin)
+        self._enter(plugin.kind, plugin.name, _Entry(plugin.origin, file, plugin=plugin))
+
+    def _load(self, file: _File) -> None:
+        """Import a file, once, and register what it declares; what it should have declared and has not is refused."""
+        if _key(file) in self._loaded:
+            return
+        self._loaded[_key(file)] = None
+        known = len(self.problems)
+        with self._reporting(file.label):
+            if file.path is not None and file.path.suffix != ".py":
+                from harness.data.scenario_file import load_scenario_file
+
+                self._add(load_scenario_file(file.path), file)
+            else:
+                module = importlib.import_module(file.module) if file.module else _import_file(file.path)
+                check_api_version(module)
+                for plugin in _plugins_of(module):
+                    with self._reporting(f"{plugin.kind} {plugin.name!r} ({plugin.origin})"):
+                        self._add(plugin, file)
+        new = self.problems[known:]
+        for (kind, name), entry in self._entries.items():
+            if entry.file == file and entry.plugin is None and not entry.refused:
+                own = [problem for problem in new if f"{kind} {name!r}" in problem.plugin] or new
+                why = own[0] if own else f"{file.label} no longer declares it."
+                entry.refused = f"cannot be used: {why}"
+        if self._index is not None and file.path is not None and not new:
+            self._index.note_loaded(file.path)
 
     def _reporting(self, what: str) -> _Reporting:
         return _Reporting(self.problems, what)
+
+
+def _key(file: _File) -> str:
+    return file.module or str(file.path)
 
 
 class _Reporting:
@@ -183,55 +289,6 @@ class _Reporting:
         reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
         self.problems.append(Problem(self.what, reason))
         return True
-
-
-_CALLED_WITH: Mapping[Kind, tuple[tuple[str, type], ...]] = {
-    Kind.SCENARIO: (("data", Data),),
-    Kind.METRIC: (("example", Example),),
-    Kind.PERTURBATION: (("instance", Instance), ("rng", Random)),
-}
-"""What functions of a kind are called with; their parameters come after a ``*``."""
-
-_SUBCLASS_OF: Mapping[Kind, tuple[type, ...]] = {
-    Kind.ADAPTER: (Adapter,),
-    Kind.BACKEND: (Model,),
-    Kind.METRIC: (RunMetric, ExampleMetric),
-}
-
-
-def _check_form(plugin: Plugin) -> None:
-    """Refuse a plugin that could not be called as its kind is.
-
-    Raises:
-        PluginError: Its class, its signature or its category is wrong.
-    """
-    target, bases = plugin.target, _SUBCLASS_OF.get(plugin.kind, ())
-    if isinstance(plugin.details, MetricDetails) and plugin.details.category not in CATEGORIES:
-        hint = did_you_mean(plugin.details.category, CATEGORIES)
-        raise PluginError(f"{plugin.details.category!r} is no category of metrics. {hint}")
-    if inspect.isclass(target) and bases and not issubclass(target, bases):
-        names = " or ".join(f"harness.{base.__name__}" for base in bases)
-        raise PluginError(f"the class must be a subclass of {names}.")
-    expected = _CALLED_WITH.get(plugin.kind)
-    if expected is None or not inspect.isfunction(target):
-        return
-    arguments = ", ".join(f"{name}: {kind.__name__}" for name, kind in expected)
-    form = f"a {plugin.kind} is called with ({arguments}), and its own parameters stand after a *"
-    positional = [
-        parameter
-        for parameter in inspect.signature(target).parameters.values()
-        if parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(positional) != len(expected):
-        raise PluginError(f"{form}; this one takes {len(positional)} positional parameters.")
-    try:
-        hints = typing.get_type_hints(target)
-    except (NameError, TypeError):
-        return
-    for parameter, (_, kind) in zip(positional, expected, strict=True):
-        hint = hints.get(parameter.name, kind)
-        if inspect.isclass(hint) and not issubclass(kind, hint):
-            raise PluginError(f"{form}; this one takes {parameter.name}: {hint.__name__}.")
 
 
 def _plugins_of(module: ModuleType) -> Iterator[Plugin]:

@@ -19,9 +19,10 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from harness import Example, Instance, Reference, corrected_mean
+from harness import Example, Instance, Reference
 from harness.leaderboard.pairwise import Contest, Entry, column_ranks
 from harness.leaderboard.win_rate import mean_win_rates
+from harness.statistics import corrected_mean
 from harness.storage.instance_scores import InstanceScores
 from metrics._calibration.platt import fit_platt, scaled
 from metrics.calibration import CalibrationError, PlattCalibrationError, bin_numbers, equal_mass_edges

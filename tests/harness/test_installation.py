@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import shlex
 import tomllib
@@ -10,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import harness.installation
 from harness import install_advice
 from harness.contracts.plugins import BackendDetails, Kind
 from harness.plugins.registry import default_registry
@@ -32,7 +32,7 @@ def test_without_metadata_the_source_folder_is_named(monkeypatch: pytest.MonkeyP
     def absent(name: str) -> list[str]:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(harness.installation, "requires", absent)
+    monkeypatch.setattr(importlib.metadata, "requires", absent)
     install_advice.cache_clear()
     assert install_advice("hf") == "pip install -e '.[hf]' in the harness's source folder"
     install_advice.cache_clear()

@@ -182,7 +182,7 @@ class _Texts:
     def __init__(self, rows: LogitRows, layers: int, tree: PrefixTree, pad: int) -> None:
         import numpy as np
 
-        from harness.models.transformers._key_values import Growing
+        from harness.models.transformers.key_values import Growing
 
         self.rows: dict[int, Row] = {}
         self._model = rows

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-    from harness.models.transformers._key_values import KeyValues
+    from harness.models.transformers.key_values import KeyValues
 
 
 SHORTEST_ROW = 64
@@ -168,7 +168,7 @@ def read_rows(
     """
     import torch
 
-    from harness.models.transformers._key_values import OnTop
+    from harness.models.transformers.key_values import OnTop
 
     length = 0 if before is None else before.length
     tokens, inputs = packed_inputs(packed, length, rows.model, pad=pad)

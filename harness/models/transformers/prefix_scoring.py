@@ -25,7 +25,7 @@ from harness.models.transformers.prefix_tree import Branch, PrefixTree, Trunk
 from harness.models.transformers.shareable import NotShareable, longest_shareable, why_not_shareable
 
 if TYPE_CHECKING:
-    from harness.models.transformers._key_values import KeyValues
+    from harness.models.transformers.key_values import KeyValues
 
 logger = logging.getLogger(__name__)
 

@@ -1,0 +1,256 @@
+"""What a file declares, read from its text without importing it, and remembered from one command to the next.
+
+A plugin is declared by a decorator with literal arguments at the top of a module, a set by an assignment::
+
+    @metric("word_count", category="accuracy")      ->  Listing(METRIC, "word_count", "[accuracy] Words in …", line)
+    def word_count(example): \"\"\"Words in …\"\"\"
+
+    short = metric_set("short", ["word_count"], …)  ->  Listing(METRIC, "short", "= word_count", line)
+
+A module that does anything else with these decorators, or decorates with something that is neither the harness's nor
+the standard library's, must be imported to be known. Only names, lines and one-line summaries are taken from here; what
+a plugin is and takes is known when its module is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.contracts.plugins import Kind
+from harness.installation import harness_version, user_cache_folder
+
+FORMAT = 1
+"""Version of the index file; one of another version is ignored."""
+
+_SETS = {"metric_set": Kind.METRIC, "perturbation_set": Kind.PERTURBATION}
+_DECORATORS = {**{str(kind): kind for kind in Kind}, **_SETS}
+_HINT = re.compile(rb"harness|@")
+"""A file without either declares nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One plugin that a file declares."""
+
+    kind: Kind
+    """Its kind."""
+    name: str
+    """Its name."""
+    summary: str
+    """The line that `harness list` shows of it."""
+    origin: str
+    """The function, class or variable, and its line."""
+
+
+def summary_line(doc: str, *, title: str = "", category: str = "", members: Sequence[str] = ()) -> str:
+    """Return the line that `harness list` shows of a plugin."""
+    if members:
+        return f"= {', '.join(members)}"
+    first = " ".join(doc.split("\n\n")[0].split()).replace("``", "")
+    return f"{title}. {first}" if title else f"[{category}] {first}" if category else first
+
+
+class _MustImportError(Exception):
+    """Only importing the module tells what it declares."""
+
+
+def read_python(source: bytes) -> list[Listing] | None:
+    """Return what a Python module declares; None if it must be imported to be known.
+
+    Raises:
+        SyntaxError: The text is not Python.
+    """
+    if not _HINT.search(source):
+        return []
+    tree = ast.parse(source)
+    try:
+        return list(_Module(tree).listings())
+    except _MustImportError:
+        return None
+
+
+class _Module:
+    """The syntax tree of a module, with what its top-level names stand for."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        self._imported: dict[str, str] = {}
+        self._constants: dict[str, ast.expr] = {}
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom):
+                package = "." * node.level + (node.module or "")
+                self._imported |= {alias.asname or alias.name: f"{package}:{alias.name}" for alias in node.names}
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    self._imported[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                self._constants[node.targets[0].id] = node.value
+
+    def listings(self) -> Iterator[Listing]:
+        """Yield what is declared."""
+        if "*" in self._imported:
+            raise _MustImportError
+        read: set[int] = set()
+        for node in self._tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                for decorator in node.decorator_list:
+                    call = decorator if isinstance(decorator, ast.Call) else None
+                    kind = self._kind(call.func) if call else None
+                    if call is None or kind is None:
+                        self._refuse_unknown(decorator)
+                        continue
+                    read.add(id(call.func))
+                    doc = ast.get_docstring(node)
+                    if doc is None and isinstance(node, ast.ClassDef):
+                        raise _MustImportError  # it may inherit one
+                    yield self._declared(kind, call, node.name, doc or "")
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                kind = self._kind(node.value.func)
+                if kind is not None and isinstance(node.targets[0], ast.Name):
+                    read.add(id(node.value.func))
+                    yield self._declared(kind, node.value, node.targets[0].id)
+        for used in ast.walk(self._tree):
+            if isinstance(used, ast.Name | ast.Attribute) and self._kind(used) is not None and id(used) not in read:
+                raise _MustImportError
+
+    def _kind(self, node: ast.expr) -> Kind | None:
+        """Return the kind of plugin that a decorator or a function for sets declares; None if it is neither."""
+        if isinstance(node, ast.Name):
+            module, _, name = self._imported.get(node.id, "").partition(":")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module, name = self._imported.get(node.value.id, ""), node.attr
+        else:
+            return None
+        return _DECORATORS.get(name) if module in {"harness", "harness.plugins.decorators"} else None
+
+    def _refuse_unknown(self, decorator: ast.expr) -> None:
+        """Let decorators pass that cannot declare a plugin: built-in ones, and those of the standard library."""
+        while isinstance(decorator, ast.Call | ast.Attribute):
+            decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
+        name = decorator.id if isinstance(decorator, ast.Name) else ""
+        package = self._imported.get(name, "").partition(":")[0].partition(".")[0]
+        if package not in sys.stdlib_module_names and name not in {"property", "staticmethod"}:
+            raise _MustImportError
+
+    def _declared(self, kind: Kind, call: ast.Call, target: str, doc: str = "") -> Listing:
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        given |= dict(zip(("name", "members"), call.args, strict=False))
+        members = self._literal(given["members"]) if "members" in given else ()
+        defaults: dict[str, Any] = {"name": None, "title": "", "category": "", "doc": ""}
+        texts = {key: self._literal(given[key]) if key in given else default for key, default in defaults.items()}
+        if kind is Kind.PERTURBATION and "members" not in given:
+            texts["category"] = texts["category"] or "robustness"  # the default of the decorator
+        if not all(isinstance(text, str) for text in (*texts.values(), *members)):
+            raise _MustImportError
+        summary = summary_line(doc, title=texts["title"], category=texts["category"], members=members)
+        return Listing(kind, texts["name"], summary, f"{target}:{call.lineno}")
+
+    def _literal(self, node: ast.expr) -> Any:
+        """Return the value of an expression of literals, or of a constant of the module."""
+        if isinstance(node, ast.Name):
+            node = self._constants.get(node.id, node)
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            raise _MustImportError from None
+
+
+def read_scenario(source: bytes) -> list[Listing] | None:
+    """Return the scenario that a YAML file describes; None if it must be read in full to say what is wrong with it."""
+    import yaml
+
+    try:
+        value = yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        name, title, description = (value[key] for key in ("name", "title", "description"))
+        summary = summary_line(inspect.cleandoc(description), title=title)
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        return None
+    return [Listing(Kind.SCENARIO, name, summary, "")] if isinstance(name, str) else None
+
+
+class Index:
+    """What the files of installed plugins declare, kept in the user's cache folder.
+
+    An entry counts as long as its file has the same size and time of change. An index that cannot be read or written
+    is made anew or left unwritten, without a word.
+    """
+
+    def __init__(self) -> None:
+        folder = user_cache_folder()
+        self._file = folder / "plugins.json" if folder else None
+        self._entries: dict[str, Any] = {}
+        self._changed = False
+        self._sign = [FORMAT, harness_version(), sys.version, _packages_changed()]
+        if self._file is not None:
+            with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+                stored = json.loads(self._file.read_text(encoding="utf-8"))
+                if stored["sign"] == self._sign:
+                    self._entries = dict(stored["files"])
+
+    def listings(self, file: Path) -> list[Listing] | None:
+        """Return what a Python or scenario file declares; None if it must be loaded to be known.
+
+        Raises:
+            OSError: It cannot be read.
+            SyntaxError: It is not Python.
+        """
+        stamp = _stamp(file)
+        with suppress(LookupError, TypeError, ValueError):
+            entry = self._entries[str(file)]
+            if entry["stamp"] == stamp:
+                found = entry["listings"]
+                return None if found is None else [Listing(**{**one, "kind": Kind(one["kind"])}) for one in found]
+        read = read_python if file.suffix == ".py" else read_scenario
+        listings = read(file.read_bytes())
+        stored = None if listings is None else [asdict(listing) for listing in listings]
+        self._entries[str(file)] = {"stamp": stamp, "listings": stored, "loads": False}
+        self._changed = True
+        return listings
+
+    def loads(self, file: Path) -> bool:
+        """Return True if the file, as it is, has been loaded without a problem before."""
+        return bool(self._entries.get(str(file), {}).get("loads"))
+
+    def note_loaded(self, file: Path) -> None:
+        """Remember that the file, as it is, can be loaded."""
+        entry = self._entries.get(str(file))
+        if entry is not None and not entry["loads"]:
+            entry["loads"] = self._changed = True
+
+    def save(self) -> None:
+        """Write the index, if it has changed."""
+        if self._file is None or not self._changed:
+            return
+        self._changed = False
+        partial = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            files = {file: entry for file, entry in self._entries.items() if os.path.exists(file)}
+            partial.write_text(json.dumps({"sign": self._sign, "files": files}), encoding="utf-8")
+            partial.replace(self._file)
+
+
+def _stamp(file: Path) -> list[int]:
+    status = file.stat()
+    return [status.st_mtime_ns, status.st_size]
+
+
+def _packages_changed() -> Mapping[str, int]:
+    """Return when packages were last installed or removed, by folder: what loaded before may no longer load."""
+    folders = [folder for folder in sys.path if Path(folder).name in {"site-packages", "dist-packages"}]
+    changed = {}
+    for folder in folders:
+        with suppress(OSError):
+            changed[folder] = os.stat(folder).st_mtime_ns
+    return changed
