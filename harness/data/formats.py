@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from harness.contracts.row import Row
 from harness.data.archives import DAMAGE, inner_name, is_archive, open_file, read_archive, without_byte_order_mark
-from harness.data.strict_json import StrictJsonError, parse_json
-from harness.errors import DataError
+from harness.data.strict_json import parse_json
+from harness.errors import DataError, StrictJsonError
 
 MAX_LINE = 64 << 20
 """Bytes of the longest line of a file that is read line by line; a field of a CSV file may be as long in characters."""

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from harness import DataError, GenerateRequest, ModelError, Origin
 from harness.data.archives import find_file
 from harness.data.formats import read_rows
-from harness.data.strict_json import StrictJsonError, parse_json
-from harness.errors import SpecError
+from harness.data.strict_json import parse_json
+from harness.errors import SpecError, StrictJsonError
 from harness.models.offline.replay import ReplayModel
 from harness.yaml_lines import loads as load_yaml
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.contamination.lab.generated_text import documents
 from harness.data.archives import DAMAGE, open_file
-from harness.data.strict_json import StrictJsonError, parse_json
-from harness.errors import DataError
+from harness.data.strict_json import parse_json
+from harness.errors import DataError, StrictJsonError
 
 SUFFIXES = (".txt", ".md", ".rst", ".jsonl")
 DOCUMENT_CHARACTERS = 2000
