@@ -206,12 +206,11 @@ class Counterparts:
 def counterparts(registry: Registry, program: str) -> Counterparts:
     """Return what our metrics declare of another program's, ``helm`` or ``lm-eval``."""
     found = Counterparts({}, {})
-    for name in registry.names(Kind.METRIC):
-        details = registry.get(Kind.METRIC, name).details
-        if isinstance(details, MetricDetails):
+    for metric in registry.all(Kind.METRIC):
+        if isinstance(details := metric.details, MetricDetails):
             for declared, known in ((details.same_as, found.same), (details.agrees_with, found.agreeing)):
                 for theirs in (one.removeprefix(f"{program}:") for one in declared if one.startswith(f"{program}:")):
-                    known[theirs] = (*known.get(theirs, ()), name)
+                    known[theirs] = (*known.get(theirs, ()), metric.name)
     return found
 
 

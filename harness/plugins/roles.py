@@ -13,7 +13,7 @@ def plugin_with_role(registry: Registry, kind: Kind, role: str) -> Plugin:
     Raises:
         PluginError: No plugin declares it, or several do.
     """
-    found = [plugin for name in registry.names(kind) if (plugin := registry.get(kind, name)).role == role]
+    found = [plugin for plugin in registry.all(kind) if plugin.role == role]
     if len(found) != 1:
         named = ", ".join(plugin.name for plugin in found) or "none"
         raise PluginError(f"exactly one {kind} must declare role={role!r}; found: {named}.")

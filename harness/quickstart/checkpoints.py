@@ -129,10 +129,10 @@ def _asked(record: dict[str, Any]) -> str:
 def _sample_test_sets(registry: Registry) -> dict[str, Path]:
     """Find the test files of the sample scenarios, which all lie in one folder."""
     found = {}
-    for name in registry.names(Kind.SCENARIO):
-        details = registry.get(Kind.SCENARIO, name).details
+    for scenario in registry.all(Kind.SCENARIO):
+        details = scenario.details
         if isinstance(details, ScenarioDetails) and details.file and Split.TEST in details.data.sample:
-            found[name] = details.file.parent / details.data.sample[Split.TEST]
+            found[scenario.name] = details.file.parent / details.data.sample[Split.TEST]
     if SEEN_SCENARIO not in found:
         registry.get(Kind.SCENARIO, SEEN_SCENARIO)  # raises unless it is there
         raise PluginError(f"scenario {SEEN_SCENARIO!r} is not the sample that the quickstart's models are made for.")

@@ -122,9 +122,8 @@ def check_capabilities(
         lacking = asks - _answers(model.backend)
         if not lacking:
             continue
-        backends = [registry.get(Kind.BACKEND, name) for name in registry.names(Kind.BACKEND)]
         able = [other.component.name for other in others if asks <= _answers(other.backend)]
-        able += [f"{backend.name}:…" for backend in backends if asks <= _answers(backend)]
+        able += [f"{backend.name}:…" for backend in registry.all(Kind.BACKEND) if asks <= _answers(backend)]
         what = " and ".join(sorted(lacking))
         message = f"method {plugin.name!r} asks a model to {what}, which {model.component.name!r} cannot."
         hint = f"These can: {', '.join(able)}. A run may name its own `models`." if able else ""

@@ -446,11 +446,7 @@ def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, c
             return
         given += names
     wrong = f"is {shown(main)}, which none of the run's metrics gives: {', '.join(part.name for part in metrics)}."
-    others = [
-        name
-        for name in context.registry.names(Kind.METRIC)
-        if name in given_names(context.registry.get(Kind.METRIC, name))
-    ]
+    others = [metric.name for metric in context.registry.all(Kind.METRIC) if metric.name in given_names(metric)]
     hints = [did_you_mean(main, given), did_you_mean(main, others)]
     hint = next((hint for hint in hints if hint.startswith("Did")), hints[0])
     if entry.keys.main_metric:

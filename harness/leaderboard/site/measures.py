@@ -58,7 +58,7 @@ class Measure:
 
 def representatives(registry: Registry) -> frozenset[str]:
     """Return the stats that metrics declare as representing their categories."""
-    details = (registry.get(Kind.METRIC, name).details for name in registry.names(Kind.METRIC))
+    details = (metric.details for metric in registry.all(Kind.METRIC))
     return frozenset(each.represents for each in details if isinstance(each, MetricDetails) and each.represents)
 
 
