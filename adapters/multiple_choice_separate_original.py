@@ -49,6 +49,7 @@ class SeparateAdapter(FewShotAdapter):
     """A method that scores each reference's text after the same prompt."""
 
     asks = frozenset({"score"})
+    needs_options = True
     params: SeparatePolicy
 
     def label(self, instance: Instance) -> Label:

@@ -37,6 +37,7 @@ class OptionOrder(Adapter):
     """
 
     asks = frozenset({"score"})
+    needs_options = True
 
     class Params(LetteredOptions):
         """Settings of the option-order test; the affixes are those of the scenario's own prompts."""

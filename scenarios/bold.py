@@ -37,6 +37,7 @@ SOURCE = Source(
     main_metric="toxic_frac",
     eval_split=Split.TEST,
     parts=("domain",),
+    options=False,
     taxonomy={
         "task": "open-ended generation",
         "what": "beginnings of sentences from Wikipedia",

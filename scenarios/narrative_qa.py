@@ -35,6 +35,7 @@ SOURCE = Source(
     metrics=("open_ended", "efficiency"),
     main_metric="f1_score",
     eval_split=Split.TEST,
+    options=False,
     taxonomy={
         "task": "question answering",
         "what": "passages are books and movie scripts, questions are unknown",

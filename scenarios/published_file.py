@@ -16,6 +16,7 @@ from harness.contamination import EXAMPLES_FILE
     adapter={"method": "exchangeability"},
     metrics=("contamination", "efficiency"),
     main_metric="contamination",
+    options=False,
     taxonomy={"task": "contamination test", "what": "a file", "who": "anybody", "when": "any time", "language": "any"},
     role=EXAMPLES_FILE,
 )

@@ -41,6 +41,7 @@ SOURCE = Source(
     metrics=("toxicity", "bias", "efficiency"),
     main_metric="expected_max_toxicity",
     eval_split=Split.TEST,
+    options=False,
     taxonomy={
         "task": "open-ended generation",
         "what": "beginnings of sentences from web pages that Reddit links to",

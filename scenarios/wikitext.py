@@ -32,6 +32,7 @@ SOURCE = Source(
     metrics=("language_modeling", "efficiency"),
     main_metric="bits_per_byte",
     eval_split=Split.TEST,
+    options=False,
     taxonomy={
         "task": "language modeling",
         "what": "good and featured articles of Wikipedia",

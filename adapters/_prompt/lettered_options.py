@@ -59,6 +59,7 @@ class LetteredOptions(PromptPolicy):
 class LetteredAdapter(FewShotAdapter):
     """A method that shows answer options by letter; what it asks of the model is up to the subclass."""
 
+    needs_options = True
     params: LetteredOptions
 
     def label(self, instance: Instance) -> Label:

@@ -64,6 +64,8 @@ class Adapter(ABC):
     """Which questions the method puts to a model: ``generate``, ``score`` or both."""
     needs_logprobs: ClassVar[bool] = False
     """Whether it needs the log-probabilities of what a model generates."""
+    needs_options: ClassVar[bool] = False
+    """True if it lets the model choose between an instance's references, which then need wrong ones among them."""
     in_order: ClassVar[bool] = False
     """Whether the method is about the scenario's order: then of more than ``max_eval_instances`` it is given the first,
     not a draw.

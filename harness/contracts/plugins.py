@@ -102,6 +102,8 @@ class ScenarioDetails:
     """Keys of the instances' ``meta`` by whose values scores are compared, such as the people a text is about."""
     parts: tuple[str, ...] = ()
     """Parameters that choose one of several disjoint parts of the data, such as a subject; ``all`` is the whole."""
+    options: bool = True
+    """False if its instances have no wrong references: then methods of multiple choice are refused."""
     file: Path | None = None
     """The YAML file that defines it, where one does."""
 

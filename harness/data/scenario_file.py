@@ -239,6 +239,7 @@ def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
         eval_split=schema.eval_split,
         groups=tuple(schema.groups),
         parts=tuple(schema.parts),
+        options=schema.references not in (None, schema.correct),
         file=path,
     )
 

@@ -73,6 +73,7 @@ def scenario(
     eval_split: Split = Split.TEST,
     groups: Sequence[str] = (),
     parts: Sequence[str] = (),
+    options: bool = True,
     role: str = "",
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
@@ -91,10 +92,20 @@ def scenario(
             instance into several.
         parts: Parameters that choose one of several disjoint parts of the data, such as a subject. Runs of different
             parts share a column of the leaderboard; of other parameters, each value has a column of its own.
+        options: False if the instances have no wrong references: then methods of multiple choice are refused.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
     """
     details = ScenarioDetails(
-        title, dict(taxonomy), data, adapter, tuple(metrics), main_metric, eval_split, tuple(groups), tuple(parts)
+        title,
+        dict(taxonomy),
+        data,
+        adapter,
+        tuple(metrics),
+        main_metric,
+        eval_split,
+        tuple(groups),
+        tuple(parts),
+        options,
     )
     return _attach(Kind.SCENARIO, name, source, details, role)
 

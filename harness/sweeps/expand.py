@@ -33,6 +33,7 @@ from harness.sweeps.keys import (
     KeyPath,
     RunKeys,
     Setting,
+    SweepKeys,
     Written,
     absence_hint,
     read_component,
@@ -95,7 +96,7 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     """Return a sweep's defaults, checked as far as they can be without a run."""
     path: KeyPath = ("defaults",)
     value = dict(value)
-    _report_adapter_settings(value, DefaultKeys, path, context)
+    report_misplaced_keys(value, DefaultKeys, path, context.registry, context.diagnostics)
     keys = read_keys(DefaultKeys, value, path, context.diagnostics)
     if keys is None:
         return Defaults()
@@ -195,9 +196,15 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         mapping, scenario_path = {"scenario": value}, path
     else:
         mapping, scenario_path = dict(value), (*path, "scenario")
-    if "scenario" not in mapping and (hint := absence_hint("scenario", mapping)):
-        diagnostics.add(path, "is a mapping without `scenario`.", hint)
-        return None
+    if "scenario" not in mapping:
+        foreign = next((key for key in mapping if key == "name" or KEYS.get(key) == "scenario"), None)
+        if foreign is not None:
+            scenario_path = (*path, foreign)
+            diagnostics.add(scenario_path, "is not a key of a run.", "Here it is called 'scenario'.")
+            mapping["scenario"] = mapping.pop(foreign)
+        elif hint := _scenario_as_key(mapping, context.registry) or absence_hint("scenario", mapping):
+            diagnostics.add(path, "is a mapping without `scenario`.", hint)
+            return None
     written, plugin, said = None, None, RunSettings({}, {})
     if "scenario" in mapping:
         written = read_component(mapping["scenario"], scenario_path, diagnostics, parse=shorthand)
@@ -207,7 +214,7 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         for key in said.run.keys() & mapping.keys():
             diagnostics.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
         mapping.update(said.run)
-    _report_adapter_settings(mapping, RunKeys, path, context)
+    report_misplaced_keys(mapping, RunKeys, path, context.registry, context.diagnostics)
     keys = read_keys(RunKeys, mapping, path, diagnostics)
     if keys is None or written is None:
         return None
@@ -241,15 +248,43 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
     )
 
 
-def _report_adapter_settings(mapping: dict[str, Any], kind: type[DefaultKeys], path: KeyPath, context: Context) -> None:
-    """Report and remove the keys of a run that are settings of the adapter, under our names or others'."""
-    known = _all_settings(context.registry)
+def _scenario_as_key(mapping: Mapping[str, Any], registry: Registry) -> str:
+    """Return how ``{boolq: {…}}`` is written here; '' for any other mapping."""
+    ((name, inner),) = mapping.items() if len(mapping) == 1 else ((None, None),)
+    if name not in registry.names(Kind.SCENARIO) or not isinstance(inner, Mapping | None):
+        return ""
+    given = {KEYS.get(key, key): value if isinstance(value, str | int | float) else "…" for key, value in inner.items()}
+    run = [f"{key}: {value}" for key, value in given.items() if key in RunKeys.model_fields]
+    own = [f"{key}: {value}" for key, value in given.items() if key not in RunKeys.model_fields]
+    scenario = f"{{{', '.join([f'name: {name}', *own])}}}" if own else name
+    return f"Write {{{', '.join([f'scenario: {scenario}', *run])}}}."
+
+
+def report_misplaced_keys(
+    mapping: dict[str, Any],
+    kind: type[SweepKeys | DefaultKeys],
+    path: KeyPath,
+    registry: Registry,
+    diagnostics: Diagnostics,
+) -> None:
+    """Report and remove keys that belong elsewhere, under our names or other programs'.
+
+    Those are settings of the adapter and, at the top of a sweep, settings of its runs.
+    """
+    settings = _all_settings(registry)
     for key in [key for key in mapping if isinstance(key, str) and key not in kind.model_fields]:
         name = KEYS.get(key, key)
-        if name in known and name not in kind.model_fields:
-            hint = f"It is a setting of the adapter: write adapter: {{{name}: …}}."
-            context.diagnostics.add((*path, key), "is not a key of a run.", hint)
-            del mapping[key]
+        if name in kind.model_fields:  # reported with its name here when the keys are read
+            continue
+        of_run = name in DefaultKeys.model_fields
+        if not of_run and name not in settings:
+            continue
+        written = f"{name}: …" if of_run else f"adapter: {{{name}: …}}"
+        written = f"defaults: {{{written}}}" if kind is SweepKeys else written
+        owner = "runs" if of_run else "the adapter"
+        hint = f"It is a setting of {owner}: write {written}."
+        diagnostics.add((*path, key), f"is not a key of a {'sweep' if kind is SweepKeys else 'run'}.", hint)
+        del mapping[key]
 
 
 def _all_settings(registry: Registry) -> dict[str, list[str]]:
@@ -386,6 +421,13 @@ def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Cont
     method = entry.method or default
     plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.diagnostics)
     if plugin is None:
+        return
+    if getattr(plugin.target, "needs_options", False) and not entry.details.options:
+        message = (
+            f"method {method.name!r} lets the model choose between options, and the instances of scenario "
+            f"{entry.plugin.name!r} have none but the right answer."
+        )
+        context.diagnostics.add(method.path, message, f"The scenario's own method is {default.name!r}.")
         return
     others = context.models or ()
     check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.diagnostics)

@@ -52,6 +52,8 @@ OPTIONS: Mapping[str, str] = {
 }
 """Other programs' options, and what to write instead."""
 
+_NO_KEYS = {name: OPTIONS[f"--{name}"] for name in ("batch_size", "gen_kwargs", "log_samples", "model_args")}
+
 METHODS: Mapping[str, str] = {
     "generate_until": "generation",
     "loglikelihood": "multiple_choice_separate_original",
@@ -72,9 +74,9 @@ SCENARIOS: Mapping[str, str] = {
 
 
 def key_hint(key: str, known: Sequence[str]) -> str:
-    """Return what a foreign key is called here, if that is one of the known keys; '' otherwise."""
+    """Return what another program's key is called here, or what to write instead; '' where neither is known."""
     ours = KEYS.get(key.lower(), "")
-    return f"Here it is called {ours!r}." if ours in known else ""
+    return f"Here it is called {ours!r}." if ours in known else _NO_KEYS.get(key.lower(), "")
 
 
 def scenario_hint(name: str, choices: Mapping[str, Mapping[str, Sequence[str]]]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from harness.contracts.specs import RunSpec
 from harness.errors import Diagnostic, PluginError, SpecError, did_you_mean
 from harness.plugins.registry import Registry, default_registry
-from harness.sweeps.expand import Context, Defaults, expand_entry, read_defaults
+from harness.sweeps.expand import Context, Defaults, expand_entry, read_defaults, report_misplaced_keys
 from harness.sweeps.json_schema import json_schema
 from harness.sweeps.keys import Diagnostics, KeyPath, SweepKeys, read_keys, shown
 from harness.sweeps.resolve import MAX_RUNS, placed, resolve_models
@@ -185,8 +185,6 @@ def _read(
     registry: Registry | None,
     option: str = "--run",
 ) -> tuple[Sweep, Registry]:
-    suite = {"suite": overrides.suite} if overrides.suite is not None else {}
-    keys = read_keys(SweepKeys, {**data, **suite}, (), diagnostics)
     registry = registry if registry is not None else default_registry()
     # What can be read of a sweep with errors is checked all the same, so that all errors are reported at once.
     named = [base / name for name in _list(data, "plugins") if isinstance(name, str)]
@@ -194,6 +192,9 @@ def _read(
         *_load_plugins(overrides.plugins, "--plugin", registry, diagnostics),
         *_load_plugins(named, "plugins", registry, diagnostics),
     ]
+    written = {**data, "suite": overrides.suite} if overrides.suite is not None else dict(data)
+    report_misplaced_keys(written, SweepKeys, (), registry, diagnostics)
+    keys = read_keys(SweepKeys, written, (), diagnostics)
     context = Context(registry, diagnostics, base, keys.suite if keys else "unnamed")
     _apply(overrides, data, context)
     defaults = data.get("defaults")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.sweeps.foreign_names import KEYS
+
 _LAST_SETTING = re.compile(r"(?P<name>.+),(?P<setting>\s*[a-z_][a-z0-9_]*\s*=[^,]*)", re.DOTALL)
 
 
@@ -31,13 +33,17 @@ def parse_entry(text: str) -> Entry:
     name, colon, rest = text.partition(":")
     if not name.strip():
         raise ValueError(f"{text!r} does not begin with a name.")
+    if not colon and (found := re.fullmatch(r"([\w.-]+),(.*=.*)", text, re.DOTALL)):
+        pairs = [[piece.strip() for piece in part.split("=", 1)] for part in found[2].split(",")]
+        meant = f"{found[1]}:{','.join('='.join([KEYS.get(key, key), *value]) for key, *value in pairs)}"
+        raise ValueError(f"{text!r} has no colon after the name. Write {meant}.")
     arguments: dict[str, str] = {}
     for part in rest.split(",") if colon else ():
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not key or not equals:
             raise ValueError(f"{part!r} in {text!r} is not of the form key=value.")
         if key in arguments:
-            raise ValueError(f"{key!r} stands twice in {text!r}.")
+            raise ValueError(f"{key!r} is given twice in {text!r}.")
         arguments[key] = value
     return Entry(name.strip(), arguments)
 

@@ -30,6 +30,11 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
     return mistake
 
 
+def assert_says(diagnostic: str, expected: str) -> None:
+    """Check that a message has the given key words, which `` … `` separates, in their order."""
+    assert re.search(".*".join(map(re.escape, expected.split(" … "))), diagnostic), diagnostic
+
+
 @pytest.mark.parametrize(
     ("run", "expected"),
     [
@@ -41,7 +46,7 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
         ("chat:max_token=5", "5 runs[0].max_token: is not a parameter. Did you mean 'max_tokens'?"),
         ("chat:perturbations=noise", "5 runs[0].perturbations: is a key of the run, which the shorthand does not hold. Write {scenario: chat, perturbations: …}."),
         ("exam:subject", "5 runs[0]: 'subject' in 'exam:subject' is not of the form key=value."),
-        ("exam:subject=law,subject=law", "5 runs[0]: 'subject' stands twice in 'exam:subject=law,subject=law'."),
+        ("exam:subject=law,subject=law", "5 runs[0]: 'subject' … twice … 'exam:subject=law,subject=law'."),
         ("chat: style=long", "5 runs[0]: is a mapping without `scenario`. Did you mean 'chat:style=long', without a space after the colon?"),
         ("chat:model=text", "5 runs[0].model: 'text' is one of HELM's groups of models; there are none here. Leave it out to use the sweep's models."),
         ("chat:stop=hash", "5 runs[0].stop: 'stop' is one of HELM's run expanders and has no counterpart here. Write what it changes as settings of the adapter."),
@@ -80,12 +85,20 @@ def one_mistake(load: Load, run: str, head: str = "") -> str:
         ("{scenario: chat, models: []}", "5 runs[0].models: is empty; a run needs a model."),
         ("{scenario: chat, model: {name: 'hf:a', dtyp: float32}}", "5 runs[0].model.dtyp: is not a parameter. Did you mean 'dtype'?"),
         ("{scenario: chat, adapter: compare, model: 'talker:x'}", "5 runs[0]: method 'compare' asks a model to score, which 'talker:x' cannot. These can: hf:a/b, hf:…."),
+        ("{task: chat}", "5 runs[0].task: … Here it is called 'scenario'"),
+        ("{name: chat}", "5 runs[0].name: … Here it is called 'scenario'"),
+        ("chat: {num_fewshot: 5, limit: 3}", "5 runs[0]: … Write {scenario: chat, max_train_instances: 5, max_eval_instances: 3}."),
+        ("exam: {subject: law, num_fewshot: 5}", "5 runs[0]: … Write {scenario: {name: exam, subject: law}, max_train_instances: 5}."),
+        ("'chat,num_fewshot=5'", "5 runs[0]: … no colon … Write chat:max_train_instances=5."),
+        ("'chat:num_fewshot=5'", "5 runs[0].num_fewshot: … Here it is called 'max_train_instances'"),
+        ("{scenario: chat, batch_size: 4}", "5 runs[0].batch_size: … batch sizes are chosen automatically"),
+        ("{scenario: chat, max_tokens: 4}", "5 runs[0].max_tokens: … write adapter: {max_tokens: …}"),
         ("3", "5 runs[0]: is a run's shorthand, or a mapping with `scenario`, not 3."),
         ("''", "5 runs[0]: '' does not begin with a name."),
     ],
 )  # fmt: skip
 def test_mistake_in_an_entry(load: Load, run: str, expected: str) -> None:
-    assert expected in one_mistake(load, run)
+    assert_says(one_mistake(load, run), expected)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +116,7 @@ def test_mistake_in_an_entry(load: Load, run: str, expected: str) -> None:
 )  # fmt: skip
 def test_mistake_in_the_defaults_is_said_once(load: Load, defaults: str, expected: str) -> None:
     run = "{scenario: {name: exam, subject: [law, virology]}}"
-    assert expected in one_mistake(load, run, head=f"defaults: {defaults}")
+    assert_says(one_mistake(load, run, head=f"defaults: {defaults}"), expected)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +136,15 @@ def test_mistake_in_the_defaults_is_said_once(load: Load, defaults: str, expecte
         ("suite: s\nmodel: [hf:a]\nmodels: [hf:a]\nruns: [chat]", "2 model: is not a key. Did you mean 'models'?"),
         ("suite: s\nmodels: [hf:a]\nplugins: [no.py]\nruns: [chat]", "no.py does not exist."),
         ("suite: s\nmodels: [hf:a]\nruns:\n  - chat\n  - {scenario: chat}", "5 runs[1]: is written already, at runs[0] on line 4."),
+        ("suite: s\nmodels: [hf:a]\nlimit: 5\nruns: [chat]", "3 limit: … write defaults: {max_eval_instances: …}"),
+        ("suite: s\nmodels: [hf:a]\nmax_tokens: 5\nruns: [chat]", "3 max_tokens: … write defaults: {adapter: {max_tokens: …}}"),
+        ("suite: s\nmodels: [hf:a]\ntasks: [chat]\nruns: [chat]", "3 tasks: … Here it is called 'runs'"),
         ("suite: s\nmodels: [hf:a\nruns: [chat]", "is not valid YAML"),
     ],
 )  # fmt: skip
 def test_mistake_in_a_sweep(load: Load, text: str, expected: str) -> None:
     (mistake,) = mistakes(load, text)
-    assert expected in mistake
+    assert_says(mistake, expected)
 
 
 def test_all_mistakes_are_reported_at_once_in_the_order_of_the_lines(load: Load) -> None:
@@ -278,3 +294,18 @@ def test_a_wrong_key_of_a_run_hides_no_mistake_in_its_other_keys(load: Load) -> 
 def test_a_wrong_default_hides_no_mistake_in_the_others(load: Load) -> None:
     found = mistakes(load, "suite: s\nmodels: [hf:a]\ndefaults: {seed: x, perturbations: [lowd]}\nruns: [chat]\n")
     assert [mistake.split(": ")[0] for mistake in found] == ["3 defaults.seed", "3 defaults.perturbations[0]"]
+
+
+def test_a_method_of_multiple_choice_needs_options(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "suite: s\nmodels: [fake:0]\nruns:\n"
+        "  - gsm8k:method=multiple_choice_joint\n"
+        "  - {scenario: narrative_qa, adapter: {method: option_order}}\n"
+        "  - {scenario: boolq, adapter: multiple_choice_joint}\n"
+    )
+    with pytest.raises(SpecError) as refused:
+        load_sweep(file)
+    first, second = map(str, refused.value.diagnostics)
+    assert_says(first, ":4: runs[0].adapter: … 'multiple_choice_joint' … options … 'gsm8k' … 'generation'")
+    assert_says(second, ":5: runs[1].adapter: … 'option_order' … options … 'narrative_qa'")
