@@ -24,8 +24,8 @@ from harness.cli.cache import cache_command
 from harness.inference.cache import FILE_NAME, ResponseCache
 from harness.inference.caching_model import Client
 from harness.inference.ledger import spending
-from harness.models.api.anthropic_messages import AnthropicModel
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.anthropic import AnthropicModel
+from harness.models.api.openai import OpenAIModel
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -156,8 +156,8 @@ def opened(backend: str, biller: Biller, folder: Path, **arguments: Any) -> Mode
     prices.write_text(f'currency: EUR\nmodels: {{"openai:m": {entry}, "anthropic:m": {entry}}}\n')
     given: dict[str, Any] = {"retry_delay": 0.001, "max_retries": 2, "timeout": 20, "prices": str(prices), **arguments}
     if backend == "openai":
-        return OpenAIModel("m", base_url=f"{biller.url}/v1", api="completions", **given)
-    return AnthropicModel("m", base_url=biller.url, **given)
+        return OpenAIModel("m", OpenAIModel.Params(base_url=f"{biller.url}/v1", api="completions", **given))
+    return AnthropicModel("m", AnthropicModel.Params(base_url=biller.url, **given))
 
 
 def start(
@@ -246,7 +246,7 @@ def _nowhere(folder: Path) -> list[Response]:
 def test_a_chat_template_s_tokens_are_added_and_not_multiplied(tmp_path: Path) -> None:
     """52 tokens for a first question of two words say nothing about long prompts."""
     with billing("template") as biller:
-        model = OpenAIModel("m", base_url=f"{biller.url}/v1", budget_tokens=1600, retry_delay=0.001)
+        model = OpenAIModel("m", OpenAIModel.Params(base_url=f"{biller.url}/v1", budget_tokens=1600, retry_delay=0.001))
         asked = [GenerateRequest(f"question {number} " + "word " * 60, MAX_TOKENS) for number in range(12)]
         responses = Client(model, "openai:m", None).ask(asked)
         model.close()

@@ -18,8 +18,8 @@ import pytest
 
 from harness import GenerateRequest, Response
 from harness.models.api import http_client
-from harness.models.api.anthropic_messages import AnthropicModel
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.anthropic import AnthropicModel
+from harness.models.api.openai import OpenAIModel
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -31,8 +31,8 @@ BOMB = 2**29
 _ASK = """
 import resource, sys
 from harness import GenerateRequest
-from harness.models.api.anthropic_messages import AnthropicModel
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.anthropic import AnthropicModel
+from harness.models.api.openai import OpenAIModel
 backend, port = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2)
 pace = {"max_retries": 1, "retry_delay": 0.001}
@@ -96,9 +96,9 @@ def answering(answer: Callable[[], tuple[int, dict[str, str], bytes]]) -> Iterat
 def asked(backend: str, port: int) -> Response:
     pace: dict[str, Any] = {"max_retries": 1, "retry_delay": 0.001}
     model = (
-        OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", api="chat", **pace)
+        OpenAIModel("m", OpenAIModel.Params(base_url=f"http://127.0.0.1:{port}/v1", api="chat", **pace))
         if backend == "openai"
-        else AnthropicModel("m", base_url=f"http://127.0.0.1:{port}", **pace)
+        else AnthropicModel("m", AnthropicModel.Params(base_url=f"http://127.0.0.1:{port}", **pace))
     )
     try:
         ((_, response),) = model.answer([GenerateRequest("question", 2)])

@@ -21,9 +21,9 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from harness import GenerateRequest, MetricError, ModelError
-from harness.models.api.anthropic_messages import AnthropicModel
-from harness.models.api.backend import ApiModel
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.anthropic import AnthropicModel
+from harness.models.api.api_model import ApiModel
+from harness.models.api.openai import OpenAIModel
 from metrics.judges._json_post import Patience, post_json
 from tests.hub_server import serve_hub
 
@@ -90,8 +90,10 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened(backend: str, port: int, **arguments: Any) -> ApiModel:
     given = {"retry_delay": 0.001, "max_retries": 1, "api_key_env": "ATTACK_KEY", "headers_env": "ATTACK_HEADERS"}
     if backend == "openai":
-        return OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", api="chat", **{**given, **arguments})
-    return AnthropicModel("m", base_url=f"http://127.0.0.1:{port}", **{**given, **arguments})
+        return OpenAIModel(
+            "m", OpenAIModel.Params(base_url=f"http://127.0.0.1:{port}/v1", api="chat", **{**given, **arguments})
+        )
+    return AnthropicModel("m", AnthropicModel.Params(base_url=f"http://127.0.0.1:{port}", **{**given, **arguments}))
 
 
 def said(text: str) -> bytes:

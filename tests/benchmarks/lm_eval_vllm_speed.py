@@ -65,7 +65,7 @@ class Stopwatch:
 def score_ours(asked: dict[str, Any]) -> dict[str, Any]:
     """Score the choices with this harness."""
     from harness import ScoreRequest
-    from harness.models.vllm.vllm_model import VllmModel
+    from harness.models.vllm.backend import VllmModel
 
     model = VllmModel(asked["model"], dtype="float32", enforce_eager=True)
     list(model.answer([ScoreRequest("a text to warm up", f" {letter}") for letter in "AB"]))
@@ -104,7 +104,7 @@ def write_both(asked: dict[str, Any]) -> dict[str, Any]:
     from vllm import LLM, SamplingParams
 
     from harness import GenerateRequest
-    from harness.models.vllm.vllm_model import VllmModel
+    from harness.models.vllm.backend import VllmModel
 
     model = VllmModel(asked["model"], dtype="float32", enforce_eager=True)
     raw = LLM(asked["model"], dtype="float32", enforce_eager=True, max_model_len=WINDOW, block_size=32)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from harness.models.api.failures import UnusableAnswerError
+from harness.models.api.retries import UnusableAnswerError
 
 LARGEST = 64 * 2**20
 """Bytes; a longer answer is unusable. Bytes count after decompression."""

@@ -1,4 +1,9 @@
-"""What an OpenAI-compatible server answers, checked before it is believed."""
+"""The answers of an OpenAI-compatible server: their schemas, and why a completion ended.
+
+Sources of :func:`finish_of`: OpenAI's API reference (``finish_reason``, ``refusal``, ``tool_calls``,
+``completion_tokens_details``); ``reasoning_content`` and ``reasoning`` are fields of DeepSeek, vLLM and OpenRouter, and
+``error`` is OpenRouter's; ``abort`` is vLLM's and SGLang's; ``insufficient_system_resource`` is DeepSeek's.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,17 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import Served
-from harness.models.api.failures import UnusableAnswerError
+from harness import FinishReason, Served
+from harness.models.api.retries import UnusableAnswerError
 
 LogProb = Annotated[float, Field(le=1e-3, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0)]
 M = TypeVar("M", bound="Answer")
 
 _QUOTED = 2000
-"""Bytes of an unusable answer that its message begins with; it is cut when secrets have been taken out."""
+"""Bytes of an unusable answer that its message quotes; the message is shortened after secrets are removed."""
+_BROKEN = frozenset({"error", "abort", "insufficient_system_resource"})
+_TOOLS = frozenset({"tool_calls", "function_call"})
 
 WITHOUT_LOGPROBS = "to go on without log-probabilities, give the model `extra_body: {logprobs: null}`"
 
@@ -177,6 +184,43 @@ def _refuse_error(body: bytes) -> None:
         return
     if error:
         raise UnusableAnswerError(f"an error with status 200: {error_text(error)}") from None
+
+
+def finish_of(choice: Choice, usage: Usage | None) -> FinishReason:
+    """Return why a choice ended.
+
+    Args:
+        choice: The server's.
+        usage: The tokens of the whole answer, where the server counts them.
+
+    Raises:
+        UnusableAnswerError: It holds an error, or neither a text nor a reason for having none.
+    """
+    # Gemini's OpenAI-compatible endpoint appends a category: "content_filter: RECITATION".
+    stated = (choice.finish_reason or "").partition(":")[0].strip()
+    if choice.error:
+        raise UnusableAnswerError(f"an error in place of a completion: {error_text(choice.error)}")
+    if stated in _BROKEN:
+        raise UnusableAnswerError(f"the server gave up on the completion (finish_reason {choice.finish_reason!r})")
+    message = choice.message
+    if choice.text is None and message is None:
+        raise UnusableAnswerError("a choice with neither text nor message")
+    content = choice.text if message is None else message.content
+    if stated == "content_filter":
+        return "content_filter"
+    if stated == "refusal" or (message is not None and message.refusal):
+        return "refusal"
+    if stated in _TOOLS or (message is not None and not content and (message.tool_calls or message.function_call)):
+        return "tool_call"
+    reasoned = (message is not None and message.reasoned) or (usage is not None and usage.reasoning_tokens > 0)
+    if not content and stated == "length" and (content is None or reasoned):
+        return "reasoning_cut_off"
+    if content is None and not (stated == "stop" and reasoned):
+        given = f"finish_reason {choice.finish_reason!r}"
+        raise UnusableAnswerError(f"the answer's text is null, and {given} does not explain why")
+    if not content and not stated:
+        raise UnusableAnswerError("the answer is empty and has no finish_reason")
+    return "stop" if stated == "stop" else "length" if stated == "length" else "unknown"
 
 
 @dataclass(frozen=True, slots=True)

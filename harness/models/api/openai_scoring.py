@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 
 from harness import Response, ScoreRequest, SequenceRequest, Served
-from harness.models.api.backend import estimated_tokens
-from harness.models.api.failures import CannotAnswerError, UnusableAnswerError
 from harness.models.api.openai_answers import TokenLogprobs, token_logprobs
 from harness.models.api.openai_server import Server
 from harness.models.api.openai_tokens import TokenSource
-from harness.models.api.spending import Cost
+from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
+from harness.models.api.spending import Cost, estimated_tokens
 from harness.models.tokens.segments import segment_sums
-from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.tokenizer import Tokens
 from harness.models.tokens.windows import Span, spans, strided_spans
 
 _NOTHING = "there is nothing to score: the {} empty"

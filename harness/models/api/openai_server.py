@@ -1,15 +1,16 @@
-"""An OpenAI-compatible server: the calls it takes, and what it turns out to be able to do."""
+"""An OpenAI-compatible server: its endpoints, and which of them it turns out to support."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from itertools import count
 from typing import Any, Literal, TypeVar
 
 from harness import Prompt
 from harness.models.api.calls import Calls, RefusedError
-from harness.models.api.failures import CannotAnswerError, Failure
 from harness.models.api.openai_answers import (
     WITHOUT_LOGPROBS,
     Answer,
@@ -18,13 +19,14 @@ from harness.models.api.openai_answers import (
     ModelsAnswer,
     TextAnswer,
     TokensAnswer,
+    finish_of,
     read_answer,
     token_logprobs,
 )
-from harness.models.api.openai_finish import finish_of
 from harness.models.api.openai_tokens import ServerTokens
+from harness.models.api.retries import CannotAnswerError, Failure, UnusableAnswerError
 from harness.models.api.spending import Cost
-from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.tokenizer import Tokens
 
 M = TypeVar("M", bound=Answer)
 T = TypeVar("T")
@@ -32,10 +34,14 @@ T = TypeVar("T")
 OFFICIAL = "https://api.openai.com/v1"
 
 _UNSUPPORTED = frozenset({400, 404, 405, 415, 422, 501})
-"""What servers answer to a call, or to a field of it, that they do not know."""
+"""Statuses by which servers refuse a call, or a field of it, that they do not know."""
 
 MOST_CERTAIN = 32
-"""So many tokens of a new server, all of them certain, are more than a model's answers begin with."""
+"""A new server's first tokens with a log-probability of 0 after which it is not believed any more."""
+_PROBES = 3
+"""Attempts at a probe of /tokenize that is answered with something else."""
+
+_LOG = logging.getLogger(__name__)
 
 _PROBE = "One two"
 _SHORT = {"prompt": _PROBE, "max_tokens": 1}
@@ -44,55 +50,46 @@ _TURN = {"messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1}
 
 
 class Server:
-    """One model of one server.
-
-    What it can do is asked once, when it first matters.
+    """One model on one server; what the server supports is asked once, when it is first needed.
 
     Args:
         client: ``openai.AsyncOpenAI``.
         calls: Makes the calls.
-        model: The model's name on the server.
-        base_url: Where the server is.
-        extra_body: Further fields of each request for completions; None takes a field away.
+        name: The model's, ``openai:`` and its name on the server.
+        base_url: The server's address.
+        extra_body: More fields for each request for completions; None removes a field.
 
     Attributes:
-        calls: The same.
-        tokens: The model's tokens, where the server :meth:`tokenizes`.
+        tokens: The model's tokens, if the server :meth:`tokenizes`.
     """
 
-    def __init__(self, client: Any, calls: Calls, model: str, base_url: str, extra_body: Mapping[str, Any]) -> None:
-        self.calls = calls
-        self._client, self._model, self._base_url, self._extra = client, model, base_url, extra_body
+    def __init__(self, client: Any, calls: Calls, name: str, base_url: str, extra_body: Mapping[str, Any]) -> None:
+        self._client, self._calls, self._name, self._base_url, self._extra = client, calls, name, base_url, extra_body
+        self._model = name.partition(":")[2]
         self._found: dict[str, asyncio.Task[Any]] = {}
         self._logprobs = True
         self._believed, self._certain = False, 0
         self.tokens = ServerTokens(self.tokenize, self.detokenize)
 
     async def text_api(self) -> Literal["completions", "chat"]:
-        """Return how the model continues a plain text: by completions where the server has them, else as a chat."""
-        refused = await self._once(
-            "completions", lambda: self._refuses("/completions", _SHORT, ChoicesAnswer, _SHORT_COST)
-        )
-        return "chat" if refused else "completions"
+        """Return how plain texts are continued: by completions where the server has them, else by chat."""
+        found = await self._once("completions", lambda: self._supports("/completions", _SHORT))
+        return "completions" if found else "chat"
 
     async def chats(self) -> bool:
-        """Return whether the model takes conversations: vLLM refuses them where it has no chat template."""
-        return not await self._once(
-            "chat", lambda: self._refuses("/chat/completions", _TURN, ChoicesAnswer, _SHORT_COST)
-        )
+        """Return whether the model takes conversations; vLLM refuses them if it has no chat template."""
+        return await self._once("chat", lambda: self._supports("/chat/completions", _TURN))
 
     async def echo(self) -> int | None:
-        """Return the least ``max_tokens``, 0 or 1, with which the server scores a text; None where it cannot."""
+        """Return the smallest ``max_tokens``, 0 or 1, with which the server scores a text; None if it cannot."""
         return await self._once("echo", self._find_echo)
 
     async def tokenizes(self) -> bool:
-        """Return whether the server tells a text's tokens (/tokenize beside /v1, which is vLLM's)."""
-        return not await self._once(
-            "tokenize", lambda: self._refuses(self._tokenize_url, {"prompt": _PROBE}, TokensAnswer, Cost())
-        )
+        """Return whether the server has vLLM's /tokenize (beside /v1)."""
+        return await self._once("tokenize", self._find_tokenize)
 
     async def window(self) -> int | None:
-        """Return the model's window, which vLLM's list of models says; None where the list does not."""
+        """Return the model's window from the list of models, where vLLM gives it; None for a list without it."""
         return await self._once("window", self._find_window)
 
     async def tokenize(self, prompt: Prompt, special: bool) -> Tokens:
@@ -117,12 +114,12 @@ class Server:
     async def completions(
         self, prompt: str | Tokens, settings: Mapping[str, Any], top: int, cost: Cost
     ) -> ChoicesAnswer:
-        """Return what continues a prompt, with log-probabilities if the server has them."""
+        """Return continuations of a prompt, with log-probabilities if the server has them."""
         body = {"prompt": _plain(prompt), **settings}
         return await self._with_logprobs("/completions", body, {"logprobs": max(1, top)}, top, cost)
 
     async def chat(self, prompt: Prompt, settings: Mapping[str, Any], top: int, cost: Cost) -> ChoicesAnswer:
-        """Return what the model says in a conversation; a plain text is one thing that the user says."""
+        """Return the model's messages in a conversation; a plain text becomes a user message."""
         body = {"messages": messages(prompt), **settings}
         if self._base_url == OFFICIAL:
             body["max_completion_tokens"] = body.pop("max_tokens")
@@ -132,7 +129,7 @@ class Server:
     async def _with_logprobs(
         self, path: str, body: Mapping[str, Any], asking: Mapping[str, Any], top: int, cost: Cost
     ) -> ChoicesAnswer:
-        """Ask with log-probabilities; without from then on, if the server refuses them and they are not needed."""
+        """Ask with log-probabilities; if the server refuses them and they are optional, never ask with them again."""
         if self._logprobs or top:
             try:
                 return await self._post(
@@ -148,14 +145,14 @@ class Server:
         return await self._post(ChoicesAnswer, path, {**body, **self._extra}, cost, check=self._check_choices)
 
     def _check_choices(self, answer: ChoicesAnswer) -> None:
-        """Refuse an answer with a choice that is not a completion, while it can still be asked for again."""
+        """Refuse an answer that holds no proper completions, while the call can still be retried."""
         for choice in answer.choices:
             finish_of(choice, answer.usage)
             if not self._believed:
                 self._doubt(choice)
 
     def _doubt(self, choice: Choice) -> None:
-        """Refuse the server's log-probabilities if it has never given any but 0; a short answer may be that certain."""
+        """Refuse log-probabilities that have always been 0; those of a short answer may be."""
         given = token_logprobs(choice)
         known = [] if given is None else [logprob for logprob in given.logprobs if logprob is not None]
         self._believed, self._certain = any(known), self._certain + len(known)
@@ -187,18 +184,44 @@ class Server:
         return next((model.max_model_len for model in listed.data if model.id == self._model), None)
 
     async def _once(self, what: str, find: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return what is found, looking for it once for all who ask at the same time, and again after a failure."""
+        """Return the result of a search that all callers share; after a failure, the next caller searches again."""
         task: asyncio.Task[T] | None = self._found.get(what)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._found[what] = asyncio.create_task(find())
         return await asyncio.shield(task)
 
-    async def _refuses(self, path: str, body: Mapping[str, Any], kind: type[Answer], cost: Cost) -> bool:
+    async def _find_tokenize(self) -> bool:
+        attempts, problem = count(1), ""
+
+        def refused(failure: Failure) -> bool:
+            nonlocal problem
+            problem = failure.message if failure.unusable else ""
+            return _unsupported(failure) or (failure.unusable and next(attempts) >= _PROBES)
+
+        def check(answer: TokensAnswer) -> None:
+            if not answer.tokens:
+                raise UnusableAnswerError(f"no tokens for {_PROBE!r}")
+
         try:
-            await self._post(kind, path, body, cost, _unsupported, asks=False)
+            await self._post(
+                TokensAnswer, self._tokenize_url, {"prompt": _PROBE}, Cost(), refused, check=check, asks=False
+            )
         except RefusedError:
-            return True
-        return False
+            if problem:
+                _LOG.warning(
+                    "%s: %s does not answer as vLLM's does (%s). The harness does without it; to tokenize as the model "
+                    "does, set `tokenizer` to a folder or a name on the Hub.",
+                    *(self._name, self._tokenize_url, problem),
+                )
+            return False
+        return True
+
+    async def _supports(self, path: str, body: Mapping[str, Any]) -> bool:
+        try:
+            await self._post(ChoicesAnswer, path, body, _SHORT_COST, _unsupported, asks=False)
+        except RefusedError:
+            return False
+        return True
 
     @property
     def _tokenize_url(self) -> str:
@@ -224,14 +247,14 @@ class Server:
             check(answer)
             return answer
 
-        return await self.calls.call(
+        return await self._calls.call(
             lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused, asks=asks
         )
 
     async def _get(self, kind: type[M], path: str) -> M:
         import httpx2
 
-        return await self.calls.call(
+        return await self._calls.call(
             lambda: self._client.get(path, cast_to=httpx2.Response),
             partial(read_answer, kind),
             Cost(),
@@ -241,7 +264,7 @@ class Server:
 
 
 def messages(prompt: Prompt) -> list[dict[str, str]]:
-    """Return a prompt as a conversation, as the API wants it."""
+    """Return a prompt as a conversation in the API's form."""
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
     return [{"role": message.role, "content": message.content} for message in prompt]

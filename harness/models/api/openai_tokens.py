@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from harness import ModelError, Prompt
-from harness.models.api.failures import CannotAnswerError
-from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.api.retries import CannotAnswerError
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 
 _REMEMBERED = 4096
 

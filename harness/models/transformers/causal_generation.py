@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Completion, derive_rng, reason_with_thoughts
 from harness.models.tokens.stop_sequences import find_stop
-from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.transformers.batching import Budget, run_batches
 from harness.models.transformers.logit_rows import LogitRows
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
 from harness.models.tokens.segments import segment_sums
-from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.tokens.windows import Span, spans, strided_spans
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_generation import Draw, Drawn

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.tokenizer import Tokens
 from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, run_batches
 from harness.models.transformers.logit_rows import LogitRows

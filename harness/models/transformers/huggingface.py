@@ -20,7 +20,7 @@ from harness.models.tokens.checkpoint import (
     load_weights,
     resolve_commit,
 )
-from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_lm import CausalLM
 from harness.models.transformers.cuda_errors import AFTERWARDS, cuda_lost, is_sticky, lose_cuda, reason

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, free_memory, out_of_memory
 from harness.models.transformers.causal_generation import Draw, Drawn, Row, drawn_row, extend, finished, new_row

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.tokenizer import Tokens
 from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, out_of_memory, run_batches
 from harness.models.transformers.causal_scoring import ScoredSpan, score_spans, target_logprobs

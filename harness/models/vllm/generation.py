@@ -8,7 +8,7 @@ from typing import Any
 
 from harness import Completion, GenerateRequest, Response, derive_rng, reason_with_thoughts
 from harness.models.tokens.stop_sequences import find_stop
-from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.vllm.engine import Job, refusal
 
 COLDEST = 0.01

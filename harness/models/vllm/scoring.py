@@ -19,7 +19,7 @@ from typing import Any
 
 from harness import Response, ScoreRequest, SequenceRequest
 from harness.models.tokens.segments import segment_sums
-from harness.models.tokens.tokenized import TextTokenizer, Tokens
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.tokens.windows import Span, spans, strided_spans
 from harness.models.vllm.engine import MOST_LOGPROBS, Engine, Job
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from harness import GenerateRequest, Model, ModelError, Request, Response, ScoreRequest
 from harness.models.api import http_client
-from harness.models.api.anthropic_messages import AnthropicModel
-from harness.models.api.backend import ApiModel
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.anthropic import AnthropicModel
+from harness.models.api.api_model import ApiModel
+from harness.models.api.openai import OpenAIModel
 from harness.models.offline.fake import FakeModel
 from tests.harness.models.api_server import MISBEHAVIOUR, MODEL, FakeServer, Ways, serving
 
@@ -31,8 +31,8 @@ BACKENDS = ["openai", "anthropic"]
 def opened(backend: str, server: FakeServer, **arguments: Any) -> ApiModel:
     pace = {"retry_delay": 0.001, "timeout": 5.0, "max_retries": 2, **arguments}
     if backend == "openai":
-        return OpenAIModel(MODEL, base_url=server.url, **pace)
-    return AnthropicModel(MODEL, base_url=server.url.removesuffix("/v1"), **pace)
+        return OpenAIModel(MODEL, OpenAIModel.Params(base_url=server.url, **pace))
+    return AnthropicModel(MODEL, AnthropicModel.Params(base_url=server.url.removesuffix("/v1"), **pace))
 
 
 def questions(backend: str, count: int) -> list[Request]:

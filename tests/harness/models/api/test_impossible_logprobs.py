@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.openai import OpenAIModel
 from harness.models.api.openai_server import MOST_CERTAIN
 from tests.harness.models.api_server import MODEL, FakeServer, Ways, serving
 
@@ -24,7 +24,7 @@ def server() -> Iterator[FakeServer]:
 
 
 def ask(server: FakeServer, *requests: Request, **arguments: Any) -> list[Response]:
-    model = OpenAIModel(MODEL, base_url=server.url, max_retries=0, **arguments)
+    model = OpenAIModel(MODEL, OpenAIModel.Params(base_url=server.url, max_retries=0, **arguments))
     try:
         return [response for _, response in sorted(model.answer(requests), key=lambda pair: pair[0])]
     finally:
@@ -98,7 +98,7 @@ def test_a_server_that_is_certain_of_every_answer_is_refused(server: FakeServer,
 
 def test_a_server_that_was_uncertain_once_is_believed(server: FakeServer) -> None:
     few = [GenerateRequest(f"question {number}", 4) for number in range(MOST_CERTAIN)]
-    model = OpenAIModel(MODEL, base_url=server.url, max_retries=0, api="completions")
+    model = OpenAIModel(MODEL, OpenAIModel.Params(base_url=server.url, max_retries=0, api="completions"))
     try:
         assert all(response.error is None for _, response in model.answer(few[:1]))
         certain(server, echo=False)

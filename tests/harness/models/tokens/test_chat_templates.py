@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness import GenerateRequest, Message, ModelError
 from harness.models.tokens.chat_templates import ChatTemplate
-from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers.huggingface import HuggingFaceModel
 
 pytest.importorskip("transformers")

@@ -16,7 +16,7 @@ from harness.contracts.specs import RunSpec
 from harness.models.api.openai_tokens import tokenizer_digest
 from harness.models.tokens.checkpoint import Checkpoint, checkpoint_digest
 from harness.models.transformers.huggingface import HuggingFaceModel
-from harness.models.vllm.vllm_model import VllmModel
+from harness.models.vllm.backend import VllmModel
 from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep
 from harness.storage.results import RunRecord

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Response
-from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers import packed_generation, packed_rows
 from harness.models.transformers import prefix_scoring as shared_scoring
 from harness.models.transformers.huggingface import HuggingFaceModel

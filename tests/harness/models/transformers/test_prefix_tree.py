@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models.tokens.tokenized import Tokens
+from harness.models.tokens.tokenizer import Tokens
 from harness.models.transformers import prefix_tree
 from harness.models.transformers.prefix_tree import Branch, PrefixTree, Trunk
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Message, Model, Prompt, Request, Response, ScoreRequest, SequenceRequest
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.openai import OpenAIModel
 from harness.models.transformers.huggingface import HuggingFaceModel
 
 NEAR = 1e-3
@@ -131,7 +131,7 @@ def _wait(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
 def served(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIModel]:
     """The model with the server's own tokenizer."""
     monkeypatch.setenv("TEST_KEY", "sk-of-this-test")
-    model = OpenAIModel(NAME, base_url=url, api_key_env="TEST_KEY")
+    model = OpenAIModel(NAME, OpenAIModel.Params(base_url=url, api_key_env="TEST_KEY"))
     yield model
     model.close()
 
@@ -140,7 +140,7 @@ def served(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIModel]:
 def tokenized(url: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIModel]:
     """The model with a tokenizer at hand."""
     monkeypatch.setenv("TEST_KEY", "sk-of-this-test")
-    model = OpenAIModel(NAME, base_url=url, api_key_env="TEST_KEY", tokenizer=str(checkpoint))
+    model = OpenAIModel(NAME, OpenAIModel.Params(base_url=url, api_key_env="TEST_KEY", tokenizer=str(checkpoint)))
     yield model
     model.close()
 
@@ -242,7 +242,7 @@ def test_a_wrong_key_fails_the_run(url: str, monkeypatch: pytest.MonkeyPatch) ->
     from harness import ModelError
 
     monkeypatch.setenv("TEST_KEY", "sk-wrong")
-    model = OpenAIModel(NAME, base_url=url, api_key_env="TEST_KEY")
+    model = OpenAIModel(NAME, OpenAIModel.Params(base_url=url, api_key_env="TEST_KEY"))
     with pytest.raises(ModelError, match="api_key_env") as caught:
         ask(model, [GenerateRequest("the", 2)] * 50)
     assert "sk-wrong" not in str(caught.value)

@@ -18,7 +18,7 @@ from harness import GenerateRequest, Message, Model, ModelError, Request, Respon
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.models.vllm import engine as vllm_engine
 from harness.models.vllm import scoring as vllm_scoring
-from harness.models.vllm.vllm_model import VllmModel
+from harness.models.vllm.backend import VllmModel
 
 NEAR = 1e-3
 WINDOW = 256
@@ -283,7 +283,7 @@ SCRIPT = """
 import json
 import sys
 from harness import GenerateRequest, ScoreRequest
-from harness.models.vllm.vllm_model import VllmModel
+from harness.models.vllm.backend import VllmModel
 
 if __name__ == "__main__":
     import psutil
@@ -346,14 +346,14 @@ def test_tokens_and_window_are_those_of_hf_without_vllm(
 
 def test_fingerprints_differ_where_answers_can(checkpoints: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(checkpoints["llama"])
-    monkeypatch.setattr("harness.models.vllm.vllm_model.vllm_version", lambda: "1")
+    monkeypatch.setattr("harness.models.vllm.backend.vllm_version", lambda: "1")
     base = VllmModel(folder).fingerprint()
     assert VllmModel(folder, tensor_parallel_size=2, gpu_memory_utilization=0.5).fingerprint() == base
     assert VllmModel(folder, dtype="bfloat16").fingerprint() != base
     assert VllmModel(folder, max_model_len=64).fingerprint() != base
     assert VllmModel(folder, quantization="fp8").fingerprint() != base
     assert VllmModel(str(checkpoints["gpt2"])).fingerprint() != base
-    monkeypatch.setattr("harness.models.vllm.vllm_model.vllm_version", lambda: "2")
+    monkeypatch.setattr("harness.models.vllm.backend.vllm_version", lambda: "2")
     assert VllmModel(folder).fingerprint() != base
 
 

@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness import GenerateRequest, Model, Response
-from harness.models.api import account as accounts
-from harness.models.api.account import Account, Limits, account_of
+from harness.models.api import rate_limits as accounts
 from harness.models.api.adaptive_concurrency import START
-from harness.models.api.anthropic_messages import AnthropicModel
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.models.api.anthropic import AnthropicModel
+from harness.models.api.openai import OpenAIModel
+from harness.models.api.rate_limits import Account, TokenBucket, account_of
+from harness.models.api.settings import ApiSettings
 from tests.harness.models.api_server import MODEL, FakeServer, Ways, serving, wait_until
 
 
@@ -37,8 +40,8 @@ def entered(account: Account, now: float, tokens: int = 1) -> int:
 
 def test_places_are_shared() -> None:
     account = Account()
-    account.join(Limits(), silent, 0.0)
-    account.join(Limits(), other, 0.0)
+    account.join(ApiSettings(), silent, 0.0)
+    account.join(ApiSettings(), other, 0.0)
     assert entered(account, 0.0) == START
     assert account.enter(1, 0.0) is None
     account.leave(1, 1)
@@ -47,8 +50,8 @@ def test_places_are_shared() -> None:
 
 def test_the_lowest_limits_hold_while_the_model_that_names_them_is_open() -> None:
     account = Account()
-    account.join(Limits(max_concurrency=100, requests_per_minute=600), silent, 0.0)
-    account.join(Limits(max_concurrency=4, requests_per_minute=60), other, 0.0)
+    account.join(ApiSettings(max_concurrency=100, requests_per_minute=600), silent, 0.0)
+    account.join(ApiSettings(max_concurrency=4, requests_per_minute=60), other, 0.0)
     assert account.concurrency.limit == 4
     assert account.enter(1, 0.0) == 0.0
     assert account.enter(1, 0.0) == pytest.approx(1.0)
@@ -59,9 +62,9 @@ def test_the_lowest_limits_hold_while_the_model_that_names_them_is_open() -> Non
 
 def test_a_model_without_limits_keeps_to_those_of_another() -> None:
     account = Account()
-    account.join(Limits(), silent, 0.0)
+    account.join(ApiSettings(), silent, 0.0)
     assert entered(account, 0.0) == START
-    account.join(Limits(tokens_per_minute=600), other, 0.0)
+    account.join(ApiSettings(tokens_per_minute=600), other, 0.0)
     account.leave(0, 0)
     assert account.enter(10, 0.0) == 0.0
     account.leave(10, 10)
@@ -70,31 +73,31 @@ def test_a_model_without_limits_keeps_to_those_of_another() -> None:
 
 def test_what_a_minute_has_had_counts_for_the_next_model() -> None:
     account = Account()
-    account.join(Limits(requests_per_minute=60), silent, 0.0)
+    account.join(ApiSettings(requests_per_minute=60), silent, 0.0)
     assert account.enter(1, 0.0) == 0.0
     account.leave(1, 1)
     account.part(silent, 0.0)
-    account.join(Limits(requests_per_minute=60), other, 0.25)
+    account.join(ApiSettings(requests_per_minute=60), other, 0.25)
     assert account.enter(1, 0.25) == pytest.approx(0.75)
 
 
 def test_the_next_model_finds_out_for_itself_what_the_server_keeps_up_with() -> None:
     account = Account()
-    account.join(Limits(), silent, 0.0)
+    account.join(ApiSettings(), silent, 0.0)
     account.throttled(0.0, retry_after=60.0)
-    account.join(Limits(), other, 0.0)
+    account.join(ApiSettings(), other, 0.0)
     assert account.concurrency.limit < START
     account.part(silent, 0.0)
     account.part(other, 0.0)
-    account.join(Limits(), silent, 1.0)
+    account.join(ApiSettings(), silent, 1.0)
     assert entered(account, 1.0) == START
 
 
 def test_whoever_waits_is_woken_when_a_call_leaves_and_nobody_else() -> None:
     woken: list[str] = []
     account = Account()
-    account.join(Limits(), lambda: woken.append("one"), 0.0)
-    account.join(Limits(), lambda: woken.append("two"), 0.0)
+    account.join(ApiSettings(), lambda: woken.append("one"), 0.0)
+    account.join(ApiSettings(), lambda: woken.append("two"), 0.0)
     assert account.enter(1, 0.0) == 0.0
     account.leave(1, 1)
     assert woken == []
@@ -115,7 +118,7 @@ def test_an_account_is_a_server_and_all_that_opens_it() -> None:
 def models(kind: type[OpenAIModel] | type[AnthropicModel], server: FakeServer, **arguments: Any) -> Model:
     url = server.url if kind is OpenAIModel else server.url.removesuffix("/v1")
     more: dict[str, Any] = {"api": "completions"} if kind is OpenAIModel else {}
-    return kind(MODEL, base_url=url, retry_delay=0.01, **more, **arguments)
+    return kind(MODEL, kind.Params(base_url=url, retry_delay=0.01, **more, **arguments))
 
 
 @contextmanager
@@ -215,8 +218,49 @@ def test_no_key_stands_in_what_a_model_shows(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("KEY_OF_THIS_TEST", "a-secret-key")
     monkeypatch.setenv("HEADERS_OF_THIS_TEST", '{"X-Team": "another-secret"}')
     model = OpenAIModel(
-        "m", base_url="http://here/v1", api_key_env="KEY_OF_THIS_TEST", headers_env="HEADERS_OF_THIS_TEST"
+        "m",
+        OpenAIModel.Params(
+            base_url="http://here/v1", api_key_env="KEY_OF_THIS_TEST", headers_env="HEADERS_OF_THIS_TEST"
+        ),
     )
     shown = repr(model) + repr(vars(model))
     assert "a-secret-key" not in shown
     assert "another-secret" not in shown
+
+
+def test_one_a_second_after_the_first() -> None:
+    bucket = TokenBucket(60)
+    assert bucket.wait(1, 0.0) == 0.0
+    bucket.take(1, 0.0)
+    assert bucket.wait(1, 0.0) == pytest.approx(1.0)
+    assert bucket.wait(1, 0.75) == pytest.approx(0.25)
+    assert bucket.wait(1, 100.0) == 0.0
+
+
+def test_more_than_the_bucket_holds_waits_for_a_full_one_and_leaves_a_debt() -> None:
+    bucket = TokenBucket(600)
+    assert bucket.wait(50, 0.0) == 0.0
+    bucket.take(50, 0.0)
+    assert bucket.wait(1, 0.0) == pytest.approx(4.1)
+
+
+def test_a_guess_is_corrected() -> None:
+    bucket = TokenBucket(600)
+    bucket.take(50, 0.0)
+    bucket.correct(45)
+    assert bucket.wait(5, 0.0) == 0.0
+
+
+@given(st.floats(1, 10_000), st.lists(st.integers(1, 50), min_size=1, max_size=100))
+def test_no_minute_has_more_than_it_may(per_minute: float, amounts: list[int]) -> None:
+    bucket = TokenBucket(per_minute)
+    now = 0.0
+    taken: list[tuple[float, int]] = []
+    for amount in amounts:
+        now += bucket.wait(amount, now)
+        bucket.take(amount, now)
+        taken.append((now, amount))
+    burst = max(1.0, per_minute / 60) + max(amounts)
+    for start, _ in taken:
+        within = sum(amount for moment, amount in taken if start <= moment < start + 60)
+        assert within <= (per_minute + burst) * (1 + 1e-9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,7 +12,6 @@ from harness import (
     Completion,
     FinishReason,
     GenerateRequest,
-    ModelError,
     Prompt,
     Request,
     Response,
@@ -21,17 +19,13 @@ from harness import (
     backend,
     install_advice,
 )
-from harness.models.api.account import Limits
-from harness.models.api.backend import ApiModel, Budget, estimated_tokens
-from harness.models.api.calls import Calls, Pace
-from harness.models.api.credentials import endpoint_from
-from harness.models.api.failures import CannotAnswerError, UnusableAnswerError
+from harness.models.api.api_model import ApiModel
+from harness.models.api.calls import Calls
 from harness.models.api.http_client import http_client
-from harness.models.api.spending import Cost
+from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
+from harness.models.api.settings import ApiSettings
+from harness.models.api.spending import Cost, estimated_tokens
 from harness.models.tokens.stop_sequences import cut_at_stop
-
-INSTALL = install_advice("anthropic")
-OFFICIAL = "https://api.anthropic.com"
 
 _REASONS: Mapping[str, FinishReason] = {
     "end_turn": "stop",
@@ -80,74 +74,31 @@ class _Error(_Checked):
     "anthropic",
     source="Anthropic's messages API, https://docs.anthropic.com/en/api/messages.",
     needs=("anthropic",),
-    install=INSTALL,
+    install=install_advice("anthropic"),
 )
 class AnthropicModel(ApiModel):
     """A model of Anthropic's: ``anthropic:claude-haiku-4-5``.
 
-    A plain text is what the user says; a conversation's system messages go where the API wants them. It generates, and
-    gives no log-probabilities, so it cannot score. Several completions are as many calls. Calls at once, retries,
-    limits and budget are as for ``openai:``. The stop reasons ``refusal`` and ``tool_use``, thinking that reached
-    ``max_tokens`` before the answer, and output that a content filter blocked are declined answers; no content without
-    a reason, and ``pause_turn``, are failures. The key comes from the environment: ``ANTHROPIC_API_KEY`` for
-    Anthropic's server, and for others only what ``api_key_env`` names. No key is written or shown anywhere.
-
-    Args:
-        identifier: The model's name.
-        base_url: Another server with the same API; None for ANTHROPIC_BASE_URL, else Anthropic's own.
-        window: Most tokens of prompt and completion together; None where it is not known.
-        extra_body: Further fields of each request; null leaves a field out, such as ``{"temperature": null}``, which
-            models want that refuse a temperature, as Claude Sonnet 5 does.
-        max_concurrency: Most calls at once to the server, other models' included.
-        requests_per_minute: Most calls a minute to the server, retries and other models' included.
-        tokens_per_minute: Most tokens a minute, of prompts and completions, other models' included.
-        budget_tokens: Most tokens of this model, in all runs and starts with the same response cache together.
-        budget_money: Most money for them, in the currency of the table of prices.
-        prices: A table of prices, as for ``harness run --prices``, that goes before the harness's own.
-        timeout: Seconds that a call may take.
-        max_retries: How often a call is tried again.
-        retry_delay: Seconds before the first retry; each further one waits twice as long, up to a minute.
-        api_key_env: The variable of the environment that holds the key.
-        headers_env: A variable of the environment that holds further headers, as a JSON object.
+    A plain text is sent as a user message; a conversation's system messages go where the API wants them. The API gives
+    no log-probabilities, so the model generates and cannot score. Several completions take as many calls. Concurrency,
+    retries, limits and budget work as for ``openai:``. Declined answers are the stop reasons ``refusal`` and
+    ``tool_use``, reasoning that reached ``max_tokens`` before the answer, and output blocked by a content filter.
+    Empty content without a reason and ``pause_turn`` are failures. The key comes from the environment:
+    ``ANTHROPIC_API_KEY`` for Anthropic's server, and for others only the variable that ``api_key_env`` names. Keys are
+    never written or shown.
     """
+
+    class Params(ApiSettings):
+        """The settings of a model of Anthropic's."""
 
     answers = frozenset({"generate"})
     gives_logprobs = False
-
-    def __init__(
-        self,
-        identifier: str,
-        *,
-        base_url: str | None = None,
-        window: int | None = None,
-        extra_body: dict[str, Any] | None = None,
-        max_concurrency: int = 200,
-        requests_per_minute: float | None = None,
-        tokens_per_minute: float | None = None,
-        budget_tokens: int | None = None,
-        budget_money: float | None = None,
-        prices: str | None = None,
-        timeout: float = 600.0,
-        max_retries: int = 8,
-        retry_delay: float = 0.5,
-        api_key_env: str | None = None,
-        headers_env: str | None = None,
-    ) -> None:
-        name = f"anthropic:{identifier}"
-        self._model = identifier
-        endpoint = endpoint_from(name, base_url, api_key_env, headers_env, official=OFFICIAL, prefix="ANTHROPIC")
-        if window is not None and window < 2:
-            raise ModelError(f"{name}: window is {window}; it must hold at least 2 tokens.")
-        limits = Limits(max_concurrency, requests_per_minute, tokens_per_minute)
-        pace = Pace(timeout, max_retries, retry_delay, limits)
-        super().__init__(name, endpoint, pace, Budget(budget_tokens, budget_money, prices))
-        self._window = window
-        self._extra_body = extra_body or {}
-        self._client: Any = None
+    backend = "anthropic"
+    official_url = "https://api.anthropic.com"
 
     @property
     def window(self) -> int | None:
-        return self._window
+        return self._settings.window
 
     @property
     def chat(self) -> bool:
@@ -159,42 +110,25 @@ class AnthropicModel(ApiModel):
             "version": 2,
             "server": self._endpoint.url,
             "model": self._model,
-            "extra_body": self._extra_body,
+            "extra_body": self._settings.extra_body,
         }
 
     def description(self) -> Mapping[str, Any]:
-        known = {"modality": "text", "server": self._endpoint.url, "window": self._window}
+        known = {"modality": "text", "server": self._endpoint.url, "window": self._settings.window}
         return {**known, "creator": "Anthropic", "access": "API"} if self._endpoint.official else known
 
-    def _library(self) -> ModuleType:
-        try:
-            import anthropic
-        except ImportError as error:
-            raise ModelError(f"{self._name}: the package anthropic is not installed: {INSTALL}.") from error
-        return anthropic
-
-    def _open(self, calls: Calls) -> None:
-        anthropic: Any = self._library()
-        if self._endpoint.official and self._endpoint.key is None:
-            raise ModelError(f"{self._name}: no key. Set ANTHROPIC_API_KEY in the environment.")
-        without = {"authorization"} | (set() if self._endpoint.key else {"x-api-key"})
-        without -= {header.lower() for header in self._endpoint.headers}
-        self._client = anthropic.AsyncAnthropic(
-            api_key=self._endpoint.key or "none",
+    def _connect(self, library: Any, calls: Calls) -> Any:
+        key, headers = self._endpoint.key, self._endpoint.headers
+        without = {"authorization"} | (set() if key else {"x-api-key"})
+        return library.AsyncAnthropic(
+            api_key=key or "none",
             base_url=self._endpoint.url,
             max_retries=0,
-            # Beside the argument, which gives way to what the client finds in the environment.
-            default_headers={
-                **({"X-Api-Key": self._endpoint.key} if self._endpoint.key else {}),
-                **self._endpoint.headers,
-            },
-            timeout=self._pace.timeout,
-            http_client=http_client(anthropic, without),
+            # As a header too: the client prefers what it finds in the environment to api_key.
+            default_headers={**({"X-Api-Key": key} if key else {}), **headers},
+            timeout=self._settings.timeout,
+            http_client=http_client(library, without - {header.lower() for header in headers}),
         )
-
-    async def _close_client(self) -> None:
-        if self._client is not None:
-            await self._client.close()
 
     async def _ask(self, request: Request) -> Response:
         if not isinstance(request, GenerateRequest):
@@ -214,7 +148,7 @@ class AnthropicModel(ApiModel):
     async def _said(self, request: GenerateRequest) -> _Answer:
         import httpx2
 
-        body = {"model": self._model, **_body(request), **self._extra_body}
+        body = {"model": self._model, **_body(request), **self._settings.extra_body}
         sent = {key: value for key, value in body.items() if value is not None}
         text = "".join(turn["content"] for turn in body["messages"]) + str(body.get("system") or "")
         calls = self._calls

@@ -1,4 +1,4 @@
-"""Where a server is, and the keys and headers that open it, which come from the environment alone."""
+"""The address of a server, and the key and headers that are sent to it, which come from the environment only."""
 
 from __future__ import annotations
 
@@ -9,59 +9,56 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from harness import ModelError
+from harness.models.api.settings import ApiSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server and what opens it, which is shown nowhere."""
+    """A server, with the secrets that are sent to it and shown nowhere."""
 
     url: str
     """The server's address, without a slash at its end."""
     official: bool
-    """Whether it is the server of those who made the API."""
+    """True for the API's own server."""
     key: str | None = field(default=None, repr=False)
-    """None for none."""
+    """The key; None to send none."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Sent with each request, beside the client's own."""
+    """Headers that are sent with each request, in addition to the client's own."""
 
     @property
     def secrets(self) -> list[str]:
-        """What no message may show: the key, and what the headers hold, by their names."""
+        """The key, and the headers' values in the order of their names."""
         return [self.key or "", *(self.headers[name] for name in sorted(self.headers))]
 
 
-def endpoint_from(
-    name: str, base_url: str | None, api_key_env: str | None, headers_env: str | None, *, official: str, prefix: str
-) -> Endpoint:
-    """Return the server that the user named, else that of the environment, else the official one.
+def endpoint_from(name: str, settings: ApiSettings, *, official: str, prefix: str) -> Endpoint:
+    """Return the server that the settings name, else the environment's, else the official one.
 
     Args:
         name: The model's, for messages.
-        base_url: As the user wrote it.
-        api_key_env: The variable that holds the key, as the user named it.
-        headers_env: The variable that holds headers, as the user named it.
+        settings: The model's.
         official: Address of the API's own server.
-        prefix: What the API's variables begin with: ``PREFIX_BASE_URL``, and ``PREFIX_API_KEY``, which is for its own
-            server alone.
+        prefix: Beginning of the API's environment variables: ``PREFIX_BASE_URL``, and ``PREFIX_API_KEY``, which is
+            sent to the official server only.
 
     Raises:
-        ModelError: The address is none, or a variable is not set or holds something else.
+        ModelError: The address is malformed, or a variable is not set or malformed.
     """
-    url = checked_url(base_url or os.environ.get(f"{prefix}_BASE_URL") or official, name)
-    key = key_from(api_key_env, name, default=f"{prefix}_API_KEY" if url == official else None)
-    return Endpoint(url, url == official, key, headers_from(headers_env, name))
+    url = checked_url(settings.base_url or os.environ.get(f"{prefix}_BASE_URL") or official, name)
+    key = key_from(settings.api_key_env, name, default=f"{prefix}_API_KEY" if url == official else None)
+    return Endpoint(url, url == official, key, headers_from(settings.headers_env, name))
 
 
 def key_from(variable: str | None, name: str, *, default: str | None = None) -> str | None:
-    """Return the key that a variable of the environment holds; None where none is named and the default is not set.
+    """Return the key in an environment variable; None if no variable is named and the default is not set.
 
     Args:
-        variable: As the user named it.
+        variable: The variable that the user named.
         name: The model's, for messages.
-        default: The variable that is read where none is named.
+        default: The variable that is read if none is named.
 
     Raises:
-        ModelError: The variable that is named is not set, or holds what no header can.
+        ModelError: The named variable is not set, or holds characters that a header cannot.
     """
     read = variable or default
     key = os.environ.get(read, "").strip() if read else ""
@@ -73,10 +70,10 @@ def key_from(variable: str | None, name: str, *, default: str | None = None) -> 
 
 
 def headers_from(variable: str | None, name: str) -> dict[str, str]:
-    """Return the headers that a variable of the environment holds as a JSON object of strings.
+    """Return the headers in an environment variable, a JSON object of strings.
 
     Raises:
-        ModelError: It is not set, or holds something else.
+        ModelError: The variable is not set, or holds something else.
     """
     if variable is None:
         return {}
@@ -88,7 +85,7 @@ def headers_from(variable: str | None, name: str) -> dict[str, str]:
         headers = None
     fits = isinstance(headers, dict) and all(isinstance(value, str) for value in headers.values())
     if not fits:
-        # Not a word of what it holds: that may be a key.
+        # The message shows nothing of the value, which may be a key.
         raise ModelError(f'{name}: {variable} must hold a JSON object of headers, such as {{"X-Team": "evals"}}.')
     if not all(text.isascii() and text.isprintable() for pair in headers.items() for text in pair):
         raise ModelError(f"{name}: {variable} holds characters that no header has, such as a line break.")
@@ -99,7 +96,7 @@ def checked_url(url: str, name: str) -> str:
     """Return a server's address without the slash at its end.
 
     Raises:
-        ModelError: It is no address, or holds a password or a query, which may be secret.
+        ModelError: It is not an address, or holds a password or a query, which may be secret.
     """
     try:
         parts = urlsplit(url)
@@ -110,7 +107,7 @@ def checked_url(url: str, name: str) -> str:
         raise ModelError(f"{name}: base_url is not an address such as http://localhost:8000/v1.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ModelError(
-            f"{name}: base_url must be an address alone. A password or key belongs into the environment: "
+            f"{name}: base_url must be an address alone. Put a password or key into the environment: "
             "see api_key_env and headers_env."
         )
     return url.rstrip("/")

@@ -27,7 +27,7 @@ from harness.models.tokens.checkpoint import (
     load_tokenizer,
     resolve_commit,
 )
-from harness.models.tokens.tokenized import TextTokenizer
+from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.models.vllm.batching import VllmStream
 from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_version

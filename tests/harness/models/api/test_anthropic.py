@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Message, Model, ModelError, Prompt, Request, Response, ScoreRequest
-from harness.models.api.anthropic_messages import AnthropicModel
+from harness.models.api.anthropic import AnthropicModel
 from harness.models.offline.fake import FakeModel
 from tests.harness.models.api_server import MODEL, FakeServer, Ways, serving
 
@@ -30,7 +30,9 @@ def ask(model: Model, requests: Sequence[Request]) -> list[Response]:
 
 
 def opened(server: FakeServer, **arguments: Any) -> AnthropicModel:
-    return AnthropicModel(MODEL, base_url=server.url.removesuffix("/v1"), retry_delay=0.01, **arguments)
+    return AnthropicModel(
+        MODEL, AnthropicModel.Params(base_url=server.url.removesuffix("/v1"), retry_delay=0.01, **arguments)
+    )
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def test_a_wrong_key_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_anthropics_own_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
-    model = AnthropicModel("some-model")
+    model = AnthropicModel("some-model", AnthropicModel.Params())
     for _ in range(2):
         with pytest.raises(ModelError, match="Set ANTHROPIC_API_KEY"):
             ask(model, [GenerateRequest("the", 1)])
@@ -118,7 +120,7 @@ def test_anthropics_own_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_fingerprint_has_what_changes_answers_and_no_more() -> None:
     url = "http://here"
-    assert AnthropicModel("a", base_url=url, timeout=2, window=99).fingerprint() == {
+    assert AnthropicModel("a", AnthropicModel.Params(base_url=url, timeout=2, window=99)).fingerprint() == {
         "backend": "anthropic",
         "version": 2,
         "server": url,

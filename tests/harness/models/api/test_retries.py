@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import Redaction
-from harness.models.api.failures import (
+from harness.models.api.retries import (
     CannotAnswerError,
     Failure,
     UnusableAnswerError,
@@ -41,13 +41,13 @@ def test_what_can_succeed_later_is_tried_again(code: int) -> None:
 @pytest.mark.parametrize("code", [400, 401, 402, 403, 404, 405, 413, 418, 422, 501])
 def test_what_cannot_is_not(code: int) -> None:
     assert not status(code).retry
-    assert status(code).of_all is (code in {401, 402, 403, 404})
+    assert status(code).fatal is (code in {401, 402, 403, 404})
 
 
 def test_an_empty_account_is_no_throttling() -> None:
     body = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
     found = status(429, body)
-    assert (found.retry, found.throttled, found.of_all) == (False, False, True)
+    assert (found.retry, found.throttled, found.fatal) == (False, False, True)
     assert found.message == "status 429: insufficient_quota: You exceeded your current quota"
 
 

@@ -20,8 +20,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness import GenerateRequest, Message, Model, ModelError, Request, Response, ScoreRequest, SequenceRequest
-from harness.models.api.openai_compatible import OpenAIModel
+from harness.contracts.plugins import Kind
+from harness.errors import PluginError
+from harness.models.api.openai import OpenAIModel
 from harness.models.offline.fake import FakeModel
+from harness.plugins.parameters import build, parameters_of
+from harness.plugins.registry import default_registry
 from tests.harness.models.api_server import MODEL, FakeServer, Ways, serving, wait_until
 
 pytest.importorskip("openai")
@@ -58,7 +62,7 @@ def bare(response: Response) -> Response:
 
 
 def opened(server: FakeServer, **arguments: Any) -> OpenAIModel:
-    return OpenAIModel(MODEL, **{"base_url": server.url, "retry_delay": 0.01, **arguments})
+    return OpenAIModel(MODEL, OpenAIModel.Params(**{"base_url": server.url, "retry_delay": 0.01, **arguments}))
 
 
 @pytest.fixture
@@ -206,6 +210,27 @@ def test_a_prompt_too_long_for_the_window_loses_its_beginning(connect: Connect) 
     assert one.truncated
 
 
+@pytest.mark.parametrize("tokens", ["<html>Welcome</html>", {"tokens": "1 2"}, {"tokens": []}, {"ok": True}])
+def test_a_tokenize_that_answers_something_else_is_done_without_and_told_once(
+    tokens: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(Ways(says=lambda path, body: (200, tokens) if path == "/tokenize" else None)) as server:
+        model = opened(server)
+        began = time.monotonic()
+        responses = ask(model, SCORE) + ask(model, SCORE)
+        seconds = time.monotonic() - began
+        model.close()
+    for one, other in zip(responses, ask(FakeModel("0"), [*SCORE, *SCORE]), strict=True):
+        assert one.error is None
+        assert sum(one.logprobs) == pytest.approx(sum(other.logprobs))
+    assert sum(path == "/tokenize" for path, _ in server.bodies) == 3
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert f"openai:{MODEL}" in warning
+    assert "/tokenize does not answer as vLLM" in warning
+    assert "`tokenizer`" in warning
+    assert seconds < 5
+
+
 def test_tokens_are_counted_by_the_server(connect: Connect) -> None:
     _, model = connect(Ways(tokenizes=True))
     fake = FakeModel("0", chat=True)
@@ -277,17 +302,37 @@ def test_extra_body_adds_fields_and_takes_them_away(connect: Connect) -> None:
 def test_every_setting_that_changes_answers_is_in_the_fingerprint() -> None:
     url = "http://here/v1"
     models = [
-        OpenAIModel("a", base_url=url),
-        OpenAIModel("b", base_url=url),
-        OpenAIModel("a", base_url="http://there/v1"),
-        OpenAIModel("a", base_url=url, api="chat"),
-        OpenAIModel("a", base_url=url, window=100),
-        OpenAIModel("a", base_url=url, extra_body={"top_k": 5}),
+        OpenAIModel("a", OpenAIModel.Params(base_url=url)),
+        OpenAIModel("b", OpenAIModel.Params(base_url=url)),
+        OpenAIModel("a", OpenAIModel.Params(base_url="http://there/v1")),
+        OpenAIModel("a", OpenAIModel.Params(base_url=url, api="chat")),
+        OpenAIModel("a", OpenAIModel.Params(base_url=url, window=100)),
+        OpenAIModel("a", OpenAIModel.Params(base_url=url, extra_body={"top_k": 5})),
     ]
     prints = {json.dumps(model.fingerprint()) for model in models}
     assert len(prints) == len(models)
-    same = OpenAIModel("a", base_url=f"{url}/", timeout=3, max_concurrency=4, budget_tokens=9, requests_per_minute=8)
+    same = OpenAIModel(
+        "a",
+        OpenAIModel.Params(base_url=f"{url}/", timeout=3, max_concurrency=4, budget_tokens=9, requests_per_minute=8),
+    )
     assert same.fingerprint() == models[0].fingerprint()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"window": 2}, {"max_concurrency": 0}, {"timeout": float("nan")}, {"retry_delay": -1}, {"budget_tokens": 0}],
+)
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_settings_out_of_range_are_refused(name: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(PluginError, match=next(iter(arguments))):
+        build(default_registry().get(Kind.BACKEND, name), "a", arguments=arguments)
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_every_setting_is_described(name: str) -> None:
+    fields = parameters_of(default_registry().get(Kind.BACKEND, name)).model_fields
+    assert {"base_url", "budget_money", "max_retries"} <= set(fields)
+    assert [key for key, field in fields.items() if not field.description] == []
 
 
 @pytest.mark.parametrize(
@@ -297,9 +342,6 @@ def test_every_setting_that_changes_answers_is_in_the_fingerprint() -> None:
         ({"base_url": "http://me:hunter2@here/v1"}, "base_url must be an address alone"),
         ({"base_url": "http://here/v1?key=hunter2"}, "base_url must be an address alone"),
         ({"base_url": "http://here:99999/v1"}, "base_url is not an address"),
-        ({"window": 2}, "window is 2; it must hold at least 3"),
-        ({"max_concurrency": 0}, "max_concurrency is 0; it must be a number of at least 1"),
-        ({"timeout": float("nan")}, "timeout is nan"),
         ({"api_key_env": "NOT_SET_ANYWHERE"}, "api_key_env names NOT_SET_ANYWHERE, which is not set"),
         ({"headers_env": "NOT_SET_ANYWHERE"}, "headers_env names NOT_SET_ANYWHERE, which is not set"),
         ({"headers_env": "HEADERS_OF_THIS_TEST"}, "must hold a JSON object of headers"),
@@ -308,7 +350,7 @@ def test_every_setting_that_changes_answers_is_in_the_fingerprint() -> None:
 def test_mistakes_are_told(arguments: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADERS_OF_THIS_TEST", '["hunter2"]')
     with pytest.raises(ModelError, match=message) as caught:
-        OpenAIModel("a", **{"base_url": "http://here/v1", **arguments})
+        OpenAIModel("a", OpenAIModel.Params(**{"base_url": "http://here/v1", **arguments}))
     assert "hunter2" not in str(caught.value)
 
 
@@ -316,14 +358,14 @@ def test_mistakes_are_told(arguments: dict[str, Any], message: str, monkeypatch:
 def test_headers_with_characters_that_no_header_has_are_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADERS_OF_THIS_TEST", json.dumps({"X-Team": value}))
     with pytest.raises(ModelError, match="HEADERS_OF_THIS_TEST holds characters that no header has") as caught:
-        OpenAIModel("a", base_url="http://here/v1", headers_env="HEADERS_OF_THIS_TEST")
+        OpenAIModel("a", OpenAIModel.Params(base_url="http://here/v1", headers_env="HEADERS_OF_THIS_TEST"))
     assert "hunter2" not in str(caught.value)
 
 
 def test_openais_own_server_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    model = OpenAIModel("gpt-4o-mini")
+    model = OpenAIModel("gpt-4o-mini", OpenAIModel.Params())
     for _ in range(2):
         with pytest.raises(ModelError, match="Set OPENAI_API_KEY"):
             ask(model, GENERATE)
@@ -371,7 +413,7 @@ def test_a_wrong_key_fails_the_run_at_once(connect: Connect, monkeypatch: pytest
 
 def test_a_model_that_does_not_exist_fails_the_run_at_once(connect: Connect) -> None:
     server, _ = connect()
-    model = OpenAIModel("no-such-model", base_url=server.url)
+    model = OpenAIModel("no-such-model", OpenAIModel.Params(base_url=server.url))
     with pytest.raises(ModelError, match=r"The model no-such-model does not exist.*Is there a model of that name"):
         ask(model, [GenerateRequest(f"question {number}", 2) for number in range(500)])
     assert len(server.bodies) < 40
@@ -379,7 +421,7 @@ def test_a_model_that_does_not_exist_fails_the_run_at_once(connect: Connect) -> 
 
 
 def test_a_server_that_is_not_there_fails_the_run() -> None:
-    model = OpenAIModel(MODEL, base_url="http://127.0.0.1:9/v1", retry_delay=0.01)
+    model = OpenAIModel(MODEL, OpenAIModel.Params(base_url="http://127.0.0.1:9/v1", retry_delay=0.01))
     with pytest.raises(ModelError, match="Is the server running"):
         ask(model, [GenerateRequest(f"question {number}", 2) for number in range(50)])
     model.close()
@@ -446,14 +488,14 @@ def test_the_budget_in_money_goes_by_the_table_of_prices(connect: Connect, tmp_p
 
 def test_without_a_price_a_budget_in_money_says_what_to_write_and_where(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"which is in no table\. Name a YAML file as `prices`") as caught:
-        OpenAIModel("mine", base_url="http://here/v1", budget_money=1.0)
+        OpenAIModel("mine", OpenAIModel.Params(base_url="http://here/v1", budget_money=1.0))
     table = tmp_path / "prices.yaml"
     table.write_text(str(caught.value).partition("such as ")[2].removesuffix("."))
-    OpenAIModel("mine", base_url="http://here/v1", budget_money=1.0, prices=str(table)).close()
+    OpenAIModel("mine", OpenAIModel.Params(base_url="http://here/v1", budget_money=1.0, prices=str(table))).close()
     with pytest.raises(
         ModelError, match=r'Add to .*prices\.yaml, under models, .*such as "openai:other": \{prompt: 1\.00'
     ):
-        OpenAIModel("other", base_url="http://here/v1", budget_money=1.0, prices=str(table))
+        OpenAIModel("other", OpenAIModel.Params(base_url="http://here/v1", budget_money=1.0, prices=str(table)))
 
 
 # Interrupts
@@ -496,7 +538,7 @@ def test_a_consumer_that_stops_ends_the_calls(connect: Connect) -> None:
 
 
 def test_a_model_that_was_never_asked_closes() -> None:
-    OpenAIModel(MODEL, base_url="http://127.0.0.1:9/v1").close()
+    OpenAIModel(MODEL, OpenAIModel.Params(base_url="http://127.0.0.1:9/v1")).close()
 
 
 @pytest.mark.slow

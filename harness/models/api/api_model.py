@@ -1,0 +1,192 @@
+"""What backends behind a server have in common: settings, calls, budget, and the removal of secrets."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+from harness import (
+    Completion,
+    GenerateRequest,
+    Ledger,
+    Model,
+    ModelError,
+    Redaction,
+    Request,
+    Response,
+    Served,
+    install_advice,
+    load_prices,
+)
+from harness.models.api.calls import Calls, FilteredError
+from harness.models.api.endpoint import endpoint_from
+from harness.models.api.event_loop import LoopThread, stream
+from harness.models.api.rate_limits import account_of
+from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
+from harness.models.api.settings import OPERATIONAL, ApiSettings
+from harness.models.api.spending import Spending
+
+_LONGEST_NAME = 200
+"""Most characters of a served model's name that are kept."""
+
+_LOG = logging.getLogger(__name__)
+
+
+class ApiModel(Model):
+    """A model behind a server, asked many questions at once.
+
+    Args:
+        identifier: The model's name on the server.
+        settings: Its settings.
+
+    Raises:
+        ModelError: The address, the key or the price that the settings need is missing or malformed.
+    """
+
+    backend: ClassVar[str]
+    """The backend's name, which is also that of the client package and, in capitals, of the environment variables."""
+    official_url: ClassVar[str]
+    """The address of the API's own server."""
+    operational = OPERATIONAL
+
+    def __init__(self, identifier: str, settings: ApiSettings) -> None:
+        name = f"{self.backend}:{identifier}"
+        self._name, self._model, self._settings = name, identifier, settings
+        self._endpoint = endpoint_from(name, settings, official=self.official_url, prefix=self.backend.upper())
+        self._redact = Redaction(self._endpoint.secrets)
+        self._redact_answer = Redaction(self._endpoint.secrets, words=False)
+        self._warned = False
+        price = load_prices(Path(settings.prices) if settings.prices else None).price(name)
+        if settings.budget_money is not None and price is None:
+            raise ModelError(_without_price(name, settings.prices))
+        account = f"{name} at {self._endpoint.url}"
+        self._spending = Spending(settings.budget_tokens, settings.budget_money, price, account=account)
+        self._thread = LoopThread()
+        self._calls: Calls | None = None
+        self._client: Any = None
+
+    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        if not requests:
+            return
+        calls = self._thread.run(self._opened())
+        yield from stream(self._thread, requests, self._answered, lambda: calls.at_once + 2)
+
+    def keep_spending(self, ledger: Ledger) -> None:
+        self._spending.keep(ledger)
+
+    def close(self) -> None:
+        calls, self._calls = self._calls, None
+        try:
+            if calls is not None:
+                self._thread.run(self._close_client())
+        finally:
+            if calls is not None:
+                calls.close()
+            self._thread.close()
+
+    @abstractmethod
+    def _connect(self, library: Any, calls: Calls) -> Any:
+        """Return the library's client of the server; called in the event loop."""
+
+    @abstractmethod
+    async def _ask(self, request: Request) -> Response:
+        """Return the response to one request.
+
+        Raises:
+            CannotAnswerError: This server cannot answer it.
+            RequestFailedError: The server did not answer it.
+        """
+
+    async def _opened(self) -> Calls:
+        if self._calls is None:
+            library, account = self._library(), account_of(self._endpoint.url, self._endpoint.secrets)
+            if self._endpoint.official and self._endpoint.key is None:
+                raise ModelError(
+                    f"{self._name}: no key. Set {self.backend.upper()}_API_KEY, or name another server as base_url."
+                )
+            calls = Calls(self._name, library, account, self._settings, self._spending, self._redact)
+            try:
+                self._client = self._connect(library, calls)
+            except Exception:
+                calls.close()
+                raise
+            self._calls = calls
+        self._calls.resume()
+        return self._calls
+
+    def _library(self) -> ModuleType:
+        try:
+            return import_module(self.backend)
+        except ImportError as error:
+            advice = install_advice(self.backend)
+            raise ModelError(f"{self._name}: the package {self.backend} is not installed: {advice}.") from error
+
+    async def _close_client(self) -> None:
+        try:
+            if self._client is not None:
+                await self._client.close()
+        finally:
+            self._spending.close()
+
+    async def _answered(self, request: Request) -> Response:
+        try:
+            response = await self._ask(request)
+        except (CannotAnswerError, UnusableAnswerError) as error:
+            return Response(error=f"{self._name}: {self._redact(str(error))}")
+        except FilteredError as error:
+            if not isinstance(request, GenerateRequest):
+                raise
+            declined = Completion("", tokens=0, finish_reason="content_filter", explanation=str(error))
+            return Response((declined,) * request.completions, completion_tokens=0)
+        redacted = without_secrets(response, self._redact_answer)
+        if redacted != response and not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "%s: an answer repeats a key or a header that is sent with each request. It is stored with %s instead.",
+                *(self._name, Redaction.placeholder),
+            )
+        return redacted
+
+
+def without_secrets(response: Response, redact: Redaction) -> Response:
+    """Return the response without secrets; a completion that held one also loses the texts of its tokens."""
+    completions = tuple(_redacted(completion, redact) for completion in response.completions)
+    served = tuple(Served(_without(one.model, redact), _without(one.fingerprint, redact)) for one in response.served)
+    if (completions, served) == (response.completions, response.served):
+        return response
+    return replace(response, completions=completions, served=served)
+
+
+def _without(text: str | None, redact: Redaction) -> str | None:
+    # Shortened after redaction, so that no part of a secret is left.
+    return None if text is None else redact(text)[:_LONGEST_NAME]
+
+
+def _redacted(completion: Completion, redact: Redaction) -> Completion:
+    text, explanation = redact(completion.text), redact(completion.explanation)
+    spelled = "".join(max(position, key=position.__getitem__, default="") for position in completion.top_logprobs)
+    if text == completion.text and redact(spelled) == spelled:
+        return completion if explanation == completion.explanation else replace(completion, explanation=explanation)
+    top = tuple(
+        {f"{Redaction.placeholder} {rank}": logprob for rank, logprob in enumerate(position.values(), 1)}
+        for position in completion.top_logprobs
+    )
+    return replace(completion, text=text, top_logprobs=top, explanation=explanation)
+
+
+def _without_price(name: str, table: str | None) -> str:
+    entry = f'"{name}": {{prompt: 1.00, completion: 2.00}}'
+    if table is not None:
+        how = f"Add to {table}, under models, the price of a million tokens each, such as {entry}"
+    else:
+        how = (
+            "Set `prices` to a YAML file with the price of a million tokens of prompt and of completion, such as "
+            f"{{currency: USD, models: {{{entry}}}}}"
+        )
+    return f"{name}: budget_money needs the model's price, which is unknown. {how}."
