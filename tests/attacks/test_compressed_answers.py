@@ -37,9 +37,9 @@ backend, port = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30,) * 2)
 pace = {"max_retries": 1, "retry_delay": 0.001}
 if backend == "openai":
-    model = OpenAIModel("m", base_url=f"http://127.0.0.1:{port}/v1", api="chat", **pace)
+    model = OpenAIModel("m", OpenAIModel.Params(base_url=f"http://127.0.0.1:{port}/v1", api="chat", **pace))
 else:
-    model = AnthropicModel("m", base_url=f"http://127.0.0.1:{port}", **pace)
+    model = AnthropicModel("m", AnthropicModel.Params(base_url=f"http://127.0.0.1:{port}", **pace))
 list(model.answer([]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _, response in model.answer([GenerateRequest("question", 2)]):

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from harness import ModelError, Prompt
+from harness import Prompt
 from harness.models.api.retries import CannotAnswerError
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 
@@ -131,30 +131,29 @@ class ServerTokens(TokenSource):
 
 
 def tokenizer_digest(name: str) -> str:
-    """Return what tells a tokenizer from another: its folder's files, or its name on the Hub with the commit.
+    """Return what identifies a tokenizer: a digest of its folder's files, or its name on the Hub with the commit.
 
     Raises:
-        ModelError: There is none.
+        ModelError: There is no such tokenizer.
     """
     from harness.models.tokens.checkpoint import find_checkpoint, resolve_commit
     from harness.models.tokens.checkpoint_files import folder_digest
 
-    found = resolve_commit(find_checkpoint(name, None, False))
+    found = resolve_commit(find_checkpoint(f"tokenizer:{name}"))
     if not found.local:
         return f"{found.location}@{found.revision}"
-    return folder_digest(Path(found.location), f"tokenizer {name}", remote_code=False, weights=False)
+    return folder_digest(Path(found.location), found.name, remote_code=False, weights=False)
 
 
 def load_tokens(name: str) -> TextTokenizer:
     """Return the tokenizer of a transformers checkpoint, by folder or by name on the Hub.
 
     Raises:
-        ModelError: There is none, or it has no token to begin a text with.
+        ModelError: There is no such tokenizer, or it has no token to begin a text with.
     """
     from harness.models.tokens.checkpoint import find_checkpoint, load_tokenizer, resolve_commit
+    from harness.models.tokens.checkpoint_model import first_token
 
-    raw = load_tokenizer(resolve_commit(find_checkpoint(name, None, False)))
-    prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
-    if prefix is None:
-        raise ModelError(f"tokenizer {name}: it has no beginning-of-text and no end-of-text token.")
-    return TextTokenizer(raw, prefix)
+    found = resolve_commit(find_checkpoint(f"tokenizer:{name}"))
+    raw = load_tokenizer(found)
+    return TextTokenizer(raw, first_token(raw, found.name))

@@ -39,7 +39,7 @@ class Checkpoint:
     """A checkpoint that exists, as far as could be checked without reading it."""
 
     name: str
-    """The identifier as the user wrote it."""
+    """``backend:identifier`` as the user wrote it."""
     location: str
     """A folder, or a name on the Hub."""
     local: bool
@@ -50,37 +50,38 @@ class Checkpoint:
     """Whether the user allows code that comes with the checkpoint to run."""
 
 
-def find_checkpoint(name: str, revision: str | None, remote_code: bool) -> Checkpoint:
-    """Return the checkpoint that an identifier names; a folder goes before a Hub name. Nothing is downloaded.
+def find_checkpoint(name: str, revision: str | None = None, remote_code: bool = False) -> Checkpoint:
+    """Return the checkpoint that ``backend:identifier`` names, a folder before a Hub name; nothing is downloaded.
 
     Raises:
         ModelError: The folder does not exist or holds no checkpoint, or the name cannot be one on the Hub.
     """
-    path = Path(name).expanduser()
+    prefix, _, identifier = name.partition(":")
+    path = Path(identifier).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
             if (path / ADAPTER_CONFIG).is_file():
-                raise ModelError(f"hf:{name}: the folder holds an adapter without its model. {MERGE_ADAPTER}")
+                raise ModelError(f"{name}: the folder holds an adapter without its model. {MERGE_ADAPTER}")
             raise ModelError(
-                f"hf:{name}: the folder has no config.json, so it is not a transformers checkpoint. "
+                f"{name}: the folder has no config.json, so it is not a transformers checkpoint. "
                 "It needs the files that save_pretrained writes for a model and for its tokenizer."
             )
         if (path / ADAPTER_CONFIG).is_file() and importlib.util.find_spec("peft") is None:
             raise ModelError(
-                f"hf:{name}: the folder holds an adapter ({ADAPTER_CONFIG}), and the package peft, which would apply "
+                f"{name}: the folder holds an adapter ({ADAPTER_CONFIG}), and the package peft, which would apply "
                 f"it, is not installed: the model would be evaluated without it. Install peft, or: {MERGE_ADAPTER}"
             )
         if revision is not None:
-            raise ModelError(f"hf:{name}: a folder has no revision; 'revision: {revision}' is for names on the Hub.")
+            raise ModelError(f"{name}: a folder has no revision; 'revision: {revision}' is for names on the Hub.")
         return Checkpoint(name, str(path), True, None, remote_code)
     if path.exists():
-        raise ModelError(f"hf:{name}: this is a file; name the folder that holds config.json and the weights.")
-    if name.startswith((".", "/", "~")) or HUB_NAME.fullmatch(name) is None:
+        raise ModelError(f"{name}: this is a file; name the folder that holds config.json and the weights.")
+    if identifier.startswith((".", "/", "~")) or HUB_NAME.fullmatch(identifier) is None:
         raise ModelError(
-            f"hf:{name}: there is no such folder. Name a folder that holds a transformers checkpoint, "
-            "or a model on the Hub, for example hf:openai-community/gpt2."
+            f"{name}: there is no such folder. Name a folder that holds a transformers checkpoint, "
+            f"or a model on the Hub, for example {prefix}:openai-community/gpt2."
         )
-    return Checkpoint(name, name, False, revision, remote_code)
+    return Checkpoint(name, identifier, False, revision, remote_code)
 
 
 def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
@@ -95,7 +96,7 @@ def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
         from huggingface_hub import HfApi, try_to_load_from_cache
         from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
     name, revision = checkpoint.location, checkpoint.revision
-    here = f"hf:{checkpoint.name}"
+    here, folder = checkpoint.name, f"./{name.rpartition('/')[2]}"
     try:
         commit = HfApi().model_info(name, revision=revision, timeout=10).sha
     except GatedRepoError:
@@ -115,8 +116,8 @@ def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
         if not isinstance(cached, str):
             raise ModelError(
                 f"{here}: there is no such folder, and the Hub cannot be reached ({_first_line(error)}). "
-                f"Where there is a network, `hf download {name} --local-dir {name.rpartition('/')[2]}` makes a folder; "
-                f"copy it here and name it: hf:./{name.rpartition('/')[2]}."
+                f"Where there is a network, `hf download {name} --local-dir {folder}` makes a folder; copy it here and "
+                f"name it: {here.partition(':')[0]}:{folder}."
             ) from None
         commit = Path(cached).parent.name
     return Checkpoint(checkpoint.name, name, False, commit, checkpoint.remote_code)
@@ -128,7 +129,7 @@ def checkpoint_digest(checkpoint: Checkpoint) -> str:
     Raises:
         ModelError: A file cannot be read, or an index names files outside of the folder.
     """
-    return folder_digest(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
+    return folder_digest(Path(checkpoint.location), checkpoint.name, remote_code=checkpoint.remote_code)
 
 
 def local_files(checkpoint: Checkpoint) -> Mapping[str, Path]:
@@ -137,7 +138,7 @@ def local_files(checkpoint: Checkpoint) -> Mapping[str, Path]:
     Raises:
         ModelError: An index of weights is damaged, or names files outside of the folder.
     """
-    return files_read(Path(checkpoint.location), f"hf:{checkpoint.name}", remote_code=checkpoint.remote_code)
+    return files_read(Path(checkpoint.location), checkpoint.name, remote_code=checkpoint.remote_code)
 
 
 def load_config(checkpoint: Checkpoint) -> Any:
@@ -168,7 +169,7 @@ def _check_size(checkpoint: Checkpoint, config: Any) -> None:
         found = f"an embedding of {vocabulary:,} tokens by {width:,} does not fit the {size:,} bytes of weights"
     else:
         return
-    raise ModelError(f"hf:{checkpoint.name}: config.json does not match the weights in its folder: {found}.")
+    raise ModelError(f"{checkpoint.name}: config.json does not match the weights in its folder: {found}.")
 
 
 def load_tokenizer(checkpoint: Checkpoint) -> Any:
@@ -181,7 +182,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     # transformers makes an empty tokenizer where the files are missing.
     if not tokenizer("The answer is 42.", add_special_tokens=False)["input_ids"]:
         raise ModelError(
-            f"hf:{checkpoint.name}: its tokenizer has no vocabulary. Save the tokenizer beside the model "
+            f"{checkpoint.name}: its tokenizer has no vocabulary. Save the tokenizer beside the model "
             "(tokenizer.json, or the files of the model's own tokenizer)."
         )
     return tokenizer
@@ -204,7 +205,7 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
     if device_map is not None:
         if importlib.util.find_spec("accelerate") is None:
             raise ModelError(
-                f"hf:{checkpoint.name}: a model that is quantised, or spread by device_map, needs accelerate: "
+                f"{checkpoint.name}: a model that is quantised, or spread by device_map, needs accelerate: "
                 f"{install_advice('hf-large')}"
             )
         options["device_map"] = device_map
@@ -215,7 +216,7 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
     if missing:
         shown = ", ".join(missing[:3])
         raise ModelError(
-            f"hf:{checkpoint.name}: the checkpoint lacks {len(missing)} of the model's weights ({shown}…), "
+            f"{checkpoint.name}: the checkpoint lacks {len(missing)} of the model's weights ({shown}…), "
             "which would be filled with random numbers. Is it a language model with its output layer?"
         )
     fuse_activations(model)
@@ -260,21 +261,21 @@ def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options
                 **options,
             )
     except ImportError as error:
-        raise ModelError(f"hf:{checkpoint.name}: its {what} needs another package: {_first_line(error)}") from error
+        raise ModelError(f"{checkpoint.name}: its {what} needs another package: {_first_line(error)}") from error
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         if "trust_remote_code" in str(error):
             raise ModelError(
-                f"hf:{checkpoint.name}: the checkpoint brings Python code of its own, which is not run unless "
-                "you say so. If you trust it, write {name: " + f'"hf:{checkpoint.name}"' + ", trust_remote_code: true}."
+                f"{checkpoint.name}: the checkpoint brings Python code of its own, which is not run unless "
+                "you say so. If you trust it, write {name: " + f'"{checkpoint.name}"' + ", trust_remote_code: true}."
             ) from None
-        raise ModelError(f"hf:{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
+        raise ModelError(f"{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
     except UnpicklingError:
-        raise ModelError(f"hf:{checkpoint.name}: {_pickles(checkpoint)} {PICKLE_ADVICE}") from None
+        raise ModelError(f"{checkpoint.name}: {_pickles(checkpoint)} {PICKLE_ADVICE}") from None
     except BaseException as error:
         reraise_interrupt(error)
         foreign = type(error).__module__.startswith(("safetensors", "tokenizers", "pyo3_runtime"))
         if foreign or type(error) is Exception:
-            raise ModelError(f"hf:{checkpoint.name}: its {what} is damaged: {_first_line(error)}") from error
+            raise ModelError(f"{checkpoint.name}: its {what} is damaged: {_first_line(error)}") from error
         raise
 
 

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Literal
 
-from harness import GenerateRequest, Model, ModelError, Prompt, Request, Response, SequenceRequest, backend
-from harness.models.tokens.checkpoint import (
-    INSTALL,
-    Checkpoint,
-    checkpoint_digest,
-    count_parameters,
-    find_checkpoint,
-    load_config,
-    load_tokenizer,
-    load_weights,
-    resolve_commit,
-)
-from harness.models.tokens.tokenizer import TextTokenizer
+from harness import GenerateRequest, ModelError, Prompt, Request, Response, SequenceRequest, backend
+from harness.models.tokens.checkpoint import INSTALL, load_weights
+from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_lm import CausalLM
 from harness.models.transformers.cuda_errors import AFTERWARDS, cuda_lost, is_sticky, lose_cuda, reason
@@ -44,7 +32,7 @@ LOGITS = 2**28
     needs=("torch", "transformers"),
     install=INSTALL,
 )
-class HuggingFaceModel(Model):
+class HuggingFaceModel(CheckpointModel):
     """A causal language model from a folder or the Hugging Face Hub: ``hf:./my-checkpoint``, ``hf:org/name``.
 
     Log-likelihoods are those of lm-evaluation-harness on the same checkpoint and text. No answer depends on what else
@@ -64,7 +52,6 @@ class HuggingFaceModel(Model):
         chat: Whether conversations go through the tokenizer's chat template; None where it has one.
     """
 
-    answers = frozenset({"generate", "score"})
     operational = frozenset({"device", "devices", "device_map", "max_batch_tokens"})
 
     def __init__(
@@ -94,60 +81,27 @@ class HuggingFaceModel(Model):
                 f"hf:{identifier}: devices: {devices} counts from the first of a kind; write device: "
                 f"{device.partition(':')[0]}, not {device}."
             )
-        self._found = find_checkpoint(identifier, revision, trust_remote_code)
-        self._dtype = dtype
+        super().__init__(
+            f"hf:{identifier}", revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, chat=chat
+        )
         self._device = device
         self._max_batch_tokens = max_batch_tokens
-        self._wants_chat = chat
         self._devices = devices
         self._device_map = device_map
         self._model: CausalLM | None = None
         self._pool: WorkerPool | None = None
         self._crashes = 0
 
-    @property
-    def window(self) -> int | None:
-        return self._window
-
-    @property
-    def chat(self) -> bool:
-        if self._wants_chat is None:
-            return getattr(self._raw_tokenizer, "chat_template", None) is not None
-        return self._wants_chat
-
     def fingerprint(self) -> Mapping[str, Any]:
-        template = getattr(self._raw_tokenizer, "chat_template", None)
         return {
             "backend": "hf",
-            "checkpoint": checkpoint_digest(self._checkpoint)
-            if self._checkpoint.local
-            else f"{self._checkpoint.location}@{self._checkpoint.revision}",
-            "dtype": self._precision,
-            "chat_template": hashlib.sha256(repr(template).encode()).hexdigest() if self.chat else None,
+            **super().fingerprint(),
             "transformers": version("transformers").partition(".")[0],
             "torch": version("torch").partition(".")[0],
         }
 
     def description(self) -> Mapping[str, Any]:
-        config = self._config
-        known: dict[str, Any] = {
-            "modality": "text",
-            "architecture": (getattr(config, "architectures", None) or [config.model_type])[0],
-            "tokenizer": _tokenizer_name(self._raw_tokenizer),
-            "vocabulary": config.get_text_config().vocab_size,
-            "window": self.window,
-            "dtype": self._precision,
-            "revision": self._checkpoint.revision,
-        }
-        owner, _, name = self._checkpoint.location.rpartition("/")
-        known["access"] = "local weights" if self._checkpoint.local else "open weights"
-        if owner and name and not self._checkpoint.local:
-            known["creator"] = owner
-        # None of this may depend on what is loaded: a run that the response cache answers is described like any other.
-        if self._parameters is not None:
-            known["parameters"] = self._parameters
-        known["device"] = self._target.partition(":")[0]
-        known["devices"] = self._devices
+        known = {**super().description(), "device": self._target.partition(":")[0], "devices": self._devices}
         # Processes time themselves; a model that is spread holds several devices while one is timed, which shows when
         # it is loaded.
         if self._device_map is None:
@@ -157,23 +111,9 @@ class HuggingFaceModel(Model):
             known["devices_at_once"] = len(set(spread.values()))
         return known
 
-    def count_tokens(self, prompt: Prompt) -> int:
-        try:
-            return self._tokenizer.count(prompt)
-        except ValueError as error:
-            raise ModelError(f"hf:{self._found.name}: {error}") from error
-
-    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
-        known = self._tokenizer.encode(segments, special=False)
-        return [len(known[segment]) for segment in segments]
-
-    def truncate(self, text: str, tokens: int) -> str:
-        return self._tokenizer.truncate(text, tokens)
-
     def close(self) -> None:
         self._model = None
-        if "_tokenizer" in self.__dict__:
-            self._tokenizer.close()
+        super().close()
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -184,11 +124,11 @@ class HuggingFaceModel(Model):
             if isinstance(_prompt_of(request), str) or self.chat:
                 asked.append((index, request))
             else:
-                yield index, Response(error=f"hf:{self._found.name} has no chat template for a conversation.")
+                yield index, Response(error=f"{self._name} has no chat template for a conversation.")
         if not asked:
             return
         if self._crashes >= MOST_CRASHES:
-            raise ModelError(f"hf:{self._found.name}: it is not used again, because CUDA failed {self._crashes} times.")
+            raise ModelError(f"{self._name}: it is not used again, because CUDA failed {self._crashes} times.")
         try:
             if self._devices > 1 or not self._loaded_here():
                 yield from self._processes().answer(asked)
@@ -200,7 +140,7 @@ class HuggingFaceModel(Model):
             self._crashes += 1
             self._leave_gpu()
             advice = "CUDA_LAUNCH_BLOCKING=1 shows which operation fails."
-            raise ModelError(f"hf:{self._found.name}: {reason(error)}{AFTERWARDS} {advice}") from error
+            raise ModelError(f"{self._name}: {reason(error)}{AFTERWARDS} {advice}") from error
 
     def _loaded_here(self) -> bool:
         """Load the model in this process; return False where this process cannot use its GPU any more."""
@@ -223,52 +163,15 @@ class HuggingFaceModel(Model):
             self._pool = self._start()
         return self._pool
 
-    @cached_property
-    def _checkpoint(self) -> Checkpoint:
-        return resolve_commit(self._found)
-
-    @cached_property
-    def _config(self) -> Any:
-        return load_config(self._checkpoint)
-
-    @cached_property
-    def _raw_tokenizer(self) -> Any:
-        return load_tokenizer(self._checkpoint)
-
-    @cached_property
-    def _tokenizer(self) -> TextTokenizer:
-        raw = self._raw_tokenizer
-        prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
-        if prefix is None:
-            raise ModelError(
-                f"hf:{self._found.name}: its tokenizer has no beginning-of-text and no end-of-text token; "
-                "set bos_token or eos_token in tokenizer_config.json."
-            )
-        return TextTokenizer(raw, prefix)
-
-    @cached_property
-    def _window(self) -> int | None:
-        return _positions(self._config, self._raw_tokenizer)
-
-    @cached_property
-    def _parameters(self) -> int | None:
-        return count_parameters(self._checkpoint, self._config)
-
     @property
     def _target(self) -> str:
         """The device that is asked for, or the best one here."""
-        return _best_device() if self._device == "auto" else self._device
-
-    @cached_property
-    def _precision(self) -> str:
-        if self._dtype != "auto":
-            return self._dtype
-        return str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch.")
+        return best_device() if self._device == "auto" else self._device
 
     def _start(self) -> WorkerPool:
         import torch
 
-        name = f"hf:{self._found.name}"
+        name = self._name
         settings = {
             "revision": self._checkpoint.revision,
             "dtype": self._dtype,
@@ -291,7 +194,7 @@ class HuggingFaceModel(Model):
     def _load(self) -> CausalLM:
         import torch
 
-        name = f"hf:{self._found.name}"
+        name = self._name
         device = self._target
         # Quantised weights are made on their device, and cannot move.
         quantised = getattr(self._config, "quantization_config", None) is not None
@@ -316,35 +219,10 @@ class HuggingFaceModel(Model):
         )
 
 
-def _tokenizer_name(tokenizer: Any) -> str:
-    """Return a tokenizer's kind and how many tokens it knows, such as ``BPE, 50,257 tokens``."""
-    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
-    return f"{type(model if model is not None else tokenizer).__name__}, {len(tokenizer):,} tokens"
-
-
 def _prompt_of(request: Request) -> Prompt:
     if isinstance(request, SequenceRequest):
         return ""
     return request.prompt if isinstance(request, GenerateRequest) else request.context
-
-
-def _positions(config: Any, tokenizer: Any) -> int | None:
-    """Return the text model's number of positions, else the tokenizer's limit; None where neither says."""
-    text = config.get_text_config()
-    for name in ("n_positions", "max_position_embeddings", "n_ctx"):
-        if getattr(text, name, None) is not None:
-            return int(getattr(text, name))
-    limit = getattr(tokenizer, "model_max_length", None)
-    # transformers writes 10^30 where a tokenizer has no limit.
-    return int(limit) if limit is not None and limit < 1e12 else None
-
-
-def _best_device() -> str:
-    import torch
-
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from harness import (
     GenerateRequest,
-    Model,
     ModelError,
-    Prompt,
     Request,
     Response,
     ScoreRequest,
     SequenceRequest,
     backend,
 )
-from harness.models.tokens.checkpoint import (
-    ADAPTER_CONFIG,
-    MERGE_ADAPTER,
-    Checkpoint,
-    find_checkpoint,
-    load_tokenizer,
-    resolve_commit,
-)
-from harness.models.tokens.tokenizer import TextTokenizer
-from harness.models.transformers.huggingface import HuggingFaceModel
+from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER
+from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
 from harness.models.vllm.batching import VllmStream
 from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_version
 from harness.models.vllm.scoring import Scoring
 
 
 @backend("vllm", source="Kwon et al. 2023, https://arxiv.org/abs/2309.06180", needs=("vllm",), install=INSTALL)
-class VllmModel(Model):
+class VllmModel(CheckpointModel):
     """A causal language model in a vLLM engine of its own: ``vllm:./my-checkpoint``, ``vllm:org/name``.
 
     Tokens, windows and truncation are those of the backend ``hf``; log-likelihoods differ by rounding. Texts that begin
@@ -56,7 +44,6 @@ class VllmModel(Model):
         chat: Whether conversations go through the tokenizer's chat template; None where it has one.
     """
 
-    answers = frozenset({"generate", "score"})
     operational = frozenset({"tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "enforce_eager"})
 
     def __init__(
@@ -74,25 +61,21 @@ class VllmModel(Model):
         trust_remote_code: bool = False,
         chat: bool | None = None,
     ) -> None:
-        self._name = f"vllm:{identifier}"
+        name = f"vllm:{identifier}"
         for key, value in {
             "max_model_len": max_model_len,
             "tensor_parallel_size": tensor_parallel_size,
             "data_parallel_size": data_parallel_size,
         }.items():
             if value is not None and value < 1:
-                raise ModelError(f"{self._name}: {key} is {value}; it must be at least 1.")
+                raise ModelError(f"{name}: {key} is {value}; it must be at least 1.")
         if gpu_memory_utilization is not None and not 0 < gpu_memory_utilization <= 1:
             raise ModelError(
-                f"{self._name}: gpu_memory_utilization is {gpu_memory_utilization}; it is a share above 0, at most 1."
+                f"{name}: gpu_memory_utilization is {gpu_memory_utilization}; it is a share above 0, at most 1."
             )
-        with self._renamed():
-            self._found = find_checkpoint(identifier, revision, trust_remote_code)
-            if self._found.local and (Path(self._found.location) / ADAPTER_CONFIG).is_file():
-                raise ModelError(f"{self._name}: vLLM would leave out the adapter in this folder. {MERGE_ADAPTER}")
-            self._reader = HuggingFaceModel(
-                identifier, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, chat=chat
-            )
+        super().__init__(name, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, chat=chat)
+        if self._found.local and (Path(self._found.location) / ADAPTER_CONFIG).is_file():
+            raise ModelError(f"{name}: vLLM would leave out the adapter in this folder. {MERGE_ADAPTER}")
         self._quantization = quantization
         self._max_model_len = max_model_len
         self._options: dict[str, Any] = {
@@ -105,55 +88,31 @@ class VllmModel(Model):
         self._engine: Engine | None = None
         self._scoring: Scoring | None = None
 
-    @cached_property
+    @property
     def window(self) -> int | None:
-        with self._renamed():
-            known = [size for size in (self._reader.window, self._max_model_len) if size is not None]
+        known = [size for size in (super().window, self._max_model_len) if size is not None]
         return min(known, default=None)
 
-    @property
-    def chat(self) -> bool:
-        with self._renamed():
-            return self._reader.chat
-
     def fingerprint(self) -> Mapping[str, Any]:
-        with self._renamed():
-            known = dict(self._reader.fingerprint())
         return {
             "backend": "vllm",
-            "checkpoint": known["checkpoint"],
-            "dtype": known["dtype"],
+            **super().fingerprint(),
             "quantization": self._quantization,
             "window": self.window,
-            "chat_template": known["chat_template"],
             "vllm": vllm_version(),
         }
 
     def description(self) -> Mapping[str, Any]:
-        with self._renamed():
-            return {
-                **self._reader.description(),
-                "window": self.window,
-                "quantization": self._quantization,
-                "devices_at_once": self._options["tensor_parallel_size"] * self._options["data_parallel_size"],
-            }
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        with self._renamed():
-            return self._reader.count_tokens(prompt)
-
-    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        with self._renamed():
-            return self._reader.count_segments(segments)
-
-    def truncate(self, text: str, tokens: int) -> str:
-        with self._renamed():
-            return self._reader.truncate(text, tokens)
+        return {
+            **super().description(),
+            "quantization": self._quantization,
+            "device": best_device(),
+            "devices": 1,
+            "devices_at_once": self._options["tensor_parallel_size"] * self._options["data_parallel_size"],
+        }
 
     def close(self) -> None:
-        self._reader.close()
-        if "_tokenizer" in self.__dict__:
-            self._tokenizer.close()
+        super().close()
         engine, self._engine, self._scoring = self._engine, None, None
         if engine is not None:
             engine.close()
@@ -176,7 +135,7 @@ class VllmModel(Model):
             window = self.window
             arguments: dict[str, Any] = {
                 "model": self._checkpoint.location,
-                "dtype": self._reader.fingerprint()["dtype"],
+                "dtype": self._precision,
                 "quantization": self._quantization,
                 "trust_remote_code": self._checkpoint.remote_code,
                 **self._options,
@@ -212,28 +171,3 @@ class VllmModel(Model):
         if self.window is not None and request.max_tokens >= self.window:
             return f"max_tokens is {request.max_tokens}, and the model's window holds {self.window} with the prompt."
         return None
-
-    @cached_property
-    def _checkpoint(self) -> Checkpoint:
-        with self._renamed():
-            return resolve_commit(self._found)
-
-    @cached_property
-    def _tokenizer(self) -> TextTokenizer:
-        with self._renamed():
-            raw = load_tokenizer(self._checkpoint)
-        prefix = raw.eos_token_id if raw.bos_token_id is None else raw.bos_token_id
-        if prefix is None:
-            raise ModelError(
-                f"{self._name}: its tokenizer has no beginning-of-text and no end-of-text token; "
-                "set bos_token or eos_token in tokenizer_config.json."
-            )
-        return TextTokenizer(raw, prefix)
-
-    @contextmanager
-    def _renamed(self) -> Iterator[None]:
-        """Let messages about the checkpoint name the model as the user did."""
-        try:
-            yield
-        except ModelError as error:
-            raise ModelError(str(error).replace(self._name.replace("vllm:", "hf:", 1), self._name)) from error.__cause__

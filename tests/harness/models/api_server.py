@@ -256,6 +256,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     fake: FakeServer
     protocol_version = "HTTP/1.1"
+    counted = False
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
@@ -272,11 +273,17 @@ class _Handler(BaseHTTPRequestHandler):
             fake.headers.append({name.lower(): value for name, value in self.headers.items()})
             fake.at_once += 1
             fake.most_at_once = max(fake.most_at_once, fake.at_once)
+            self.counted = True
         try:
             self._respond(fake.ways.behave(number), body)
         finally:
-            with fake.lock:
-                fake.at_once -= 1
+            self.leave()
+
+    def leave(self) -> None:
+        """Count the request as over; before its answer is sent, since the next may come as soon as that is read."""
+        with self.fake.lock:
+            self.fake.at_once -= self.counted
+            self.counted = False
 
     def _respond(self, behaviour: str, body: dict[str, Any]) -> None:
         if behaviour != "ok":
@@ -293,6 +300,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.reply(status, json.dumps(answer).encode())
 
     def reply(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+        self.leave()
         self.send_response(status)
         for name, value in {
             "Content-Type": "application/json",

@@ -487,7 +487,7 @@ def test_the_budget_in_money_goes_by_the_table_of_prices(connect: Connect, tmp_p
 
 
 def test_without_a_price_a_budget_in_money_says_what_to_write_and_where(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"which is in no table\. Name a YAML file as `prices`") as caught:
+    with pytest.raises(ModelError, match=r"price, which is unknown.* `prices`") as caught:
         OpenAIModel("mine", OpenAIModel.Params(base_url="http://here/v1", budget_money=1.0))
     table = tmp_path / "prices.yaml"
     table.write_text(str(caught.value).partition("such as ")[2].removesuffix("."))

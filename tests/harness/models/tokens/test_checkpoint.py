@@ -120,7 +120,7 @@ def test_a_hub_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(ModelError) as caught:
         model.fingerprint()
     assert "cannot be reached (no route)" in str(caught.value)
-    assert "hf download some-org/some-model --local-dir some-model" in str(caught.value)
+    assert "hf download some-org/some-model --local-dir ./some-model" in str(caught.value)
 
 
 def _unreachable(*_: object, **__: object) -> None:
@@ -132,13 +132,13 @@ def test_a_hub_name_is_pinned_to_its_commit(monkeypatch: pytest.MonkeyPatch) -> 
         sha = "c0ffee"
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: Info())
-    found = checkpoint.resolve_commit(checkpoint.find_checkpoint("some-org/some-model", "main", False))
+    found = checkpoint.resolve_commit(checkpoint.find_checkpoint("hf:some-org/some-model", "main", False))
     assert found.revision == "c0ffee"
 
 
 def test_digests_are_of_what_can_change_an_answer(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
-    found = checkpoint.find_checkpoint(str(tmp_path), None, False)
+    found = checkpoint.find_checkpoint(f"hf:{tmp_path}")
     first = checkpoint.checkpoint_digest(found)
     (tmp_path / "README.md").write_text("x")
     (tmp_path / "optimizer.pt").write_text("x")

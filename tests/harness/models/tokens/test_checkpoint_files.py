@@ -40,7 +40,7 @@ class _Quiet:
 
 
 def digest(folder: Path, *, remote_code: bool = False) -> str:
-    return checkpoint_digest(Checkpoint(str(folder), str(folder), True, None, remote_code))
+    return checkpoint_digest(Checkpoint(f"hf:{folder}", str(folder), True, None, remote_code))
 
 
 def write(folder: Path, name: str, content: str) -> None:

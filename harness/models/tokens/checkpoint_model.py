@@ -1,0 +1,168 @@
+"""What models from a transformers checkpoint have in common, whichever engine runs them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from harness import Model, ModelError, Prompt
+from harness.models.tokens.checkpoint import (
+    Checkpoint,
+    checkpoint_digest,
+    count_parameters,
+    find_checkpoint,
+    load_config,
+    load_tokenizer,
+    resolve_commit,
+)
+from harness.models.tokens.tokenizer import TextTokenizer
+
+
+class CheckpointModel(Model):
+    """A causal language model from a folder or the Hugging Face Hub, with the checkpoint's tokenizer.
+
+    Args:
+        name: ``backend:identifier``, for messages.
+        revision: Branch, tag or commit on the Hub.
+        dtype: Precision of the weights; ``auto`` is the checkpoint's own.
+        trust_remote_code: True if Python code that comes with the checkpoint may run.
+        chat: True if conversations go through the tokenizer's chat template; None: if it has one.
+
+    Raises:
+        ModelError: There is no such checkpoint.
+    """
+
+    answers = frozenset({"generate", "score"})
+
+    def __init__(
+        self, name: str, *, revision: str | None, dtype: str, trust_remote_code: bool, chat: bool | None
+    ) -> None:
+        self._name = name
+        self._found = find_checkpoint(name, revision, trust_remote_code)
+        self._dtype = dtype
+        self._wants_chat = chat
+
+    @property
+    def window(self) -> int | None:
+        return self._positions
+
+    @property
+    def chat(self) -> bool:
+        return self._template is not None if self._wants_chat is None else self._wants_chat
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        found = self._checkpoint
+        return {
+            "checkpoint": checkpoint_digest(found) if found.local else f"{found.location}@{found.revision}",
+            "dtype": self._precision,
+            "chat_template": hashlib.sha256(repr(self._template).encode()).hexdigest() if self.chat else None,
+        }
+
+    def description(self) -> Mapping[str, Any]:
+        # None of this may depend on what is loaded: a run that the response cache answers is described like any other.
+        config, tokenizer = self._config, self._raw_tokenizer
+        kind = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None) or tokenizer
+        known: dict[str, Any] = {
+            "modality": "text",
+            "architecture": (getattr(config, "architectures", None) or [config.model_type])[0],
+            "tokenizer": f"{type(kind).__name__}, {len(tokenizer):,} tokens",
+            "vocabulary": config.get_text_config().vocab_size,
+            "window": self.window,
+            "dtype": self._precision,
+            "revision": self._checkpoint.revision,
+            "access": "local weights" if self._checkpoint.local else "open weights",
+        }
+        owner, _, name = self._checkpoint.location.rpartition("/")
+        if owner and name and not self._checkpoint.local:
+            known["creator"] = owner
+        if self._parameters is not None:
+            known["parameters"] = self._parameters
+        return known
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        try:
+            return self._tokenizer.count(prompt)
+        except ValueError as error:
+            raise ModelError(f"{self._name}: {error}") from error
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+        known = self._tokenizer.encode(segments, special=False)
+        return [len(known[segment]) for segment in segments]
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return self._tokenizer.truncate(text, tokens)
+
+    def close(self) -> None:
+        if "_tokenizer" in self.__dict__:
+            self._tokenizer.close()
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        return resolve_commit(self._found)
+
+    @cached_property
+    def _positions(self) -> int | None:
+        return _positions(self._config, self._raw_tokenizer)
+
+    @cached_property
+    def _config(self) -> Any:
+        return load_config(self._checkpoint)
+
+    @cached_property
+    def _raw_tokenizer(self) -> Any:
+        return load_tokenizer(self._checkpoint)
+
+    @property
+    def _template(self) -> Any:
+        return getattr(self._raw_tokenizer, "chat_template", None)
+
+    @cached_property
+    def _tokenizer(self) -> TextTokenizer:
+        return TextTokenizer(self._raw_tokenizer, first_token(self._raw_tokenizer, self._name))
+
+    @cached_property
+    def _parameters(self) -> int | None:
+        return count_parameters(self._checkpoint, self._config)
+
+    @cached_property
+    def _precision(self) -> str:
+        if self._dtype != "auto":
+            return self._dtype
+        return str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch.")
+
+
+def first_token(tokenizer: Any, name: str) -> int:
+    """Return the token that precedes every text: beginning of text, else end of text.
+
+    Raises:
+        ModelError: The tokenizer has neither.
+    """
+    token = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
+    if token is None:
+        raise ModelError(
+            f"{name}: its tokenizer has no beginning-of-text and no end-of-text token; "
+            "set bos_token or eos_token in tokenizer_config.json."
+        )
+    return int(token)
+
+
+def best_device() -> str:
+    """Return the best kind of device here: ``cuda``, ``mps`` or ``cpu``."""
+    import torch
+
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _positions(config: Any, tokenizer: Any) -> int | None:
+    """Return the text model's number of positions, else the tokenizer's limit; None if neither is known."""
+    text = config.get_text_config()
+    for name in ("n_positions", "max_position_embeddings", "n_ctx"):
+        if getattr(text, name, None) is not None:
+            return int(getattr(text, name))
+    limit = getattr(tokenizer, "model_max_length", None)
+    # transformers writes 10^30 where a tokenizer has no limit.
+    return int(limit) if limit is not None and limit < 1e12 else None
