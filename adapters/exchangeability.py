@@ -32,7 +32,7 @@ class Exchangeability(Adapter):
     """
 
     asks = frozenset({"score"})
-    in_order = True
+    keeps_order = True
 
     class Params(OrderSettings):
         """Settings of the exchangeability test."""

@@ -40,7 +40,7 @@ class Membership(Adapter):
     """
 
     asks = frozenset({"score"})
-    in_order = True
+    keeps_order = True
 
     class Params(ExampleFormat):
         """Which examples are scored in which form."""
@@ -79,7 +79,9 @@ class Membership(Adapter):
                 raise HarnessError("membership scores are of examples as published; leave out the perturbations.")
             text = rendered(instance, self.params.render, self.params)
             shown = Instance(instance.id, text, split=instance.split, meta={"role": self.params.role})
-            request = ScoreRequest("", text, moments=self.params.moments, origin=Origin(instance.id, trial=trial))
+            request = ScoreRequest(
+                "", text, vocabulary_moments=self.params.moments, origin=Origin(instance.id, trial=trial)
+            )
             yield Adapted(shown, (request,), trial=trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:

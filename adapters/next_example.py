@@ -25,7 +25,7 @@ class NextExample(Adapter):
     """
 
     asks = frozenset({"score"})
-    in_order = True
+    keeps_order = True
 
     class Params(OrderSettings, NextExampleSettings):
         """Settings of the next-example test."""

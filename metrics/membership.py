@@ -53,8 +53,8 @@ class Membership(RunMetric):
             "membership_min_k": min_k(logprobs),
             "membership_zlib": zlib_ratio(logprobs, example.instance.input),
         }
-        if response.moments:
-            scores["membership_min_k_plus_plus"] = min_k_plus_plus(logprobs, response.moments)
+        if response.vocabulary_moments:
+            scores["membership_min_k_plus_plus"] = min_k_plus_plus(logprobs, response.vocabulary_moments)
         for name, score in scores.items():
             self._scores.setdefault(name, {}).setdefault(example.instance.id, []).append(score)
 

@@ -35,7 +35,7 @@ def diagnosed(
             name = test.name if whole else f"{test.name}, block {number + 1}"
             found[name] = {"statistic": test.statistic, "z": test.z, "p": test.p, "p_holm": test.p_holm}
     if not whole:
-        corrected = holm([test["p"] for test in found.values()])
-        for test, p_holm in zip(found.values(), corrected, strict=True):
-            test["p_holm"] = p_holm
+        corrected = holm([one["p"] for one in found.values()])
+        for one, p_holm in zip(found.values(), corrected, strict=True):
+            one["p_holm"] = p_holm
     return found

@@ -59,7 +59,7 @@ class _MisfitError(Exception):
 
 def _check(request: Request, response: Response) -> None:
     if isinstance(request, GenerateRequest):
-        _absent(response, "logprobs", "moments", "segment_tokens")
+        _absent(response, "logprobs", "vocabulary_moments", "segment_tokens")
         _number_of("completions", response.completions, request.completions)
         for completion in response.completions:
             _check_completion(completion, request)
@@ -72,12 +72,14 @@ def _check(request: Request, response: Response) -> None:
         logprobs = response.logprobs or ()
         if not 1 <= len(logprobs) <= asked:
             raise _MisfitError(f"{len(logprobs):,} log-probabilities for {size:,} bytes")
-        _number_of("moments", response.moments, len(logprobs) if request.moments else 0)
-        for mean, deviation in response.moments:
+        _number_of(
+            "vocabulary_moments", response.vocabulary_moments, len(logprobs) if request.vocabulary_moments else 0
+        )
+        for mean, deviation in response.vocabulary_moments:
             if not (_is_number(mean) and _is_number(deviation) and deviation >= 0):
                 raise _MisfitError(f"moments of {shown((mean, deviation))}")
     else:
-        _absent(response, "completions", "moments")
+        _absent(response, "completions", "vocabulary_moments")
         scored = _check_segments(request, response)
         size = asked = scored
     most_prompt, most_completion = most_tokens(size, asked)

@@ -66,9 +66,9 @@ class Adapter(ABC):
     """Whether it needs the log-probabilities of what a model generates."""
     needs_options: ClassVar[bool] = False
     """True if it lets the model choose between an instance's references, which then need wrong ones among them."""
-    in_order: ClassVar[bool] = False
-    """Whether the method is about the scenario's order: then of more than ``max_eval_instances`` it is given the first,
-    not a draw.
+    keeps_order: ClassVar[bool] = False
+    """True if the method depends on the order of the data set: with ``max_eval_instances``, it is then given the first
+    instances instead of a random sample.
     """
 
     @property

@@ -76,8 +76,9 @@ class ScoreRequest:
     """What stands before, text or conversation."""
     continuation: str
     """What is scored."""
-    moments: bool = False
-    """Whether the response also has :attr:`Response.moments`; a model that cannot compute them answers with an error.
+    vocabulary_moments: bool = False
+    """True to ask for :attr:`Response.vocabulary_moments` as well; a model that cannot compute them answers with an
+    error.
     """
     origin: Origin | None = field(default=None, compare=False)
     """Where the request comes from."""
@@ -99,16 +100,16 @@ class SequenceRequest:
     """Different indices into ``segments``, in reading order; it need not name all of them."""
     scored: int | None = None
     """How many segments at the end of the order are scored, the ones before being context only; None for all."""
-    head: int | None = None
-    """With ``scored=1``, how many tokens of the last segment are read and scored; None for all of them."""
+    max_scored_tokens: int | None = None
+    """With ``scored=1``, the number of tokens of the last segment that are read and scored; None for all of them."""
     origin: Origin | None = field(default=None, compare=False)
     """Where the request comes from."""
 
     def __post_init__(self) -> None:
         if self.scored is not None and not 1 <= self.scored <= len(self.order):
             raise ValueError(f"scored is {self.scored}, of {len(self.order)} segments")
-        if self.head is not None and (self.scored != 1 or self.head < 1):
-            raise ValueError("head is a positive number of tokens of the one scored segment (scored=1)")
+        if self.max_scored_tokens is not None and (self.scored != 1 or self.max_scored_tokens < 1):
+            raise ValueError("max_scored_tokens is a positive number of tokens of the one scored segment (scored=1)")
 
 
 Request = GenerateRequest | ScoreRequest | SequenceRequest
@@ -182,7 +183,7 @@ class Response:
     """For a ScoreRequest each scored token's natural log-probability, in reading order; for a SequenceRequest each
     scored segment's, in the order asked for: the sum over its scored tokens.
     """
-    moments: tuple[tuple[float, float], ...] = ()
+    vocabulary_moments: tuple[tuple[float, float], ...] = ()
     """For a ScoreRequest that asks for them, at each scored position the mean and the standard deviation of the natural
     log-probability of a token drawn from the model's prediction (Min-K%++, Zhang et al. 2024).
     """

@@ -285,7 +285,7 @@ class _Answers:
             self._fail(run, error)
         else:
             # A method about the order asks for stand-ins, of which it alone knows how many there will be.
-            if not run.evaluation.adapter.in_order:
+            if not run.evaluation.adapter.keeps_order:
                 self._watcher.planned(run, run.evaluation.examples)
         run.answering += time.perf_counter() - clock
 

@@ -58,12 +58,12 @@ def decode_request(value: Mapping[str, Any], origin: Origin | None = None) -> Re
             stop = tuple(value.get("stop", ()))
             return GenerateRequest(prompt=_decode_prompt(value["prompt"]), stop=stop, origin=origin, **rest)
         case "score":
-            moments = value.get("moments", False)
-            return ScoreRequest(_decode_prompt(value["context"]), value["continuation"], moments, origin)
+            vocabulary_moments = value.get("vocabulary_moments", False)
+            return ScoreRequest(_decode_prompt(value["context"]), value["continuation"], vocabulary_moments, origin)
         case _:
             segments, order = value["segments"], tuple(value["order"])
             segments = segments if isinstance(segments, tuple) else tuple(segments)
-            return SequenceRequest(segments, order, value.get("scored"), value.get("head"), origin)
+            return SequenceRequest(segments, order, value.get("scored"), value.get("max_scored_tokens"), origin)
 
 
 def encode_response(response: Response) -> Json:
@@ -82,8 +82,8 @@ def decode_response(value: Mapping[str, Any], *, cached: bool = False) -> Respon
     completions = tuple(_decode_completion(item) for item in rest.pop("completions", ()))
     if (logprobs := rest.get("logprobs")) is not None:
         rest["logprobs"] = tuple(logprobs)
-    if moments := rest.get("moments"):
-        rest["moments"] = tuple((mean, deviation) for mean, deviation in moments)
+    if vocabulary_moments := rest.get("vocabulary_moments"):
+        rest["vocabulary_moments"] = tuple((mean, deviation) for mean, deviation in vocabulary_moments)
     if segments := rest.get("segment_tokens"):
         rest["segment_tokens"] = tuple(segments)
     served = tuple(Served(**item) for item in rest.pop("served", ()))

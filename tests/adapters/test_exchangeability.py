@@ -252,7 +252,7 @@ def test_boundaries(count: int, stretch: int, candidates: int | None, draws: int
             assert heads[0] == order.contents[boundary.position]
             assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
             assert all(request.order[:-1] == group[0].order[:-1] for request in group)
-            assert all(request.scored == 1 and request.head == 10 for request in group)
+            assert all(request.scored == 1 and request.max_scored_tokens == 10 for request in group)
             fits = sum(map(len, before)) + 10 <= window
             assert fits or len(before) == 1
             assert all(draw[0] == 0 and len(draw) >= 2 for draw in boundary.draws)
@@ -357,6 +357,6 @@ def test_the_simple_test_stops_when_enough_orders_were_as_likely() -> None:
 
 
 def test_all_examples_of_a_split_are_read_in_order() -> None:
-    assert Exchangeability.in_order
-    assert NextExample.in_order
+    assert Exchangeability.keeps_order
+    assert NextExample.keeps_order
     assert {adapted.instance.split for adapted in asked()} == {Split.TEST}

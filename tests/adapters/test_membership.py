@@ -21,14 +21,16 @@ def asked(characters: Callable[..., Any], **settings: Any) -> list[Any]:
 
 def test_every_example_by_itself_as_published(characters: Callable[..., Any]) -> None:
     found = asked(characters, rows="1:4", role="control")
-    assert [one.requests for one in found] == [(ScoreRequest("", f'{{"n": {i}}}', moments=True),) for i in (1, 2, 3)]
+    assert [one.requests for one in found] == [
+        (ScoreRequest("", f'{{"n": {i}}}', vocabulary_moments=True),) for i in (1, 2, 3)
+    ]
     assert {one.instance.meta["role"] for one in found} == {"control"}
     assert [one.instance.id for one in found] == ["1", "2", "3"]
 
 
 def test_fewer_examples_and_no_moments(characters: Callable[..., Any]) -> None:
     found = asked(characters, max_examples=2, moments=False)
-    assert [one.requests[0].moments for one in found] == [False, False]
+    assert [one.requests[0].vocabulary_moments for one in found] == [False, False]
     assert [one.instance.id for one in asked(characters, rows="3:6", max_examples=2)] == ["3", "4"]
 
 

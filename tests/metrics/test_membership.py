@@ -17,8 +17,8 @@ def example(name: str, logprobs: tuple[float, ...], role: str = "target", **more
 
 def test_scores_by_hand() -> None:
     metric = Membership()
-    metric.add(example("a", (-1.0, -2.0, -3.0, -4.0, -10.0), moments=((-2.0, 1.0),) * 5))
-    metric.add(example("b", (-1.0,) * 5, moments=((-2.0, 2.0),) * 5))
+    metric.add(example("a", (-1.0, -2.0, -3.0, -4.0, -10.0), vocabulary_moments=((-2.0, 1.0),) * 5))
+    metric.add(example("b", (-1.0,) * 5, vocabulary_moments=((-2.0, 2.0),) * 5))
     found = {name: estimate.value for name, estimate in metric.estimates().items()}
     size = len(zlib.compress(b"the text"))
     assert found["membership"] == pytest.approx((-4.0 - 1.0) / 2)

@@ -44,7 +44,7 @@ class EchoScorer:
             CannotAnswerError: This server cannot score it.
             RequestFailedError: It did not.
         """
-        if request.moments:
+        if request.vocabulary_moments:
             raise CannotAnswerError("a server gives no moments of its predictions; hf: does")
         if not request.continuation:
             raise CannotAnswerError(_NOTHING.format("continuation is"))
@@ -77,7 +77,7 @@ class EchoScorer:
         ordered = [known[index] for index in request.order]
         start = 0 if request.scored is None else len(ordered) - request.scored
         context = [await self._tokens.prefix(), *chain.from_iterable(ordered[:start])]
-        scored = [segment[: request.head] for segment in ordered[start:]]
+        scored = [segment[: request.max_scored_tokens] for segment in ordered[start:]]
         after = list(chain.from_iterable(scored))
         if not after:
             raise CannotAnswerError(_NOTHING.format("segments are"))

@@ -188,7 +188,7 @@ class FakeModel(Model):
         after = whole[len(before) :]
         if not after:
             return Response(error="there is nothing to score: the continuation is empty.")
-        if request.moments:
+        if request.vocabulary_moments:
             return Response(error="fake: gives no moments of its predictions.")
         found, truncated = spans([END, *before], after, self._window)
         logprobs, greedy = self._read(found)
@@ -205,7 +205,7 @@ class FakeModel(Model):
         segments = [tokenize(request.segments[index]) for index in request.order]
         start = 0 if request.scored is None else len(segments) - request.scored
         context = [END, *chain.from_iterable(segments[:start])]
-        scored = [segment[: request.head] for segment in segments[start:]]
+        scored = [segment[: request.max_scored_tokens] for segment in segments[start:]]
         after = list(chain.from_iterable(scored))
         if not after:
             return Response(error="there is nothing to score: the segments are empty.")

@@ -134,13 +134,13 @@ class CausalLM:
             for _, request in requests
         ]
         for (index, request), (context, continuation) in zip(requests, self.tokenizer.pairs(texts), strict=True):
-            yield _Asked(index, context, continuation, moments=request.moments)
+            yield _Asked(index, context, continuation, moments=request.vocabulary_moments)
 
     def _sequence(self, index: int, request: SequenceRequest) -> _Asked:
         segments = self.tokenizer.segments(request.segments)
         ordered = [segments[place] for place in request.order]
         start = 0 if request.scored is None else len(ordered) - request.scored
-        scored = [segment[: request.head] for segment in ordered[start:]]
+        scored = [segment[: request.max_scored_tokens] for segment in ordered[start:]]
         context = (self.tokenizer.prefix, *chain.from_iterable(ordered[:start]))
         lengths = tuple(map(len, scored))
         return _Asked(index, context, tuple(chain.from_iterable(scored)), lengths, strided=request.scored is None)
@@ -203,7 +203,7 @@ class _Asked:
             return Response(error=NO_NUMBERS)
         return Response(
             logprobs=segment_sums(logprobs, self.segment_tokens) if self.segment_tokens else logprobs,
-            moments=tuple(pair for answer in scored for pair in answer.moments),
+            vocabulary_moments=tuple(pair for answer in scored for pair in answer.moments),
             segment_tokens=self.segment_tokens,
             greedy=None if self.segment_tokens else all(answer.greedy for answer in scored),
             prompt_tokens=len(self.context),

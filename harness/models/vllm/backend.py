@@ -165,7 +165,11 @@ class VllmModel(CheckpointModel):
         except ValueError as error:
             return str(error)
         if isinstance(request, ScoreRequest):
-            return f"{self._name}: vLLM gives no moments of its predictions; ask hf." if request.moments else None
+            return (
+                f"{self._name}: vLLM gives no moments of its predictions; ask hf."
+                if request.vocabulary_moments
+                else None
+            )
         if request.max_tokens < 1 or request.completions < 1:
             return "max_tokens and completions must be at least 1."
         if self.window is not None and request.max_tokens >= self.window:

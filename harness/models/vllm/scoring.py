@@ -169,7 +169,7 @@ class Scoring:
                 segments = self._tokenizer.segments(request.segments)
                 ordered = [segments[place] for place in request.order]
                 start = 0 if request.scored is None else len(ordered) - request.scored
-                scored = [segment[: request.head] for segment in ordered[start:]]
+                scored = [segment[: request.max_scored_tokens] for segment in ordered[start:]]
                 context = (self._tokenizer.prefix, *chain.from_iterable(ordered[:start]))
                 continuation = tuple(chain.from_iterable(scored))
                 lengths = tuple(map(len, scored))

@@ -23,7 +23,7 @@ from harness.storage.encoding import decode_response, encode_response
 GENERATE = GenerateRequest("the people of", 6, temperature=1.0, completions=2, top_logprobs=2)
 PLAIN = GenerateRequest("the people of", 6)
 SCORE = ScoreRequest("the people of", " the house")
-MOMENTS = ScoreRequest("the people of", " the house", moments=True)
+MOMENTS = ScoreRequest("the people of", " the house", vocabulary_moments=True)
 SEQUENCE = SequenceRequest(("the house. ", "a tree? ", "in the sea"), (2, 0, 1), scored=2)
 REQUESTS: list[Request] = [GENERATE, PLAIN, SCORE, SEQUENCE]
 
@@ -87,8 +87,8 @@ def test_a_failure_fits_every_request() -> None:
         (SCORE, {"logprobs": 5}, ""),
         (SCORE, {"greedy": "yes"}, "greedy of 'yes'"),
         (SCORE, {"completions": completion()}, "completions, which were not asked for"),
-        (SCORE, {"moments": ((0.0, 1.0),)}, "1 moments, where 0"),
-        (MOMENTS, {}, "0 moments"),
+        (SCORE, {"vocabulary_moments": ((0.0, 1.0),)}, "1 vocabulary_moments, where 0"),
+        (MOMENTS, {}, "0 vocabulary_moments"),
         (SEQUENCE, {"logprobs": (-1.0,)}, "1 log-probabilities of segments, where 2"),
         (SEQUENCE, {"segment_tokens": (1, 2, 3)}, "3 segment_tokens, where 2"),
         (SEQUENCE, {"segment_tokens": (1, "2")}, "segment_tokens of '2'"),
@@ -116,7 +116,7 @@ JSON = st.recursive(
 NAMES = [
     "completions",
     "logprobs",
-    "moments",
+    "vocabulary_moments",
     "segment_tokens",
     "greedy",
     "prompt_tokens",

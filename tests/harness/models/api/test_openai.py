@@ -46,7 +46,7 @@ EMPTY = (ScoreRequest("", "the people"), ScoreRequest(" \n", "the people"))
 SEQUENCES = (
     SequenceRequest(("the house. ", "a tree? ", "in the sea"), (2, 0, 1)),
     SequenceRequest(("the house. ", "a tree? ", "in the sea"), (0, 2), scored=1),
-    SequenceRequest(("the house. ", "a tree? ", "in the sea"), (0, 2), scored=1, head=2),
+    SequenceRequest(("the house. ", "a tree? ", "in the sea"), (0, 2), scored=1, max_scored_tokens=2),
 )
 
 
@@ -253,7 +253,7 @@ def test_what_cannot_be_scored_says_what_would_help(connect: Connect) -> None:
         EMPTY[0],
         SEQUENCES[0],
         ScoreRequest(CONVERSATION, "x"),
-        ScoreRequest("a", "b", moments=True),
+        ScoreRequest("a", "b", vocabulary_moments=True),
     ]
     errors = [response.error or "" for response in ask(model, asked)]
     assert all("`tokenizer:`" in error for error in errors[:3])

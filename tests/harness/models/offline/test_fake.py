@@ -147,7 +147,7 @@ def test_the_head_of_a_segment_is_scored_after_the_segments_before_it() -> None:
     model = FakeModel("3")
     head, plain = ask(
         model,
-        SequenceRequest(segments, (0, 1, 2), scored=1, head=3),
+        SequenceRequest(segments, (0, 1, 2), scored=1, max_scored_tokens=3),
         ScoreRequest("The river is", " here in the house."),
     )
     assert head.segment_tokens == (3,)
@@ -158,7 +158,7 @@ def test_the_head_of_a_segment_is_scored_after_the_segments_before_it() -> None:
 @pytest.mark.parametrize(("scored", "head"), [(0, None), (3, None), (None, 1), (2, 1), (1, 0)])
 def test_what_a_sequence_scores_is_checked(scored: int | None, head: int | None) -> None:
     with pytest.raises(ValueError, match="scored"):
-        SequenceRequest(("a", "b"), (0, 1), scored=scored, head=head)
+        SequenceRequest(("a", "b"), (0, 1), scored=scored, max_scored_tokens=head)
 
 
 def test_a_sequence_longer_than_the_window_is_read_in_windows_half_a_window_apart() -> None:

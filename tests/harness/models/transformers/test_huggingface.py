@@ -183,7 +183,11 @@ def test_the_head_of_one_segment_is_scored_after_others(tiny_checkpoint: Make, t
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
     segments = ("the answer", " is", " the question to the answer")
     head, whole = ask(
-        model, [SequenceRequest(segments, (0, 1, 2), scored=1, head=2), SequenceRequest(segments, (0, 1, 2), scored=1)]
+        model,
+        [
+            SequenceRequest(segments, (0, 1, 2), scored=1, max_scored_tokens=2),
+            SequenceRequest(segments, (0, 1, 2), scored=1),
+        ],
     )
     assert head.segment_tokens == (2,)
     assert whole.segment_tokens == (len(tiny_tokenizer(segments[2])["input_ids"]),)

@@ -143,7 +143,7 @@ def test_candidates_after_growing_contexts_share_the_contexts(
 ) -> None:
     segments = tuple(f"example {number} xyz" for number in range(8))
     requests = [
-        SequenceRequest(segments, (*range(length), candidate), scored=1, head=4)
+        SequenceRequest(segments, (*range(length), candidate), scored=1, max_scored_tokens=4)
         for length in range(1, 4)
         for candidate in range(length, 8)
     ]
@@ -244,15 +244,15 @@ def test_moments_are_those_of_the_prediction(tiny_checkpoint: Make, tiny_tokeniz
     folder = tiny_checkpoint(kind)
     asked, without = ask(
         HuggingFaceModel(str(folder), device="cpu"),
-        [ScoreRequest("", "the answer to it", moments=True), ScoreRequest("", "the answer to it")],
+        [ScoreRequest("", "the answer to it", vocabulary_moments=True), ScoreRequest("", "the answer to it")],
     )
     tokens = [0, *tiny_tokenizer("the answer to it")["input_ids"]]
     plain = transformers.AutoModelForCausalLM.from_pretrained(folder)
     with torch.no_grad():
         logprobs = plain(torch.tensor([tokens])).logits[0, :-1].double().log_softmax(-1)
-    assert without.moments == ()
+    assert without.vocabulary_moments == ()
     assert asked.logprobs == pytest.approx(without.logprobs, abs=1e-5)
-    for (mean, deviation), row in zip(asked.moments, logprobs, strict=True):
+    for (mean, deviation), row in zip(asked.vocabulary_moments, logprobs, strict=True):
         chances = row.exp()
         expected = float((chances * row).sum())
         assert mean == pytest.approx(expected, abs=1e-4)

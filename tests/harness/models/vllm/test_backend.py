@@ -153,10 +153,10 @@ class TestRealEngine:
             SequenceRequest(SEGMENTS, (0, 1, 2, 3)),
             SequenceRequest(SEGMENTS, (2, 3, 1, 0)),
             SequenceRequest(SEGMENTS, (0, 1, 2), scored=1),
-            SequenceRequest(SEGMENTS, (0, 1, 2), scored=1, head=2),
+            SequenceRequest(SEGMENTS, (0, 1, 2), scored=1, max_scored_tokens=2),
             SequenceRequest(SEGMENTS, (0, 1, 2, 3), scored=2),
             SequenceRequest(LONG, (0, 1)),
-            SequenceRequest(LONG, (1, 0), scored=1, head=8),
+            SequenceRequest(LONG, (1, 0), scored=1, max_scored_tokens=8),
         ]
         for one, other in zip(ask(llama, requests), ask(reference, requests), strict=True):
             equal(one, other)
@@ -244,7 +244,7 @@ class TestRealEngine:
             llama,
             [
                 ScoreRequest("context", ""),
-                ScoreRequest("context", " x", moments=True),
+                ScoreRequest("context", " x", vocabulary_moments=True),
                 GenerateRequest("a", max_tokens=WINDOW),
                 GenerateRequest("a", max_tokens=1, temperature=0.001),
                 GenerateRequest("a", max_tokens=1, temperature=5.0),

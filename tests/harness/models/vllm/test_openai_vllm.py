@@ -196,7 +196,7 @@ def test_segments_are_those_of_hf(tokenized: OpenAIModel, plain: HuggingFaceMode
         SequenceRequest(SEGMENTS, (0, 1, 2, 3)),
         SequenceRequest(SEGMENTS, (3, 1, 0)),
         SequenceRequest(SEGMENTS, (2, 0, 3), scored=2),
-        SequenceRequest(SEGMENTS, (2, 0, 3), scored=1, head=2),
+        SequenceRequest(SEGMENTS, (2, 0, 3), scored=1, max_scored_tokens=2),
     ]
     for one, other in zip(ask(tokenized, asked), ask(plain, asked), strict=True):
         equal(one, other)
