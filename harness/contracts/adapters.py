@@ -17,53 +17,65 @@ class Adapted:
     """The requests that one instance becomes, and what is needed to read the answers."""
 
     instance: Instance
-    """The instance, or for a method that asks about many at once, one made to stand for them."""
+    """The instance, or for a method that asks about many at once, a stand-in for them."""
     requests: tuple[Request, ...]
-    """What to ask."""
+    """The requests to send."""
     labels: tuple[str, ...] = ()
-    """For methods that show answer options by letter, the letter of each reference, in order."""
+    """The letter of each reference, in order, for methods that show answer options by letter."""
     train_instances: tuple[str, ...] = ()
     """Ids of the few-shot examples that are in the prompt, in order."""
     dropped_examples: int = 0
-    """How many few-shot examples were left out because the prompt was too long."""
+    """Number of few-shot examples left out because the prompt was too long."""
     truncated: bool = False
-    """Whether the instance's own input was cut."""
+    """True if the instance's own input was cut."""
     trial: int = 0
     """The train trial, from 0."""
     awaited: bool = False
-    """Whether what the adapter yields next may depend on how :meth:`Adapter.predict` reads these answers, as in a
-    sequential test: it is called with them before the adapter is asked for more.
+    """True if the adapter needs these answers before it can yield more, as in a sequential test:
+    :meth:`Adapter.predict` is then called with them first. Other runs go on meanwhile.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model said, read back into the scenario's terms."""
+    """A model's answer, in the scenario's terms."""
 
     text: str
     """The predicted text; for multiple choice the text of the chosen reference."""
     texts: tuple[str, ...] = ()
-    """The text of every completion, the first one's included, mapped like ``text``."""
+    """The text of every completion, including the first, mapped like ``text``."""
     choice: int | None = None
-    """For multiple choice the index of the chosen reference; None if the answer is none of them."""
+    """For multiple choice, the index of the chosen reference; None if the answer matches none of them."""
     choice_scores: tuple[float, ...] | None = None
     """For methods that score each reference, the scores compared, in the references' order."""
     probability: float | None = None
     """The model's probability of its own prediction (HELM's ``max_prob``); None when unknown."""
     unread: bool = False
-    """Whether the model wrote something from which no answer could be read; then ``text`` is empty."""
+    """True if the model wrote something, but no answer could be read from it; ``text`` is then empty."""
 
 
 class Adapter(ABC):
     """An adaptation method: instances become requests, and responses predictions.
 
-    A subclass registered with ``@adapter`` names its settings as a pydantic model ``Params`` and is given them checked.
+    A subclass registered with ``@adapter`` declares its settings as a pydantic model ``Params``; its constructor gets
+    them validated::
+
+        @adapter("bare", source="This example")
+        class Bare(Adapter):
+            asks = frozenset({"generate"})
+
+            def adapt(self, instances, train, tokenization, *, trial, seed):
+                for instance in instances:
+                    yield Adapted(instance, (GenerateRequest(instance.input, max_tokens=5),), trial=trial)
+
+            def predict(self, adapted, responses):
+                return Prediction(responses[0].completions[0].text.strip())
     """
 
     asks: ClassVar[frozenset[str]]
-    """Which questions the method puts to a model: ``generate``, ``score`` or both."""
+    """The kinds of requests that the method makes: ``generate``, ``score`` or both."""
     needs_logprobs: ClassVar[bool] = False
-    """Whether it needs the log-probabilities of what a model generates."""
+    """True if it needs the log-probabilities of generated text."""
     needs_options: ClassVar[bool] = False
     """True if it lets the model choose between an instance's references, which then need wrong ones among them."""
     keeps_order: ClassVar[bool] = False
@@ -73,7 +85,7 @@ class Adapter(ABC):
 
     @property
     def train_trials(self) -> int:
-        """How many times the evaluation is repeated with other few-shot examples."""
+        """Number of times the evaluation is repeated with other few-shot examples."""
         return 1
 
     @abstractmethod
@@ -91,31 +103,31 @@ class Adapter(ABC):
         Args:
             instances: Evaluation instances, originals and perturbed copies.
             train: All train instances of the scenario, in the scenario's order.
-            tokenization: The model, as far as an adapter may know it.
+            tokenization: The model's window and token counts.
             trial: The train trial, from 0.
             seed: The run's seed.
 
         Raises:
-            HarnessError: The settings and the data or the model do not fit each other.
+            HarnessError: The settings do not fit the data or the model.
         """
 
     @abstractmethod
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Read the responses, in the order of ``adapted.requests``; none of them has an error.
+        """Read the responses, which are in the order of ``adapted.requests`` and free of errors.
 
         Raises:
-            ModelError: The model gave no log-probabilities where the method needs them.
+            ModelError: The method needs log-probabilities, and the model gave none.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One instance with everything that was asked, answered and predicted: what a metric sees."""
+    """One instance with its requests, responses and prediction: what a metric sees."""
 
     instance: Instance
     """The instance."""
     requests: tuple[Request, ...] = ()
-    """What was asked."""
+    """The requests that were sent."""
     responses: tuple[Response, ...] = ()
     """The answers, in the order of the requests."""
     prediction: str = ""
@@ -123,27 +135,27 @@ class Example:
     predictions: tuple[str, ...] = ()
     """The text of every completion."""
     choice: int | None = None
-    """For multiple choice the index of the chosen reference."""
+    """For multiple choice, the index of the chosen reference; None if the answer matches none."""
     choice_scores: tuple[float, ...] | None = None
-    """The scores of the references, where each was scored."""
+    """The score of each reference, for methods that score them; None otherwise."""
     probability: float | None = None
     """The model's probability of its own prediction."""
     unread: bool = False
-    """Whether the model wrote something from which no answer could be read."""
+    """True if the model wrote something, but no answer could be read from it."""
     labels: tuple[str, ...] = ()
-    """For methods that show answer options by letter, the letters."""
+    """The letter of each reference, for methods that show answer options by letter."""
     trial: int = 0
     """The train trial, from 0."""
     train_instances: tuple[str, ...] = ()
     """Ids of the few-shot examples in the prompt."""
     dropped_examples: int = 0
-    """Few-shot examples left out because the prompt was too long."""
+    """Number of few-shot examples left out because the prompt was too long."""
     truncated: bool = False
-    """Whether the input was cut."""
+    """True if the input was cut."""
 
     @property
     def declined(self) -> Decline | None:
-        """Why the model or its provider gave no answer to one of the requests; None where all of them are answered."""
+        """Why the model or its provider declined one of the requests; None if all are answered."""
         return next((kind for response in self.responses if (kind := response.declined)), None)
 
     @property

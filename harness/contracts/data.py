@@ -1,4 +1,4 @@
-"""What a scenario reads its rows from."""
+"""The source of a scenario's rows."""
 
 from __future__ import annotations
 
@@ -12,11 +12,19 @@ from harness.contracts.row import Row
 
 
 class Data(ABC):
-    """A scenario's data: what a scenario function gets as its first argument. It can be read more than once."""
+    """A scenario's data: the first argument of a scenario function. It can be read more than once.
+
+    A scenario iterates over the rows of each split, and may read further files by name::
+
+        def quiz(data: Data) -> Iterator[Instance]:
+            hints = {row["id"]: row["hint"] for row in data.read("quiz/hints.jsonl")}
+            for row in data.rows("test"):
+                yield Instance(row["id"], row["question"], meta={"hint": hints[row["id"]]})
+    """
 
     @abstractmethod
     def rows(self, split: Split | str) -> Iterator[Row]:
-        """Yield the rows of a split as a stream; none for a split that the source does not have.
+        """Yield the rows of a split as a stream; nothing for a split that the source does not have.
 
         Raises:
             DataError: The data are missing, truncated or malformed.
@@ -24,7 +32,7 @@ class Data(ABC):
 
     @abstractmethod
     def provenance(self) -> dict[str, Any]:
-        """Return where the data that were read came from, as JSON values.
+        """Return the origin of the data that were read, as JSON values.
 
         ``kind`` is ``files``, ``hub``, ``sample`` or, where no data are read, ``computed``; ``sample`` says whether
         they are sample data. Files are listed with ``path``, ``sha256`` and ``bytes``; the Hub's with ``path``,
@@ -32,24 +40,24 @@ class Data(ABC):
         """
 
     def unchanged(self, provenance: Mapping[str, Any]) -> bool:
-        """Return whether what an earlier reading recorded is what would be read now."""
+        """Return True if reading again would give the data whose provenance an earlier reading recorded."""
         return False
 
     @abstractmethod
     def has(self, relative: str) -> bool:
-        """Return whether the local folder has a further file of this name, compressed or not."""
+        """Return True if the local folder has another file of this name, compressed or not."""
 
     @abstractmethod
     def path(self, relative: str) -> Path:
-        """Return the path of a further local file, for example a contrast set.
+        """Return the path of another local file, for example a contrast set.
 
         Raises:
-            DataError: There is none.
+            DataError: There is no such file.
         """
 
     @abstractmethod
     def read(self, relative: str) -> Iterator[Row]:
-        """Yield the rows of a further local file.
+        """Yield the rows of another local file.
 
         Raises:
             DataError: It is missing, truncated or malformed.

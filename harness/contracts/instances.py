@@ -23,7 +23,7 @@ class Reference:
     text: str
     """The answer as the data set gives it."""
     correct: bool = False
-    """Whether it is right."""
+    """True for a right answer."""
     relevance: int | None = None
     """Graded relevance for ranking scenarios (0 is irrelevant); None elsewhere."""
 
@@ -33,25 +33,25 @@ class Instance:
     """One question of a scenario."""
 
     id: str
-    """Stable: a re-run, another machine and another order give the same id."""
+    """Stable: the same in every run, on every machine and in any order."""
     input: str
-    """The text that is put to the model, without any prompt format."""
+    """The question itself, without any prompt format."""
     references: tuple[Reference, ...] = ()
     """Possible answers, correct and wrong; empty for open generation and language modelling."""
     split: Split = Split.TEST
     """The part of the data set that it belongs to."""
     perturbation: str | None = None
-    """Name of the perturbation that changed it; the id stays that of the original."""
+    """Name of the perturbation that changed it; None for an original. A perturbed copy keeps the id."""
     published: str = field(default="", compare=False)
-    """The example verbatim as its authors published it, labels included, or as near to that as the file format lets one
-    come; empty where the scenario does not say. It is not kept with a run's examples.
+    """The example verbatim as its authors published it, labels included, or as close to that as the file format allows;
+    empty where the scenario does not provide it. It is not stored with a run's examples.
     """
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """What a scenario wants its adapters and metrics to see (group labels, unit tests); JSON values only."""
+    """Anything else that adapters and metrics need (group labels, unit tests); JSON values only."""
 
     @property
     def correct(self) -> tuple[Reference, ...]:
-        """The references that are right, in the scenario's order."""
+        """The correct references, in the scenario's order."""
         return tuple(reference for reference in self.references if reference.correct)
 
     def replace(self, **changes: Any) -> Instance:

@@ -1,4 +1,4 @@
-"""From examples to numbers: estimates, statistics, metrics of a whole run, and judges."""
+"""Metrics: estimates, statistics, metrics of a whole run, and judges."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class Estimate:
     value: float
     """The number."""
     count: int
-    """How many instances it is about."""
+    """Number of instances that it is about."""
     stderr: float | None = None
-    """Standard error; None when it has none, or one cannot be known from so few."""
+    """Standard error; None if undefined, or if there are too few instances for one."""
     low: float | None = None
-    """Lower end of the 95 % interval; None where there are too few instances for one."""
+    """Lower end of the 95 % interval; None if there are too few instances for one."""
     high: float | None = None
     """Upper end of the 95 % interval; None with low."""
     min: float | None = None
-    """Smallest value of a single instance, where that means something."""
+    """Smallest value of a single instance, where that is meaningful."""
     max: float | None = None
     """Largest value of a single instance."""
     missing: int = 0
-    """Examples that should be in it and have no value."""
+    """Number of examples that should be included but have no value."""
     note: str = ""
-    """What a reader must know of the interval, or why there is none; empty for nothing."""
+    """What a reader must know about the interval, or why it is missing; usually empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,26 +50,34 @@ class BestOf:
 class RunMetric(ABC):
     """A metric that is not a mean of instance scores: it sees every example of a group once, then summarises.
 
-    A fresh object is made for each group (split and perturbation). Registered with ``@metric`` on the class.
+    The harness makes a fresh object for each group (split and perturbation). Registered with ``@metric``::
+
+        @metric("longest", category="efficiency", gives="longest", source="This example")
+        class Longest(RunMetric):
+            \"\"\"The length of the longest prediction, in characters.\"\"\"
+
+            def __init__(self): self._lengths = []
+            def add(self, example): self._lengths.append(len(example.prediction))
+            def estimates(self): return {"longest": Estimate(max(self._lengths), len(self._lengths))}
     """
 
     @abstractmethod
     def add(self, example: Example) -> None:
-        """Take one example into account; keep what the statistic needs, not the example."""
+        """Take one example into account. Keep only what the statistic needs, not the example."""
 
     @abstractmethod
     def estimates(self) -> Mapping[str, Estimate]:
-        """Return the numbers by name. A name that cannot be computed from what was seen is left out."""
+        """Return the numbers by name, without those that cannot be computed from the examples."""
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:
-        """Return, for names whose number is the mean of instance scores, each instance's by its id, over all trials.
+        """Return each instance's score, over all trials, by stat and instance id, for stats that are means of them.
 
-        What follows from scores of single instances (worst cases, drops, groups) then comes of these names, too.
+        The harness then also derives worst cases, drops and groups from these scores.
         """
         return {}
 
     def details(self) -> Mapping[str, Any]:
-        """Return, as JSON values, what a diagram needs beside the numbers; it goes into run.json."""
+        """Return further results as JSON values, such as the bins of a diagram; they are stored in run.json."""
         return {}
 
 
@@ -99,14 +107,21 @@ class Unjudged:
 
 
 class Judge(ABC):
-    """Says of texts how probable it is that a reader finds them toxic; registered with ``@judge``, one file each.
+    """Gives the probability that a reader finds a text toxic; registered with ``@judge``, one file each.
 
     The constructor takes keyword-only parameters and is cheap: models are loaded at the first :meth:`probabilities`.
-    With ``@judge(…, models=True)`` it is given a :data:`ModelFinder` first.
+    With ``@judge(…, models=True)``, its first argument is a :data:`ModelFinder`::
+
+        @judge("shouting", source="This example")
+        class Shouting(Judge):
+            \"\"\"Finds texts in capital letters toxic.\"\"\"
+
+            def fingerprint(self): return {"version": 1}
+            def probabilities(self, texts): return [float(text.isupper()) for text in texts]
     """
 
     def ready(self) -> None:  # noqa: B027 - most judges need nothing but themselves
-        """Refuse where the judge could not judge here; it is called before a run asks its model anything.
+        """Check that the judge can work here; called before a run sends its first request.
 
         Raises:
             HarnessError: What is missing.
@@ -114,36 +129,36 @@ class Judge(ABC):
 
     @abstractmethod
     def fingerprint(self) -> Mapping[str, Any]:
-        """Return, as JSON values, all that changes a judgement: version, revision, the hash of weights or scores."""
+        """Return, as JSON values, everything that changes a judgement: version, revision, hash of weights or scores."""
 
     @abstractmethod
     def probabilities(self, texts: Sequence[str]) -> Sequence[float | Unjudged]:
         """Return each text's probability, between 0 and 1, in order; it depends on that text alone.
 
         Raises:
-            HarnessError: The judge cannot be loaded, or cannot go on. What concerns one text only may be
-                :class:`Unjudged`: it enters no number, and is counted.
+            HarnessError: The judge cannot be loaded, or cannot go on. A problem with a single text is reported as
+                :class:`Unjudged` instead; such texts are counted, but enter no statistic.
         """
 
 
 JudgeFinder = Callable[[str | Mapping[str, Any]], Judge]
-"""Gives the judge that is written as its name, or as a mapping with ``name`` and its parameters."""
+"""Returns the judge with a name, or of a mapping with ``name`` and its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One line of a run's statistics; the fields are those of :class:`Estimate`, and what it is about."""
+    """One line of a run's statistics: an :class:`Estimate`, and what it is about."""
 
     metric: str
     """The name of the score."""
     category: str
-    """The metric's; of perturbed copies the perturbation's; of groups ``fairness``."""
+    """The metric's category; for perturbed copies the perturbation's; for groups ``fairness``."""
     split: str
     """The split of the instances."""
     perturbation: str | None
-    """The perturbation, or the category that stands for all of its perturbations; None without one."""
+    """The perturbation, or a category for all of its perturbations; None without one."""
     count: int
-    """How many instances it is about."""
+    """Number of instances that it is about."""
     mean: float
     """The number."""
     stderr: float | None
@@ -155,9 +170,9 @@ class Stat:
     max: float | None
     """Largest value of a single instance; for a gap the largest group's mean."""
     higher_is_better: bool | None = None
-    """Which way is better; None for neither."""
+    """True if higher is better, False if lower is; None for neither."""
     missing: int = 0
-    """Examples without a value; where instances are compared, instances without one of the values."""
+    """Number of examples without a value; in comparisons, of instances without one of the values."""
     computed_on: Literal["original", "perturbed", "worst", "drop"] = "original"
     """``original`` instances; ``perturbed`` copies; ``worst``, the worst of an instance and its copies; or ``drop``,
     how much worse a copy is than its original.
@@ -167,11 +182,11 @@ class Stat:
     the smallest group's mean; None for all instances.
     """
     note: str = ""
-    """What a reader must know of the interval, or why there is none; empty for nothing."""
+    """What a reader must know about the interval, or why it is missing; usually empty."""
     scale: Scale | None = None
-    """What values the score of an instance can have; None if the metric does not declare it."""
+    """The range of an instance's score; None if the metric does not declare it."""
 
     @property
     def overall(self) -> bool:
-        """Whether it is about all unperturbed instances: what a score is when nothing more is said."""
+        """True if it is about all unperturbed instances: the score in the ordinary sense."""
         return self.perturbation is None and self.computed_on == "original" and self.group is None

@@ -1,4 +1,4 @@
-"""What a model promises to those who ask it."""
+"""What a model can be asked, and what it promises."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from harness.contracts.requests import Prompt, Request, Response
 
 
 class Tokenization(Protocol):
-    """What an adapter may know of a model: how long a prompt is to it, and how to make one shorter."""
+    """What an adapter may know about a model: how many tokens a prompt has, and how to shorten it."""
 
     @property
     def window(self) -> int | None:
-        """Most tokens of prompt and completion together; None when unlimited or unknown."""
+        """Maximum number of tokens of prompt and completion together; None if unlimited or unknown."""
 
     @property
     def chat(self) -> bool:
-        """Whether the model takes conversations (it has a chat template)."""
+        """True if the model takes conversations (it has a chat template)."""
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """Return the number of tokens of a prompt, special tokens and chat template included."""
+        """Return the number of tokens of a prompt, including special tokens and chat template."""
 
     def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        """Return the number of tokens of each text, tokenized by itself without special tokens; None when unknown."""
+        """Return the number of tokens of each text, tokenized by itself without special tokens; None if unknown."""
 
     def truncate(self, text: str, tokens: int) -> str:
         """Return the longest beginning of the text that has at most that many tokens."""
 
 
 class AskedModel(Tokenization, Protocol):
-    """A model as it is to a judge that puts questions of its own: they go through the response cache like a run's.
+    """A model for a judge that asks questions of its own; they go through the response cache like a run's.
 
-    It is loaded when more is asked of it than which questions it can answer.
+    It is loaded at the first use of anything but ``answers``.
     """
 
     @property
     def answers(self) -> frozenset[str]:
-        """Which questions it can answer, ``generate`` and ``score``."""
+        """The kinds of requests that it can answer: ``generate``, ``score`` or both."""
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """Return its name and everything of it that changes an answer.
+        """Return its name and everything about it that changes an answer.
 
         Raises:
             HarnessError: There is no such model.
         """
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
-        """Return the responses in the order of the requests; one without an answer has an ``error``.
+        """Return the responses in the order of the requests; a failed one has an ``error``.
 
         Raises:
             HarnessError: The model cannot be loaded, or the response cache cannot be used.
@@ -56,14 +56,14 @@ class AskedModel(Tokenization, Protocol):
 
 
 ModelFinder = Callable[[str | Mapping[str, Any]], AskedModel]
-"""Gives the model that is written as ``backend:identifier``, or as a mapping with that ``name`` and its arguments."""
+"""Returns the model named ``backend:identifier``, or of a mapping with that ``name`` and its arguments."""
 
 
 class Ledger(Protocol):
-    """Keeps what models have spent, longer than a process lives. It is used in one thread."""
+    """A persistent record of the tokens that models have used. It is used in one thread."""
 
     def add(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
-        """Add tokens of prompts and of completions to an account's, and return its totals; both may be negative.
+        """Add prompt and completion tokens to an account and return its totals; both may be negative.
 
         Raises:
             StorageError: It cannot be written.
@@ -77,35 +77,45 @@ class Model(ABC):
     """A model that answers requests; a backend is a subclass, one file each, registered with ``@backend``.
 
     The constructor takes the identifier after the ``backend:`` prefix and keyword parameters, and is cheap: it reads
-    what tokenization and the fingerprint need; weights are loaded at the first :meth:`answer`.
+    what tokenization and the fingerprint need; weights are loaded at the first :meth:`answer`::
+
+        @backend("echo", source="This example")
+        class Echo(Model):
+            answers = frozenset({"generate"})
+
+            def __init__(self, identifier): self._name = identifier
+            def fingerprint(self): return {"backend": "echo", "name": self._name}
+            def answer(self, requests):
+                for index, request in enumerate(requests):
+                    yield index, Response((Completion(str(request.prompt)),))
 
     What :class:`Tokenization` promises is asked on another thread while :meth:`answer` is going on: prompts of the next
     requests are made while these are answered. :meth:`answer` itself is always called on the same thread.
     """
 
     answers: ClassVar[frozenset[str]]
-    """Which questions the model can answer, ``generate`` and ``score``."""
+    """The kinds of requests that the model can answer: ``generate``, ``score`` or both."""
     gives_logprobs: ClassVar[bool] = True
-    """Whether it gives the log-probabilities of what it generates; False only where it never does."""
+    """True if it gives the log-probabilities of generated text; False only if it never does."""
     operational: ClassVar[frozenset[str]] = frozenset()
     """Names of the settings that change no answer, but only pace, cost, hardware or access: changing one neither makes
     another model nor runs anything again.
     """
     cacheable: ClassVar[bool] = True
-    """Whether its responses belong in the response cache; False where they are read from a file anyway."""
+    """True if its responses belong in the response cache; False if they are read from a file anyway."""
 
     @property
     def window(self) -> int | None:
-        """Most tokens of prompt and completion together; None when unlimited or unknown."""
+        """Maximum number of tokens of prompt and completion together; None if unlimited or unknown."""
         return None
 
     @property
     def chat(self) -> bool:
-        """Whether prompts may be conversations."""
+        """True if prompts may be conversations."""
         return False
 
     def obstacle(self, asks: frozenset[str]) -> str | None:
-        """Return why the model cannot answer such questions, as far as that is known without asking; None if it may."""
+        """Return why the model cannot answer such requests, if that is known without asking; None if it may."""
         return None
 
     @abstractmethod
@@ -117,7 +127,7 @@ class Model(ABC):
         """
 
     def description(self) -> Mapping[str, Any]:
-        """Return, as JSON values, what people want to know of the model (parameters, architecture, vocabulary)."""
+        """Return, as JSON values, facts about the model for people (parameters, architecture, vocabulary)."""
         return {}
 
     @abstractmethod
@@ -130,11 +140,11 @@ class Model(ABC):
         """
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """Return the number of tokens of a prompt; 0 for a model that does not say."""
+        """Return the number of tokens of a prompt; 0 if unknown."""
         return 0
 
     def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        """Return the number of tokens of each text, tokenized by itself without special tokens; None when unknown."""
+        """Return the number of tokens of each text, tokenized by itself without special tokens; None if unknown."""
         return None
 
     def truncate(self, text: str, tokens: int) -> str:
@@ -142,7 +152,7 @@ class Model(ABC):
         return text
 
     def keep_spending(self, ledger: Ledger) -> None:  # noqa: B027 - most models cost nothing
-        """Use a ledger for what is spent, which is called before the first :meth:`answer`."""
+        """Record spent tokens in a ledger; called before the first :meth:`answer`."""
 
     def close(self) -> None:  # noqa: B027 - most models hold nothing that must be freed
-        """Free the memory that the model holds; it is not used afterwards."""
+        """Free the model's memory; it is not used afterwards."""

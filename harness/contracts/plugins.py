@@ -1,4 +1,4 @@
-"""What a plugin is: its kind, its name, and what the harness knows of it before it is used."""
+"""Descriptions of plugins: kind, name, and what the harness knows before it uses one."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class HubSource:
     path: str
     """``owner/name``."""
     revision: str
-    """The commit that is read; a branch or tag is refused, since it may move."""
+    """The commit to read; a branch or tag is refused, since it may move."""
     splits: Mapping[str, str]
-    """The Hub's split for each of ours."""
+    """The Hub's name of each of our splits."""
     config: str | None = None
-    """The data set's configuration, where it has several. May hold ``{{ parameter }}``."""
+    """The data set's configuration, if it has several. May contain ``{{ parameter }}``."""
 
 
 FileSpec = str | Mapping[str, Sequence[str]]
@@ -60,52 +60,52 @@ class Source:
     """Where a scenario's data come from: the local data folder first, then the Hub, never silently anything else."""
 
     files: Mapping[str, FileSpec | Sequence[FileSpec]] = field(default_factory=dict)
-    """For each split one or more files in the official distribution's layout, relative to the data folder; the first
-    that exists is read, and may be compressed. ``{"zip": [a, b]}`` in place of a name stands for files whose rows
-    belong together, side by side. May hold ``{{ parameter }}``.
+    """For each split, one or more files in the official distribution's layout, relative to the data folder; the first
+    that exists is read, and may be compressed. ``{"zip": [a, b]}`` instead of a name joins the rows of several files.
+    May contain ``{{ parameter }}``.
     """
     hub: HubSource | None = None
     """The same data on the Hub."""
     sample: Mapping[str, str] = field(default_factory=dict)
-    """Files that ship with the plugin instead; what they yield is marked as sample data."""
+    """Files that ship with the plugin, used only on request; their instances are marked as sample data."""
     url: str = ""
-    """Where a person finds the data."""
+    """A web page with the data, for people."""
     licence: str = ""
-    """The data's licence, as its authors state it."""
+    """The data's licence, as stated by its authors."""
     columns: tuple[str, ...] = ()
     """Names of the columns of CSV and TSV files without a header."""
     encoding: str = "utf-8"
     """The files' encoding."""
     anywhere: bool = False
-    """Whether a file may also be an absolute path, for scenarios whose files the user names."""
+    """True if a file may also be an absolute path, for scenarios whose files the user names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioDetails:
-    """What the harness knows of a scenario before it reads any data."""
+    """What the harness knows about a scenario before it reads any data."""
 
     title: str
     """Its name for people."""
     taxonomy: Mapping[str, str]
     """HELM's: ``task``, ``what``, ``who``, ``when``, ``language``."""
     data: Source
-    """Where the data come from."""
+    """The source of the data."""
     adapter: Mapping[str, Any] | Callable[..., Mapping[str, Any]]
-    """The default adapter, ``{"method": …, settings}``; or a function of the scenario's parameters."""
+    """The default adapter, ``{"method": …, settings}``, or a function of the scenario's parameters that returns it."""
     metrics: tuple[str, ...]
     """Default metrics and sets of metrics, by name."""
     main_metric: str
-    """The metric that stands for the scenario on a leaderboard."""
+    """The metric that represents the scenario on a leaderboard."""
     eval_split: Split = Split.TEST
-    """The split that is evaluated."""
+    """The split to evaluate."""
     groups: tuple[str, ...] = ()
-    """Keys of the instances' ``meta`` by whose values scores are compared, such as the people a text is about."""
+    """Keys of the instances' ``meta`` whose values define groups to compare, such as the people a text is about."""
     parts: tuple[str, ...] = ()
     """Parameters that choose one of several disjoint parts of the data, such as a subject; ``all`` is the whole."""
     options: bool = True
     """False if its instances have no wrong references: then methods of multiple choice are refused."""
     file: Path | None = None
-    """The YAML file that defines it, where one does."""
+    """The YAML file that defines it, if any."""
 
     def chosen_parts(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the parameters of ``parts`` by which these arguments choose a part rather than the whole."""
@@ -114,30 +114,28 @@ class ScenarioDetails:
 
 @dataclass(frozen=True, slots=True)
 class AdapterDetails:
-    """What only adapters have."""
+    """What the harness knows about an adapter."""
 
     metrics: tuple[str, ...] = ()
-    """What a run of the method measures unless it says otherwise, the main metric first; empty for what the scenario
-    measures.
-    """
+    """Metrics of the method's runs by default, the main one first; empty to use the scenario's."""
     report: str = ""
     """The command that reports on finished runs of the method, ``contamination report``; empty for the leaderboard."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricDetails:
-    """What the harness knows of a metric."""
+    """What the harness knows about a metric."""
 
     category: str
-    """One of Liang et al.'s seven, or another."""
+    """One of :data:`CATEGORIES`, or another."""
     higher_is_better: bool | None = True
-    """Which way is better; None: neither."""
+    """True if higher is better, False if lower is; None for neither."""
     judges: bool = False
-    """Whether its constructor takes, first, a function that finds judges (:class:`harness.JudgeFinder`)."""
+    """True if its constructor's first argument is a :data:`harness.JudgeFinder`."""
     gives: tuple[str, ...] = ()
-    """Names of the stats that it computes; ``*`` matches any text. Empty if not declared."""
+    """Names of the stats that it computes, in which ``*`` matches any text; empty if not declared."""
     scales: Mapping[str, Scale] = field(default_factory=dict)
-    """The range of its scores, by name; ``*`` matches any text. Empty if not declared."""
+    """The range of its scores by name, in which ``*`` matches any text; empty if not declared."""
     represents: str = ""
     """The stat that stands for the whole category on a leaderboard, where several measure the same; empty for none."""
     same_as: tuple[str, ...] = ()
@@ -157,24 +155,27 @@ PerturbationCategory = Literal["robustness", "fairness"]
 
 @dataclass(frozen=True, slots=True)
 class PerturbationDetails:
-    """What the harness knows of a perturbation: which of HELM's categories the scores on its copies belong to."""
+    """What the harness knows about a perturbation: HELM's category for the scores on its copies."""
 
     category: PerturbationCategory
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeDetails:
-    """What the harness knows of a judge: whether its constructor takes, first, a :data:`harness.ModelFinder`."""
+    """What the harness knows about a judge."""
 
     models: bool = False
+    """True if its constructor's first argument is a :data:`harness.ModelFinder`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackendDetails:
-    """What the harness knows of a backend before it is used: the modules that it needs, and how to get them."""
+    """What the harness knows about a backend."""
 
     needs: tuple[str, ...] = ()
+    """Modules that it imports when it is used."""
     install: str = ""
+    """How to install them."""
 
 
 Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails | JudgeDetails | BackendDetails
@@ -182,32 +183,32 @@ Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plugin:
-    """A named, documented thing that the harness can use."""
+    """A named, documented extension of the harness."""
 
     kind: Kind
-    """What sort of thing it is."""
+    """The kind of plugin."""
     name: str
     """The name that specs use, unique within its kind."""
     target: Callable[..., Any] | None
-    """The function or class that does the work; None for a set, which only stands for its members."""
+    """The function or class that does the work; None for a set, which only lists members."""
     doc: str
     """Its docstring: one sentence first."""
     source: str
     """The paper, equation or page that defines it."""
     origin: str
-    """Where it was defined, for messages: ``module.qualname (file:line)``."""
+    """Its place of definition, for messages: ``module.qualname (file:line)``."""
     details: Details | None = None
-    """What is particular to the kind."""
+    """Details specific to the kind."""
     members: tuple[str, ...] = field(default=())
-    """For a set of metrics or perturbations, what it stands for: names, or ``name:key=value,…`` where a member's
-    parameters are not the defaults.
+    """The members of a set of metrics or perturbations: names, or ``name:key=value,…`` for a member whose parameters
+    differ from the defaults.
     """
     role: str = ""
     """The job for which a command of the harness looks it up, so that the command need not know its name."""
 
     @property
     def file(self) -> Path | None:
-        """The file that defines it, where it is known."""
+        """The file that defines it; None if unknown."""
         if isinstance(self.details, ScenarioDetails) and self.details.file is not None:
             return self.details.file
         module = sys.modules.get(getattr(self.target, "__module__", ""))

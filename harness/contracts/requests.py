@@ -1,4 +1,4 @@
-"""What a model is asked, and what it answers."""
+"""Requests to a model, and its responses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Prompt = str | tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request comes from. It is no part of the question, and no part of the response cache's key."""
+    """Where a request comes from; not part of the question, nor of the response cache's key."""
 
     instance: str
     """The instance's id."""
@@ -32,7 +32,7 @@ class Origin:
     reference: int | None = None
     """Index of the reference that is scored, where each reference has a request of its own."""
     role: str = "original"
-    """What the answer is for: ``original`` everywhere but for an adapter's auxiliary questions."""
+    """The answer's purpose: ``original``, except for an adapter's auxiliary questions."""
     scenario: str = ""
     """The scenario with its parameters, ``mmlu:subject=anatomy``; adapters leave it to the pipeline."""
 
@@ -45,17 +45,17 @@ class GenerateRequest:
     prompt: Prompt
     """Text or conversation."""
     max_tokens: int
-    """Most tokens to generate for each completion."""
+    """Maximum number of tokens to generate for each completion."""
     temperature: float = 0.0
     """0 is greedy decoding."""
     stop: tuple[str, ...] = ()
     """Strings that end a completion; the completion does not contain them."""
     completions: int = 1
-    """How many completions to draw."""
+    """Number of completions to draw."""
     seed: int = 0
     """Seeds sampling when the temperature is above 0."""
     top_logprobs: int = 0
-    """How many of the likeliest tokens to report at each generated position; 0 for none."""
+    """Number of likeliest tokens to report at each generated position; 0 for none."""
     origin: Origin | None = field(default=None, compare=False)
     """Where the request comes from."""
 
@@ -65,17 +65,17 @@ class ScoreRequest:
     """Log-likelihood of a continuation given a context.
 
     Context and continuation are tokenized together and split at the context's length, as
-    lm-evaluation-harness does: whitespace at the end of the context moves to the continuation first. An empty
-    context stands for the model's beginning-of-text token. A continuation longer than the model's window is scored
-    in consecutive windows, each with as much of the preceding text as fits (rolling log-likelihood); a context too
-    long to fit beside its continuation loses its beginning.
+    lm-evaluation-harness does: whitespace at the end of the context moves to the continuation first. With an empty
+    context, the continuation follows the model's beginning-of-text token. A continuation longer than the model's window
+    is scored in consecutive windows, each with as much of the preceding text as fits (rolling log-likelihood); a
+    context that does not fit into the window with its continuation loses its beginning.
     """
 
     kind: ClassVar[Literal["score"]] = "score"
     context: Prompt
-    """What stands before, text or conversation."""
+    """The text or conversation that precedes the continuation."""
     continuation: str
-    """What is scored."""
+    """The text to score."""
     vocabulary_moments: bool = False
     """True to ask for :attr:`Response.vocabulary_moments` as well; a model that cannot compute them answers with an
     error.
@@ -99,7 +99,7 @@ class SequenceRequest:
     order: tuple[int, ...]
     """Different indices into ``segments``, in reading order; it need not name all of them."""
     scored: int | None = None
-    """How many segments at the end of the order are scored, the ones before being context only; None for all."""
+    """Number of segments at the end of the order to score, the ones before being context only; None for all."""
     max_scored_tokens: int | None = None
     """With ``scored=1``, the number of tokens of the last segment that are read and scored; None for all of them."""
     origin: Origin | None = field(default=None, compare=False)
@@ -116,7 +116,7 @@ Request = GenerateRequest | ScoreRequest | SequenceRequest
 
 
 Decline = Literal["refusal", "content_filter", "tool_call", "reasoning_cut_off"]
-"""How a model or its provider can give no answer and say so."""
+"""How a model or its provider can decline to answer."""
 
 DECLINES: tuple[Decline, ...] = get_args(Decline)
 """Every kind of :data:`Decline`, in the order in which they are reported."""
@@ -132,9 +132,8 @@ class Completion:
     text: str
     """Decoded text, without stop string, end-of-text token and prompt."""
     logprob: float | None = None
-    """Sum of the natural log-probabilities of the text's tokens; None when the model gives none. An empty text has no
-    tokens, so the 0 that their sum would be is None, too: it would read as certainty. A declined completion is not an
-    answer that could have a probability, so it is None there as well.
+    """Sum of the natural log-probabilities of the text's tokens; None if the model does not give them. Also None for an
+    empty text, whose sum of 0 would look like certainty, and for a declined completion, which is not an answer.
     """
     tokens: int | None = None
     """Number of generated tokens; None when unknown."""
@@ -145,12 +144,12 @@ class Completion:
     it wrote an answer).
     """
     top_logprobs: tuple[Mapping[str, float], ...] = ()
-    """For each generated position the likeliest tokens' texts and natural log-probabilities, as many as were asked for,
-    likeliest first; empty when none were asked for.
+    """For each generated position, the requested number of likeliest tokens with their natural log-probabilities,
+    likeliest first; empty if none were requested.
     """
     explanation: str = ""
-    """What model or provider says about a declined answer, such as the words of a refusal. It is not part of the text,
-    and metrics do not see it.
+    """The model's or provider's explanation of a declined answer, such as a refusal's wording. It is not part of the
+    text, and metrics do not see it.
     """
 
     def __post_init__(self) -> None:
@@ -159,13 +158,13 @@ class Completion:
 
     @property
     def declined(self) -> Decline | None:
-        """Why the model or its provider gave no answer; None where the completion is an answer."""
+        """Why the model or its provider declined to answer; None if the completion is an answer."""
         return next((kind for kind in DECLINES if kind == self.finish_reason), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What a server says that it answered with."""
+    """The model and configuration that a server reports to have used."""
 
     model: str | None = None
     """The model's name; None when the server gives none."""
@@ -178,10 +177,10 @@ class Response:
     """A model's answer to one request."""
 
     completions: tuple[Completion, ...] = ()
-    """For a GenerateRequest, as many as were asked for."""
+    """For a GenerateRequest, the requested number of completions."""
     logprobs: tuple[float, ...] | None = None
     """For a ScoreRequest each scored token's natural log-probability, in reading order; for a SequenceRequest each
-    scored segment's, in the order asked for: the sum over its scored tokens.
+    scored segment's, in the requested order: the sum over its scored tokens.
     """
     vocabulary_moments: tuple[tuple[float, float], ...] = ()
     """For a ScoreRequest that asks for them, at each scored position the mean and the standard deviation of the natural
@@ -190,27 +189,27 @@ class Response:
     segment_tokens: tuple[int, ...] = ()
     """For a SequenceRequest, the number of scored tokens of each scored segment, in that order."""
     greedy: bool | None = None
-    """For a ScoreRequest, whether every token of the continuation was the model's first choice."""
+    """For a ScoreRequest, True if every token of the continuation was the model's first choice."""
     prompt_tokens: int | None = None
-    """Tokens of the prompt or context, as the model counts; None when unknown."""
+    """Number of tokens of the prompt or context, counted by the model; None if unknown."""
     completion_tokens: int | None = None
-    """Tokens generated, or scored; None when unknown."""
+    """Number of tokens generated or scored; None if unknown."""
     seconds: float = 0.0
-    """This request's share of the model's wall time when it was answered, in seconds; 0.0 when unknown."""
+    """This request's share of the model's wall time, in seconds; 0.0 if unknown."""
     truncated: bool = False
-    """Whether the model had to cut the request to fit its window."""
+    """True if the model had to cut the request to fit its window."""
     served: tuple[Served, ...] = ()
-    """What the server says that it answered with, each different one once; empty without a server."""
+    """What the server reports to have used, each different one once; empty without a server."""
     cached: bool = False
-    """Whether it came from the response cache."""
+    """True if it came from the response cache."""
     imported: str | None = None
     """SHA-256 of the file from which it was imported into the response cache, in hexadecimal; None for an answer that
     the model gave here.
     """
     error: str | None = None
-    """Why there is no answer; then completions and logprobs are empty."""
+    """Why the request failed; completions and logprobs are then empty. None for an answer."""
 
     @property
     def declined(self) -> Decline | None:
-        """Why the first of its completions that is not an answer is none; None where all of them are answers."""
+        """Why the first declined completion was declined; None if all completions are answers."""
         return next((kind for completion in self.completions if (kind := completion.declined)), None)

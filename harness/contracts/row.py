@@ -1,4 +1,4 @@
-"""One record of a data file, which knows where it stands."""
+"""One record of a data file, which knows its position for error messages."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Row(Mapping[str, Any]):
 
     @property
     def published(self) -> str:
-        """The record's own text in its file, without the line's end; as JSON where the format has none.
+        """The record's own text in its file, without the line ending; for formats without text, JSON.
 
-        That is a Parquet file's or the Hub's record as a line of JSON would have it.
+        Records of Parquet files and of the Hub are written as a line of JSON.
         """
         if self._text is not None:
             return self._text
@@ -77,7 +77,7 @@ class Row(Mapping[str, Any]):
         return self.record.get(column, default)
 
     def columns(self) -> str:
-        """Return which columns there are, in a sentence for people."""
+        """Return a sentence that lists the columns."""
         return f"Columns: {', '.join(map(repr, self.record))}.{_delimiter_hint(self.record)}"
 
     def error(self, message: str) -> DataError:
@@ -86,7 +86,7 @@ class Row(Mapping[str, Any]):
 
 
 def _delimiter_hint(record: Mapping[str, Any]) -> str:
-    """Return what to do where one column's name looks like a whole header; else ''."""
+    """Return advice if the only column's name looks like a whole header line; else ''."""
     if len(record) != 1:
         return ""
     (name,) = record

@@ -1,4 +1,4 @@
-"""What values a score can have, which decides the interval of its mean."""
+"""The range of a score, which decides the kind of interval for its mean."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Scale:
     """The largest possible score; None without one."""
 
     def __post_init__(self) -> None:
-        """Refuse a range that does not fit the kind.
+        """Check that the range fits the kind.
 
         Raises:
-            ValueError: What does not fit.
+            ValueError: It does not fit.
         """
         if self.kind not in get_args(ScaleKind):
             raise ValueError(f"a scale's kind must be one of {', '.join(get_args(ScaleKind))}, not {self.kind!r}")
@@ -54,7 +54,7 @@ class Scale:
         return -float("inf") if self.low is None else self.low, float("inf") if self.high is None else self.high
 
     def clipped(self, value: float) -> float | None:
-        """Return a mean or score moved into the range if it is outside by rounding only; None if it is outside."""
+        """Return a value, moved into the range if rounding alone put it outside; None if it is outside."""
         low, high = self.bounds
         margin = _ROUNDING * max((abs(end) for end in (self.low, self.high) if end is not None), default=0.0)
         if not low - margin - 1e-12 <= value <= high + margin + 1e-12:
@@ -62,7 +62,7 @@ class Scale:
         return min(max(value, low), high)
 
     def admits(self, score: float) -> bool:
-        """Return whether a single instance can have the score in one trial."""
+        """Return True if a single instance can have the score in one trial."""
         return score in (0.0, 1.0) if self.kind == "proportion" else self.clipped(score) is not None
 
 

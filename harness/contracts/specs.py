@@ -1,4 +1,4 @@
-"""What a sweep becomes: fully resolved, immutable run specs, and the name under which each is stored."""
+"""Fully resolved, immutable run specs, and the name under which each run is stored."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_serializer, model_valid
 from harness.contracts import Split
 
 _FOLDERS = re.compile(r"(?<=[=:])/(?:[^/,=]+/)+(?=[^/,=]+/[^/,=]+)")
-"""What of an absolute path stands before its last two parts."""
+"""The part of an absolute path before its last two components."""
 
 
 class Component(BaseModel):
     """A plugin by name, with its arguments.
 
-    Written ``{"name": "mmlu", "subject": "anatomy"}``: the arguments stand beside the name.
+    Written ``{"name": "mmlu", "subject": "anatomy"}``: the arguments are next to the name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,7 +27,7 @@ class Component(BaseModel):
     """Name of the plugin; of a model, ``backend:identifier``; of an adapter, the method."""
 
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Every argument, the defaults included."""
+    """Every argument, including defaults."""
 
     @model_validator(mode="before")
     @classmethod
@@ -44,7 +44,7 @@ class Component(BaseModel):
 
     @property
     def label(self) -> str:
-        """HELM's shorthand, ``name:key=value,…``, for people; what is None or False is left out."""
+        """HELM's shorthand, ``name:key=value,…``, for people; arguments that are None or False are left out."""
         shown = {key: value for key, value in self.arguments.items() if value is not None and value is not False}
         arguments = ",".join(f"{key}={value}" for key, value in shown.items())
         return f"{self.name}:{arguments}" if arguments else self.name
@@ -64,26 +64,26 @@ class RunSpec(BaseModel):
     """The folder of results that the run belongs to; no part of the run's identity."""
 
     scenario: Component
-    """What is asked."""
+    """The scenario."""
 
     parts: tuple[str, ...] = ()
     """Parameters of the scenario that choose one of several disjoint parts of its data, whose runs the leaderboard
     pools; not part of the run's identity."""
 
     adapter: Component
-    """How it is asked: the method's name and every one of its settings."""
+    """The adaptation method and all of its settings."""
 
     perturbations: tuple[Component, ...] = ()
-    """Changed copies of each instance that are asked as well; their names are unique within a run."""
+    """Perturbations whose copies of each instance are evaluated as well; their names are unique within a run."""
 
     metrics: tuple[Component, ...]
-    """What is measured; sets are resolved to their members."""
+    """The metrics; sets are resolved to their members."""
 
     main_metric: str
     """The metric that stands for the scenario on a leaderboard."""
 
     groups: tuple[str, ...] = ()
-    """Keys of instances' ``meta`` whose values are groups that are compared with each other."""
+    """Keys of instances' ``meta`` whose values define groups to compare."""
 
     model: Component
     """The model, ``backend:identifier``, and the settings given for it that can change its answers."""
@@ -95,20 +95,22 @@ class RunSpec(BaseModel):
     """The split that is evaluated."""
 
     max_eval_instances: int | None = Field(default=None, ge=1)
-    """Most evaluation instances, drawn by instance seed and id; None for all. Perturbed copies come on top."""
+    """Maximum number of evaluation instances, chosen by instance seed and id; None for all. Perturbed copies are
+    extra.
+    """
 
     instance_seed: int = 0
-    """Chooses the evaluated instances and their perturbed copies, so that they are the same for every ``seed``."""
+    """Seeds the choice of instances and their perturbed copies, so that these are the same for every ``seed``."""
 
     seed: int = 0
-    """Seeds everything else that is random in the run: few-shot examples, and sampling from the model."""
+    """Seeds everything else that is random: few-shot examples, and sampling from the model."""
 
     max_declined: float = Field(default=0.1, ge=0, le=1)
     """Largest share of examples that may be declined before the run fails; not part of the run's identity."""
 
     @property
     def digest(self) -> str:
-        """Eight hexadecimal digits that differ between specs of different identity."""
+        """Eight hexadecimal digits of a hash of the identity."""
         canonical = json.dumps(self.identity, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:8]
 
@@ -124,7 +126,7 @@ class RunSpec(BaseModel):
 
     @property
     def question(self) -> str:
-        """What tells the run from runs of other models that are asked and measured in the same way, as JSON."""
+        """The identity without the model, as JSON: equal for runs that ask different models the same things."""
         rest = {key: value for key, value in self.identity.items() if key != "model"}
         return json.dumps(rest, sort_keys=True, separators=(",", ":"))
 
