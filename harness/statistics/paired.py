@@ -17,6 +17,9 @@ _EXACT_UP_TO = 20
 _GUARD = 0.25
 """Of an observation at each bound of a difference: half of one in all."""
 
+_ROWS = 64
+"""Differences whose signs are drawn at once: five megabytes."""
+
 _TOLERANCE = 1e-9
 """Relative difference below which two sums, added up in different orders, are the same."""
 
@@ -115,8 +118,20 @@ def permutation_test(differences: Sequence[float], *, seed: int = 0, resamples: 
         return float((np.abs(sums) >= reached).mean())
     generator = np.random.default_rng(seed)
     sums = np.zeros(resamples)
-    for size, number in zip(sizes, times, strict=True):
-        sums += size * (2.0 * generator.binomial(number, 0.5, size=resamples) - number)
+    single = np.flatnonzero(np.append(times != 1, True))  # the sizes after which no run of single differences goes on
+    place = 0
+    while place < len(sizes):
+        end = int(single[np.searchsorted(single, place)])
+        if end == place:
+            sums += sizes[place] * (2.0 * generator.binomial(times[place], 0.5, size=resamples) - times[place])
+            place += 1
+            continue
+        end = min(end, place + _ROWS)
+        # The same as binomial draws of one, at a fifth of their time: 1 above one half, else 0.
+        heads = generator.random((end - place, resamples))
+        np.rint(heads, out=heads)
+        sums += 2.0 * (sizes[place:end] @ heads) - sizes[place:end].sum()
+        place = end
     return float((1 + (np.abs(sums) >= reached).sum()) / (1 + resamples))
 
 
