@@ -52,5 +52,9 @@ def scenario_address(scenario: Component | str) -> str:
 
 
 def instance_key(instance: str, trial: int) -> str:
-    """Return twelve hexadecimal digits for an instance in a trial, equal in all runs that asked about it."""
-    return hashlib.blake2b(f"{trial}/{instance}".encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    """Return twelve hexadecimal digits for an instance, and after a dot the trial if it is not 0.
+
+    The key is equal in all runs that asked about the instance in that trial.
+    """
+    digest = hashlib.blake2b(instance.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    return f"{digest}.{trial}" if trial else digest

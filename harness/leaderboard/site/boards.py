@@ -52,17 +52,20 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
             folder.put(f"boards/{view.key}/{name}/pairs", pairs)
 
 
-def cell_row(cell: Cell | None) -> list[Any] | None:
-    """Return a cell as ``[mean, low, high, count, missing, have, of, best, first, last, declined]``."""
+def cell_values(cell: Cell | None) -> list[Any] | None:
+    """Return a cell as a list.
+
+    Its items are mean, low, high, count, missing, have, of, best, first, last, declined, damaged.
+    """
     if cell is None:
         return None
     return [
         cell.mean, cell.low, cell.high, cell.count, cell.missing, cell.have, cell.of, int(cell.best), cell.first,
-        cell.last, cell.declined.examples,
+        cell.last, cell.declined.examples, len(cell.damaged),
     ]  # fmt: skip
 
 
-def rate_row(rate: WinRate | None) -> list[Any] | None:
+def win_rate_values(rate: WinRate | None) -> list[Any] | None:
     """Return a mean win rate as ``[value, low, high, columns, of columns, first rank, last rank]``."""
     if rate is None:
         return None
@@ -111,7 +114,7 @@ def _board(
                 "name": row.model,
                 "address": addresses[row.model],
                 "rank": row.rank,
-                "rate": rate_row(row.win_rate),
+                "rate": win_rate_values(row.win_rate),
                 "origin": origins.get(row.model, ""),
                 "failed": not board_text.measured(row),
             }
@@ -127,7 +130,11 @@ def _board(
         ],
         "names": names,
         "categories": [
-            {"name": name, "rates": [rate_row(rates[name].get(model)) for model in models], "measures": len(measures)}
+            {
+                "name": name,
+                "rates": [win_rate_values(rates[name].get(model)) for model in models],
+                "measures": len(measures),
+            }
             for name, measures in categories.items()
         ],
         "seen": _seen(snapshot, view, models),
@@ -161,7 +168,7 @@ def _main(view: BoardView, models: Sequence[str]) -> list[dict[str, Any]]:
                 "worst": None,
                 "higher": column.higher_is_better,
                 "contested": column.contested,
-                "cells": [cell_row(cells[model]) for model in models],
+                "cells": [cell_values(cells[model]) for model in models],
                 "runs": [_runs(view, position, model) for model in models],
             }
         )
@@ -205,7 +212,7 @@ def _measure(measure: Measure, groups: Sequence[Group], models: Sequence[str]) -
         "worst": measure.worst,
         "higher": measure.higher_is_better,
         "contested": measure.contested,
-        "cells": [cell_row(measure.cells.get(model)) for model in models],
+        "cells": [cell_values(measure.cells.get(model)) for model in models],
     }
 
 

@@ -59,7 +59,8 @@ def build_site(
         StorageError: The site's folder cannot be written, or holds something else.
     """
     folder = SiteFolder(output)
-    snapshot = Snapshot(read_runs(results_dir, folder, suites), registry or default_registry())
+    runs, problems = read_runs(results_dir, folder, suites)
+    snapshot = Snapshot(runs, registry or default_registry(), problems)
     for write in PARTS:
         write(snapshot, folder)
     pages = _copy_assets(folder)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
+from harness.leaderboard.paired_scores import Answers
 from harness.leaderboard.site.addresses import instance_key
 from harness.leaderboard.site.files import SiteFolder, data_file, data_script
 from harness.storage.example_files import EXAMPLES_FILE, example_lines
@@ -30,8 +31,8 @@ class _Index:
     """Columns with an entry for each example, in the file's order."""
 
     keys: list[str] = field(default_factory=list)  # of each instance in a trial
-    owners: list[int] = field(default_factory=list)  # of each key, equal for the trials of an instance
-    asked: list[int] = field(default_factory=list)  # of each key, equal where input and references are
+    # of each key a digest of input and references; None without an original of the evaluated split
+    asked: list[int | None] = field(default_factory=list)
     perturbations: list[str | None] = field(default_factory=list)
     instance: list[int] = field(default_factory=list)  # position in keys
     perturbation: list[int] = field(default_factory=list)  # position in perturbations
@@ -40,17 +41,15 @@ class _Index:
     failed: list[int] = field(default_factory=list)  # positions of examples without scores
     starts: list[int] = field(default_factory=list)  # first example of each piece
     _known: dict[str, int] = field(default_factory=dict)
-    _instances: dict[str, int] = field(default_factory=dict)
 
-    def add(self, value: Mapping[str, Any], metric: str) -> None:
+    def add(self, value: Mapping[str, Any], metric: str, split: str) -> None:
         key = instance_key(value["id"], value.get("trial", 0))
         if key not in self._known:
             self._known[key] = len(self.keys)
             self.keys.append(key)
-            self.owners.append(self._instances.setdefault(value["id"], len(self._instances)))
-            self.asked.append(0)
+            self.asked.append(None)
         perturbation = value.get("perturbation")
-        if perturbation is None:
+        if perturbation is None and value["split"] == split:
             texts = [value["input"], [[one["text"], one.get("correct", False)] for one in value.get("references", ())]]
             self.asked[self._known[key]] = zlib.crc32(json.dumps(texts).encode())
         if perturbation not in self.perturbations:
@@ -60,14 +59,13 @@ class _Index:
             self.failed.append(len(self.instance))
         self.instance.append(self._known[key])
         self.perturbation.append(self.perturbations.index(perturbation))
-        self.score.append(score if score is None else round(float(score), 6))
+        self.score.append(score if score is None else float(score))
         self.answer.append(zlib.crc32(str(value.get("prediction", "")).encode("utf-8", "surrogatepass")))
 
     def as_json(self) -> dict[str, Any]:
         return {
             "count": len(self.instance),
             "keys": self.keys,
-            "owners": None if len(self._instances) == len(self.keys) else self.owners,
             "asked": self.asked,
             "perturbations": self.perturbations,
             "instance": self.instance,
@@ -93,6 +91,17 @@ def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Pat
     return files
 
 
+def answers_of(index: Mapping[str, Any]) -> Answers:
+    """Return the scores that an index holds of original instances of the evaluated split, to be compared in pairs."""
+    answers: dict[str, dict[int, tuple[float | None, int]]] = {}
+    for place, perturbation, score in zip(index["instance"], index["perturbation"], index["score"], strict=True):
+        digest = index["asked"][place]
+        if index["perturbations"][perturbation] is None and digest is not None:
+            name, _, trial = index["keys"][place].partition(".")
+            answers.setdefault(name, {})[int(trial or 0)] = (score, digest)
+    return answers
+
+
 def _pieces(run: RunRecord, index: _Index) -> Iterator[list[str]]:
     lines: list[str] = []
     size = 0
@@ -101,7 +110,7 @@ def _pieces(run: RunRecord, index: _Index) -> Iterator[list[str]]:
             if not lines:
                 index.starts.append(len(index.instance))
             line = raw.decode("utf-8").strip()
-            index.add(json.loads(line), run.spec.main_metric)
+            index.add(json.loads(line), run.spec.main_metric, run.spec.eval_split.value)
             lines.append(line)
             size += len(line)
             if len(lines) >= PIECE_EXAMPLES or size >= PIECE_BYTES:

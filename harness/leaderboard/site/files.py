@@ -13,6 +13,7 @@ from typing import Any
 from harness.errors import StorageError
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*")
+_QUOTED = re.compile(r"\\(.)")
 MARK = ".build.json"
 
 
@@ -39,6 +40,15 @@ class SiteFolder:
     def put(self, key: str, value: Any) -> Path:
         """Write a value that pages read as ``harness.get(key)``."""
         return self.write(data_file(key), data_script(key, json_text(value)))
+
+    def read(self, key: str) -> Any:
+        """Return the value that :meth:`put` wrote; None if there is none, or it cannot be read."""
+        try:
+            script = (self.root / data_file(key)).read_text(encoding="utf-8")
+            text = script.removeprefix(f"harness.put('{key}','").removesuffix("');\n")
+            return json.loads(_QUOTED.sub(lambda match: {"n": "\n", "r": "\r"}.get(match[1], match[1]), text))
+        except (OSError, ValueError):
+            return None
 
     def write(self, name: str, content: str) -> Path:
         """Write a text file; ``name`` is relative to the folder, with ``/``."""

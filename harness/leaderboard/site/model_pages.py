@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.leaderboard.cells import imported_from, main_stat
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
-from harness.leaderboard.site.boards import rate_row
+from harness.leaderboard.site.boards import win_rate_values
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.storage.results import RunRecord
@@ -36,7 +36,13 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
         table.append(summary)
         row = rows[name]
         own = [_run(run) for run in runs]
-        page = {"about": summary, "rank": row.rank, "rate": rate_row(row.win_rate), "runs": own, **_provenance(runs)}
+        page = {
+            "about": summary,
+            "rank": row.rank,
+            "rate": win_rate_values(row.win_rate),
+            "runs": own,
+            **_provenance(runs),
+        }
         folder.put(f"models/{address}", page)
     folder.put("models", table)
 

@@ -24,15 +24,20 @@ from harness.leaderboard.site.measures import relevant
 from harness.storage.example_files import EXAMPLES_FILE
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
-FORMAT = 5
+FORMAT = 6
 """Changes whenever the files of a run's page do."""
 
 MANY = 200
 """From so many runs on, two processes are faster than one: starting the second one takes a second."""
 
 
-def read_runs(results_dir: Path, folder: SiteFolder, suites: Sequence[str] | None = None) -> list[RunRecord]:
-    """Return the records under a results folder by suite and name, and write the pages of the runs.
+def read_runs(
+    results_dir: Path, folder: SiteFolder, suites: Sequence[str] | None = None
+) -> tuple[list[RunRecord], dict[str, str]]:
+    """Write the pages of all runs under a results folder.
+
+    Returns:
+        The records by suite and name, and for each run with damaged examples its address and what is wrong with them.
 
     Raises:
         DataError: The folder or a suite does not exist.
@@ -46,19 +51,24 @@ def read_runs(results_dir: Path, folder: SiteFolder, suites: Sequence[str] | Non
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             roots = [folder.root] * len(directories)
             found = list(pool.map(_read, directories, roots, chunksize=32))
-    read = []
+    read, problems = [], {}
     for result in found:
         if isinstance(result, DataError):
             warn_set_aside(result)
-        else:
-            record, files = result
-            folder.keep(folder.root / name for name in files)
-            read.append(record)
-    return read
+            continue
+        record, files, problem = result
+        folder.keep(folder.root / name for name in files)
+        read.append(record)
+        if problem:
+            problems[address_of(record)] = problem
+    return read, problems
 
 
-def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]] | DataError:
-    """Return the record as far as other pages need it, and the files of the run's page; or why it cannot be read."""
+def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str], str] | DataError:
+    """Return the record as other pages need it, the files of the run's page, and what is wrong with its examples.
+
+    If the record itself cannot be read, the error is returned.
+    """
     try:
         record = read_run(directory)
     except DataError as error:
@@ -69,7 +79,7 @@ def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]] | DataErro
     known = _known(mark)
     if known is None or known["of"] != made_of or not all((root / name).is_file() for name in known["files"]):
         folder = SiteFolder(root)
-        files, problem = [], None
+        files, problem = [], ""
         if record.examples is not None:
             try:
                 files = write_examples(record, place, folder)
@@ -77,11 +87,11 @@ def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str]] | DataErro
                 problem = str(error)
         files.append(folder.put(f"runs/{place}/run", page_of(record, examples=bool(files), problem=problem)))
         written = [str(file.relative_to(root).as_posix()) for file in files]
-        known = {"of": made_of, "files": written, "examples": len(files) > 1}
+        known = {"of": made_of, "files": written, "examples": len(files) > 1, "problem": problem}
         folder.write(str(mark.relative_to(root)), json.dumps(known))
     if not known["examples"]:  # no other page must lead to them
         record = replace(record, examples=None)
-    return slim(record), [*known["files"], str(mark.relative_to(root))]
+    return slim(record), [*known["files"], str(mark.relative_to(root))], known["problem"]
 
 
 def slim(record: RunRecord) -> RunRecord:
@@ -89,13 +99,13 @@ def slim(record: RunRecord) -> RunRecord:
     return replace(record, stats=[stat for stat in record.stats if relevant(stat)], details=_originals(record.details))
 
 
-def page_of(record: RunRecord, *, examples: bool, problem: str | None = None) -> dict[str, Any]:
+def page_of(record: RunRecord, *, examples: bool, problem: str = "") -> dict[str, Any]:
     """Return what the run's page shows, as JSON.
 
     Args:
         record: The run.
         examples: Whether its examples are there.
-        problem: Why they cannot be read.
+        problem: Why they cannot be read; '' if they can.
     """
     spec = record.spec
     return {

@@ -7,7 +7,7 @@ from typing import Any
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site import descriptions
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
-from harness.leaderboard.site.boards import cell_row, column_title
+from harness.leaderboard.site.boards import cell_values, column_title
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
@@ -63,7 +63,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
                 "higher": measure.higher_is_better,
                 "stands": measure in standing,
                 "about": descriptions.metric(snapshot.registry, measure.metric),
-                "cells": [cell_row(measure.cells.get(model)) for model in models],
+                "cells": [cell_values(measure.cells.get(model)) for model in models],
             }
             for measure in view.measures[column]
         ],

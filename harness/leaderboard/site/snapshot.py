@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
 from harness.leaderboard.board_text import Heading, headings
 from harness.leaderboard.columns import Group, group_runs
-from harness.leaderboard.site.addresses import address
+from harness.leaderboard.site.addresses import address, address_of
 from harness.leaderboard.site.measures import Measure, all_measures, representatives
 from harness.leaderboard.site.verdicts import Finding, findings
 from harness.plugins.registry import Registry
@@ -47,7 +47,9 @@ class Snapshot:
     runs: Sequence[RunRecord]
     """Every run, the failed ones as well, by suite and name."""
     registry: Registry
-    """The plugins, for what scenarios and metrics are; the records alone may name more than it knows."""
+    """The plugins, which describe scenarios and metrics; records may name others that are not installed."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong with the examples of runs, by the run's address."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -97,5 +99,5 @@ class Snapshot:
             all_measures(column, *parts, self._representatives)
             for column, parts in enumerate(zip(groups, counting, strict=True))
         ]
-        board = build_board(runs)
+        board = build_board(runs, check=lambda run: self.problems.get(address_of(run), ""))
         return BoardView(key, title, suite, board, groups, counting, measures, headings(board))

@@ -41,4 +41,4 @@ def test_arguments_tell_models_apart() -> None:
 def test_an_instance_has_the_same_key_everywhere(name: str, trial: int) -> None:
     assert instance_key(name, trial) == instance_key(name, trial)
     assert instance_key(name, trial) != instance_key(name, trial + 1)
-    assert re.fullmatch("[0-9a-f]{12}", instance_key(name, trial))
+    assert re.fullmatch("[0-9a-f]{12}" + (f"[.]{trial}" if trial else ""), instance_key(name, trial))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
+import random
 import re
 import shutil
 from pathlib import Path
@@ -10,14 +13,16 @@ from typing import Any
 
 import pytest
 
+from harness.contracts import Example
 from harness.contracts.specs import Component
 from harness.errors import DataError
 from harness.leaderboard.aggregate import build_board
+from harness.leaderboard.comparison import compare_models
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.builder import build_site
 from harness.storage.example_files import read_examples
 from harness.storage.results import find_runs
-from tests.harness.leaderboard.site.conftest import Record, save
+from tests.harness.leaderboard.site.conftest import Record, example, save
 
 
 def data(site: Path, key: str) -> Any:
@@ -109,14 +114,14 @@ def test_declined_answers_are_marked_wherever_the_score_is(tmp_path: Path, make_
     site = build_site(tmp_path / "results", tmp_path / "site").parent
     board = data(site, "boards/all")
     names = [model["name"] for model in board["models"]]
-    marks = dict(zip(names, [cell[-1] for cell in data(site, "boards/all/main")["measures"][0]["cells"]], strict=True))
+    marks = dict(zip(names, [cell[10] for cell in data(site, "boards/all/main")["measures"][0]["cells"]], strict=True))
     assert marks == {"openai:a": 2, "openai:b": 0}
     assert "⊘" in dict(board["legend"])
     told = "2 of 100 answers were declined (2 refusals)"
     assert [note for note in board["notes"] if told in note]
     assert [note for note in board["notes"] if "the server answered with 'another' (100 answers)" in note]
     (scenario,) = data(site, f"scenarios/{scenario_address('quiz')}")["columns"]
-    assert [cell[-1] for cell in scenario["measures"][0]["cells"]] == [0, 2], "by rank"
+    assert [cell[10] for cell in scenario["measures"][0]["cells"]] == [0, 2], "by rank"
     page = data(site, f"runs/{address_of(declining)}/run")
     # The page of a run is about all of its answers, those to perturbed copies as well.
     assert page["declined"] == "102 of 200 answers were declined (2 refusals, 100 tool calls)"
@@ -176,6 +181,76 @@ def test_damaged_examples_are_said_on_the_runs_page_and_spoil_no_other(copied: P
     page = data(site, f"runs/{address_of(run)}/run")
     assert page["examples"] is False
     assert "not the examples that run.json describes" in page["problem"]
+    board, main = data(site, "boards/all"), data(site, "boards/all/main")["measures"]
+    marked = [
+        (board["columns"][measure["column"]]["scenario"], board["models"][m]["name"])
+        for measure in main
+        for m, cell in enumerate(measure["cells"])
+        if cell and cell[11]
+    ]
+    assert marked == [("boolq", run.spec.model.name)]
+    assert "◊" in dict(board["legend"])
+    assert [note for note in board["notes"] if "not the examples that run.json describes" in note]
+
+
+def _pair_rows(site: Path, first: str, second: str) -> dict[str, list[Any]]:
+    """Return the rows of two models by the title of their question."""
+    questions = data(site, "compare/all")["questions"]
+    key = "/".join(sorted(model_address(Component(name=model)) for model in (first, second)))
+    return {questions[at]["title"]: values for at, _, *values in data(site, f"compare/all/{key}")}
+
+
+def test_pairs_of_models_have_the_statistics_of_the_command(tmp_path: Path, make_run: Record) -> None:
+    """Trials that one run lacks, undefined scores, other questions, and scores that are not 0 or 1 are in it."""
+
+    def examples(seed: int) -> list[Example]:
+        rng = random.Random(seed)
+        found = []
+        for n in range(30):
+            one = example(n, right=rng.random() < 0.5 + seed / 5, text="another?" if n == seed else "")
+            found += [dataclasses.replace(one, trial=trial) for trial in range(3) if (n + trial) % 7 != seed]
+            found.append(example(n, right=True, perturbation="typos"))
+        return found
+
+    root = tmp_path / "results"
+    for seed, model in enumerate(("hf:a", "hf:b")):
+        save(root, make_run(model, "quiz", 0.5), examples(seed))
+        save(
+            root, make_run(model, "essay", 0.5), examples(seed), score=lambda one: len(one.prediction) / 30 + one.trial
+        )
+        shifted = [example(n + 40 * seed, right=True) for n in range(3)]
+        save(root, make_run(model, "apart", 0.5), shifted)
+    rows = _pair_rows(build_site(root, tmp_path / "site").parent, "hf:a", "hf:b")
+    family = compare_models(find_runs(root), "hf:a", "hf:b")
+    assert set(rows) == {"quiz", "essay", "apart"}
+    assert "no instance in common" in rows["apart"][0]
+    turned = model_address(Component(name="hf:a")) > model_address(Component(name="hf:b"))
+    for comparison in compare_models(find_runs(root), "hf:b", "hf:a").comparisons if turned else family.comparisons:
+        count, first, second, difference, low, high, p, differing, *left_out = rows[comparison.scenario]
+        assert (count, first, second) == pytest.approx((comparison.count, comparison.first, comparison.second))
+        assert (difference, low, high) == (comparison.difference, comparison.low, comparison.high)
+        assert p == comparison.p
+        assert 0 < differing < count
+        expected = [comparison.only_first, comparison.only_second, comparison.undefined, comparison.changed]
+        assert left_out == expected
+        assert comparison.changed == 2
+
+
+def test_pairs_whose_runs_have_not_changed_are_not_computed_again(copied: Path, tmp_path: Path) -> None:
+    site = build_site(copied, tmp_path / "public").parent
+    names = ("hf:org/alpha", "hf:org/beta")
+    true = _pair_rows(site, *names)
+    pair = "/".join(sorted(model_address(Component(name=name)) for name in names))
+    for file in site.glob(f"data/compare/*/{pair}.js"):
+        file.write_text(file.read_text().replace(f",{true['boolq'][0]},", ",4321,", 1))
+    build_site(copied, site)
+    kept = _pair_rows(site, *names)
+    assert kept != true
+    assert 4321 in {row[0] for row in kept.values()}
+    for run in find_runs(copied, ["first"]):
+        os.utime(run.directory / "run.json", ns=(1, 1))
+    build_site(copied, site)
+    assert _pair_rows(site, *names) == true
 
 
 def test_only_the_suites_that_are_named_are_shown(copied: Path, tmp_path: Path) -> None:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.contracts import BOUNDED, PROPORTION, SIGNED, SMOOTH, Scale
 from harness.contracts.specs import Component
 from harness.leaderboard.comparison import compare_models
 from harness.leaderboard.site.addresses import model_address
 from harness.leaderboard.site.builder import build_site
 from harness.leaderboard.site.live import LiveSite
 from harness.leaderboard.site.server import SiteServer
-from harness.statistics import holm, mcnemar_test, paired_difference, permutation_test
 from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record, Visit
 from tests.harness.leaderboard.site.plotted import MODELS, write_plotted
@@ -144,10 +140,43 @@ def test_comparisons_are_those_of_the_command(looking: Visit, plotted: Path) -> 
     assert links.count() == 3
     links.first.click()
     looking.until("document.querySelector('#instances')")
-    assert "5 of 20 instances" in page.inner_text("main")
+    assert "on 5 of 20 instances" in page.inner_text("main")
     assert page.locator("#instances tbody tr").count() == 5
     looking.after(lambda: page.locator("#instances tbody a").first.click())
     assert page.locator("article.example, .example").count() >= 1
+
+
+BROKEN_WORDS = """() => [...document.querySelectorAll('#comparisons thead .title')].flatMap((title) => {
+  const found = [], walker = document.createTreeWalker(title, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/\\S+/g)) {
+    const range = document.createRange();
+    range.setStart(walker.currentNode, word.index);
+    range.setEnd(walker.currentNode, word.index + word[0].length);
+    if (range.getClientRects().length > 1) found.push(word[0]);
+  }
+  return found;
+})"""
+
+
+@pytest.mark.parametrize("width", [800, 1200])
+def test_no_heading_breaks_within_a_word(looking: Visit, width: int) -> None:
+    looking.page.set_viewport_size({"width": width, "height": 900})
+    page = looking.go(f"compare?with={','.join(list(ADDRESSES.values())[1:])}")
+    assert page.locator("#comparisons thead .title").count() == 10
+    assert page.evaluate(BROKEN_WORDS) == []
+
+
+def test_the_pair_is_shown_from_either_side(looking: Visit) -> None:
+    one, other = ADDRESSES["hf:org/alpha"], ADDRESSES["hf:org/beta"]
+
+    def differences(first: str, second: str) -> list[list[str]]:
+        page = looking.go(f"compare?first={first}&with={second}")
+        return [line.inner_text().split("\t") for line in page.locator("#comparisons tbody tr").all()]
+
+    for mine, theirs in zip(differences(one, other), differences(other, one), strict=True):
+        assert (mine[3], mine[4]) == (theirs[4], theirs[3])
+        assert mine[5][0] != theirs[5][0]
+        assert mine[6:] == theirs[6:]
 
 
 def test_several_models_are_one_family(looking: Visit) -> None:
@@ -158,43 +187,6 @@ def test_several_models_are_one_family(looking: Visit) -> None:
     page.locator("details.models-choice summary").click()
     page.locator("details.models-choice input").first.uncheck()
     looking.until("document.querySelectorAll('#comparisons tbody tr').length === 3")
-
-
-def _pairs(kind: str, seed: int) -> list[tuple[float, float]]:
-    rng = random.Random(seed)
-    size = rng.choice([1, 2, 5, 18, 40, 300])
-    if kind == "binary":
-        return [(float(rng.random() < 0.7), float(rng.random() < 0.5)) for _ in range(size)]
-    if kind == "thirds":
-        return [(rng.randrange(4) / 3, rng.randrange(4) / 3) for _ in range(size)]
-    return [(rng.gauss(0.2, 1), rng.gauss(0, 1)) for _ in range(size)]
-
-
-def test_the_browsers_statistics_are_the_harness_s(looking: Visit) -> None:
-    looking.go("compare")
-    wide = Scale("bounded", -2.0, 4.0)
-    for kind, scale in (
-        ("binary", PROPORTION), ("binary", BOUNDED), ("binary", wide), ("thirds", BOUNDED), ("thirds", wide),
-        ("thirds", SMOOTH), ("real", SIGNED), ("real", None),
-    ):  # fmt: skip
-        for seed in range(12):
-            pairs = _pairs(kind, seed)
-            ours = paired_difference([one for one, _ in pairs], [other for _, other in pairs], scale)
-            described = None if scale is None else asdict(scale)
-            found = looking.page.evaluate(f"harness.statistics.paired({json.dumps(pairs)}, {json.dumps(described)})")
-            assert found["difference"] == pytest.approx(ours.value, abs=1e-12)
-            for name, expected in (("low", ours.low), ("high", ours.high)):
-                assert (found[name] is None) == (expected is None)
-                assert expected is None or found[name] == pytest.approx(expected, abs=1e-7)
-            differences = [one - other for one, other in pairs]
-            if found["test"] == "mcnemar":
-                assert found["p"] == pytest.approx(mcnemar_test(differences.count(1.0), differences.count(-1.0)))
-            elif sum(difference != 0 for difference in differences) <= 20:
-                assert found["p"] == pytest.approx(permutation_test(differences))
-            else:  # other random signs: within what ten thousand of them can differ by
-                assert found["p"] == pytest.approx(permutation_test(differences), abs=0.025)
-    values = [0.01, 0.04, 0.03, 0.5, 0.0001, 1.0]
-    assert looking.page.evaluate(f"harness.statistics.holm({values})") == pytest.approx(holm(values))
 
 
 def test_a_running_sweep_is_shown_and_new_results_come(browser: Any, plotted: Path, tmp_path: Path) -> None:

@@ -196,7 +196,7 @@
       target.focus();
     } }, `✗${failure}`) : null;
     if (!found) return make("td.quiet", null, "—");
-    const [mean, low, high, n, missing, have, of, best, first, last, declined] = found;
+    const [mean, low, high, n, missing, have, of, best, first, last, declined, damaged] = found;
     if (mean === null) return make("td", null, failed || "—");
     const column = board.columns[measure.column];
     const seen = state.seen.get(`${i}/${measure.column}`);
@@ -205,7 +205,7 @@
     // They are over all models, so they are hidden when only some are shown, and where the data separate no two models.
     const among = measure.cells.filter((other) => other && other[8] !== null);
     const ranks = first !== null && state.models.length === able(board).length && among.some((other) => other[8] > 1 || other[9] < among.length);
-    const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}${declined ? "⊘" : ""}`;
+    const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}${declined ? "⊘" : ""}${damaged ? "◊" : ""}`;
     return make(best && !seen ? "td.best" : "td", null,
       seen ? [make("s", null, value), " ", make("a.tip.bad", { href: link(`contamination/${seen.run}`), "data-tip": `seen: p = ${harness.probability(seen.p)}`,
         "aria-label": `the model has seen this data set, p = ${harness.probability(seen.p)}` }, "seen")] : value,

@@ -1,22 +1,19 @@
-// Two or more models on the same instances: paired differences, tests, and the instances on which they differ.
+// Two or more models on the same instances: paired differences, tests, and the instances on which the models differ.
 "use strict";
 (() => {
   const { make, plain, text, count, number, link } = harness;
-  const AT_ONCE = 8; // indices that are read at the same time
-  const LISTED = 500; // instances that are listed at most
-  const known = new Map(); // comparisons that were made, by their runs
+  const LISTED = 500; // most instances in the list of those on which two models differ
 
   harness.page("compare", {
     title: "Compare models",
     async render(main, path, query) {
-      await harness.load("assets/statistics.js");
       const site = await harness.get("site");
       const key = harness.suiteBoard(site, query.suite);
       const { models, questions } = await harness.get(`compare/${key}`);
       const go = (changes) => harness.go("compare", { ...query, ...changes }, { replace: true });
       main.append(make("h1", null, "Compare models"));
       if (models.length < 2 || !questions.length) {
-        main.append(make("p", null, "There are no two models with examples of the same scenario."));
+        main.append(make("p", null, "No two models have examples of the same scenario."));
         return "Compare models";
       }
       const position = (address) => models.findIndex(([known]) => known === address);
@@ -24,30 +21,25 @@
       const asked = (query.with || "").split(",").map(position).filter((at) => at >= 0 && at !== first);
       const others = asked.length ? [...new Set(asked)] : [first === 0 ? 1 : 0];
       main.append(controls(site, key, models, first, others, go));
-      const tasks = questions.flatMap((question, at) => others.filter((other) => question.runs[first] && question.runs[other]).map((other) => ({ question, at, other })));
-      const status = make("p.quiet", { role: "status" });
-      main.append(status);
-      if (!tasks.length) {
-        status.textContent = "These models were not asked the same.";
+      const rows = (await Promise.all(others.map((other) => pairRows(key, models, questions, first, other)))).flat();
+      if (!rows.length) {
+        main.append(make("p.quiet", null, "These models have no scenario in common that both were asked in the same way."));
         return "Compare models";
       }
-      const rows = await all(tasks, first);
       const problems = rows.filter((row) => row.problem);
-      const found = rows.filter((row) => !row.problem);
-      const adjusted = harness.statistics.holm(found.map((row) => row.p));
-      found.forEach((row, i) => { row.holm = adjusted[i]; });
-      status.textContent = `${count(found.length)} comparisons; p-values are adjusted for so many (Holm).`;
+      const found = holm(rows.filter((row) => !row.problem));
+      main.append(make("p.quiet", null, `${count(found.length)} ${found.length === 1 ? "comparison" : "comparisons"}; Holm's p-values are adjusted for their number.`));
       if (query.at !== undefined) {
-        const row = found.find((one) => `${one.at}.${one.other}` === query.at);
+        const row = found.find((one) => `${one.at}.${models[one.other][0]}` === query.at);
         if (row) return instances(main, row, models, first, query);
       }
       if (found.length) main.append(table(found, models, first, others, query, go));
       if (problems.length) {
         main.append(make("details", null, make("summary", null, `${count(problems.length)} could not be compared`),
-          make("ul", null, problems.map((row) => make("li", null, text(row.question.title, 80), ": ", row.problem)))));
+          make("ul", null, problems.map((row) => make("li", null, text(row.question.title, 80), ": ", plain(row.problem, 300))))));
       }
-      main.append(make("p.quiet", null, "Difference: first − other, the mean over the instances of both, with its 95 % interval. p: exact McNemar where every score is 0 or 1, else sign flips, two-sided. ",
-        "For other metrics than the main one: ", make("code", null, "harness compare"), "."));
+      main.append(make("p.quiet", null, "Difference: first − other, the mean over the instances of both, with its 95 % interval. p: exact McNemar test where every score is 0 or 1, else a sign-flip test, two-sided. ",
+        "To compare other metrics than the main one, use ", make("code", null, "harness compare"), "."));
       return "Compare models";
     },
   });
@@ -67,43 +59,40 @@
       make("div.labelled", null, make("span.quiet", null, "against"), choice));
   }
 
-  // A few at a time, since each reads the index of a run.
-  async function all(tasks, first) {
-    const rows = new Array(tasks.length);
-    let next = 0;
-    const worker = async () => {
-      while (next < tasks.length) {
-        const at = next++;
-        rows[at] = await one(tasks[at], first);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    return rows;
+  // The rows of a pair of models. The builder computed them in the order of the models' addresses.
+  async function pairRows(key, models, questions, first, other) {
+    const pair = [models[first][0], models[other][0]];
+    if (!questions.some((question) => pair.every((model) => question.runs[model]))) return [];
+    const turned = pair[0] > pair[1];
+    const rows = await harness.get(`compare/${key}/${[...pair].sort().join("/")}`);
+    return rows.map(([at, , ...values]) => {
+      const question = questions[at];
+      const row = { question, at, other, runs: pair.map((model) => question.runs[model]) };
+      if (values.length === 1) return { ...row, problem: values[0] };
+      const [n, one, two, difference, low, high, p, differing, onlyOne, onlyTwo, undefined_, changed] = values;
+      const sides = turned ? { first: two, second: one, difference: -difference, low: low === null ? null : -high, high: low === null ? null : -low, onlyFirst: onlyTwo, onlySecond: onlyOne }
+        : { first: one, second: two, difference, low, high, onlyFirst: onlyOne, onlySecond: onlyTwo };
+      return { ...row, count: n, p, differing, undefined: undefined_, changed, ...sides };
+    });
   }
 
-  async function one({ question, at, other }, first) {
-    const runs = [question.runs[first], question.runs[other]];
-    const name = runs.join(" ");
-    try {
-      if (!known.has(name)) {
-        const [ours, theirs] = await Promise.all(runs.map((run) => harness.get(`runs/${run}/index`, { keep: false })));
-        const pairs = harness.statistics.joined(ours, theirs);
-        known.set(name, { ...pairs, ...(pairs.pairs.length ? harness.statistics.paired(pairs.pairs, question.scale) : { problem: "no instance in common has the score in both runs" }) });
-      }
-      return { question, at, other, runs, ...known.get(name) };
-    } catch (error) {
-      return { question, at, other, runs, problem: plain(error.message, 200) };
-    }
+  // The rows with p-values adjusted for their number (Holm 1979): which models are compared is the reader's choice.
+  function holm(rows) {
+    let largest = 0;
+    [...rows].sort((a, b) => a.p - b.p).forEach((row, rank) => {
+      largest = Math.max(largest, Math.min(1, (rows.length - rank) * row.p));
+      row.holm = largest;
+    });
+    return rows;
   }
 
   const p = (value) => (value < 0.001 ? "<0.001" : value.toFixed(3));
   const signed = (value) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
   const arrow = (question) => (question.higher === null ? "" : question.higher ? " ↑" : " ↓");
-  const differing = (row) => row.pairs.filter(([one, other]) => one !== other).length;
-  const better = (row) => row.question.higher === null || row.holm >= 0.05 ? "" : (row.difference > 0) === row.question.higher ? "good" : "bad";
+  const better = (row) => row.question.higher === null || row.holm >= 0.05 || row.difference === 0 ? "" : (row.difference > 0) === row.question.higher ? "good" : "bad";
 
   function table(rows, models, first, others, query, go) {
-    const left = (row) => [[row.onlyFirst, "only first"], [row.onlySecond, "only other"], [row.undefined, "undefined"], [row.changed, "asked otherwise"]]
+    const left = (row) => [[row.onlyFirst, "only first"], [row.onlySecond, "only other"], [row.undefined, "undefined"], [row.changed, "not the same question"]]
       .filter(([amount]) => amount).map(([amount, what]) => `${count(amount)} ${what}`).join(", ");
     return harness.table([
       { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (row) => row.question.title,
@@ -118,19 +107,47 @@
           row.low === null ? null : make("small", null, ` [${signed(row.low)}, ${signed(row.high)}]`)) },
       { name: "p", label: "p", first: "ascending", key: (row) => row.p, cell: (row) => p(row.p) },
       { name: "holm", label: "p, Holm", first: "ascending", key: (row) => row.holm, cell: (row) => p(row.holm) },
-      { name: "differ", label: "They differ on", key: differing, cell: (row) => (differing(row)
-        ? make("a", { href: link("compare", { ...query, at: `${row.at}.${row.other}` }) }, `${count(differing(row))} ${differing(row) === 1 ? "instance" : "instances"}`) : "none") },
+      { name: "differ", label: "They differ on", key: (row) => row.differing, cell: (row) => (row.differing
+        ? make("a", { href: link("compare", { ...query, at: `${row.at}.${models[row.other][0]}` }) }, `${count(row.differing)} ${row.differing === 1 ? "instance" : "instances"}`) : "none") },
     ].filter(Boolean), rows, { id: "comparisons", label: "Paired differences", sort: query.sort, onsort: (sort) => go({ sort }) });
   }
 
-  function instances(main, row, models, first, query) {
+  // By instance and trial: key, score and digest of what was asked, from the index of a run's examples.
+  function trials(index) {
+    const found = new Map();
+    const original = index.perturbations.indexOf(null);
+    index.instance.forEach((at, n) => {
+      if (index.perturbation[n] !== original || index.asked[at] === null) return;
+      const [instance, trial] = index.keys[at].split(".");
+      if (!found.has(instance)) found.set(instance, new Map());
+      found.get(instance).set(trial || "0", { key: index.keys[at], score: index.score[n], asked: index.asked[at] });
+    });
+    return found;
+  }
+
+  // The instances whose mean scores differ over the trials that both runs have, the largest differences first.
+  function differing(one, other) {
+    const ours = trials(one), theirs = trials(other), found = [];
+    const digests = (entries) => [...new Set([...entries.values()].map((entry) => entry.asked))].sort().join();
+    for (const [instance, mine] of ours) {
+      const against = theirs.get(instance);
+      if (!against || digests(mine) !== digests(against)) continue;
+      const both = [...mine].filter(([trial, entry]) => entry.score !== null && against.get(trial) && against.get(trial).score !== null);
+      if (!both.length) continue;
+      const mean = (scores) => scores.reduce((sum, score) => sum + score, 0) / scores.length;
+      const pair = [mean(both.map(([, entry]) => entry.score)), mean(both.map(([trial]) => against.get(trial).score))];
+      if (pair[0] !== pair[1]) found.push({ key: both[0][1].key, pair });
+    }
+    return found.sort((a, b) => Math.abs(b.pair[0] - b.pair[1]) - Math.abs(a.pair[0] - a.pair[1]) || b.pair[0] - a.pair[0] || (a.key < b.key ? -1 : 1));
+  }
+
+  async function instances(main, row, models, first, query) {
     const names = [models[first][1], models[row.other][1]];
-    const rows = row.pairs.map((pair, i) => ({ key: row.keys[i], pair })).filter(({ pair }) => pair[0] !== pair[1])
-      .sort((a, b) => Math.abs(b.pair[0] - b.pair[1]) - Math.abs(a.pair[0] - a.pair[1]) || b.pair[0] - a.pair[0] || (a.key < b.key ? -1 : 1));
+    const rows = differing(...await Promise.all(row.runs.map((run) => harness.get(`runs/${run}/index`, { keep: false }))));
     main.append(
       make("p", null, make("a", { href: link("compare", { ...query, at: "" }) }, "All comparisons")),
       make("h2", null, text(row.question.title, 80)),
-      make("p", null, `${count(rows.length)} of ${count(row.count)} instances have another ${plain(row.question.metric, 40)}; difference ${signed(row.difference)}, p ${p(row.p)}. `,
+      make("p", null, `The models have a different ${plain(row.question.metric, 40)} on ${count(rows.length)} of ${count(row.count)} instances; difference ${signed(row.difference)}, p ${p(row.p)}. `,
         make("a", { href: link(`run/${row.runs[0]}`, { with: row.runs[1], only: "differs" }) }, "Answers side by side")),
       harness.table([
         { name: "instance", label: "Instance", kind: "text", key: (one) => one.key,
