@@ -74,7 +74,7 @@ class Evidence:
         """Bet on the boundaries of one stretch, as their answers come."""
         if not self._stops or adapted.instance.meta["asked"] != STRETCH:
             return
-        for _, draws in Stretch.decoded(adapted.instance.meta["bets"]).bets(scores):
+        for _, draws in Stretch.from_json(adapted.instance.meta["bets"]).centred_scores(scores):
             evidence = mean_e([process.add(draw) for process, draw in zip(self._processes, draws, strict=True)])
             self.suffices = self.suffices or evidence >= self._threshold
 

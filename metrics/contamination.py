@@ -73,7 +73,7 @@ class Contamination(RunMetric):
         if asked == "shard":
             self._shards[meta["number"]] = scores
         elif asked == "next_example":
-            self._stretches[meta["number"]] = (Stretch.decoded(meta["bets"]), scores)
+            self._stretches[meta["number"]] = (Stretch.from_json(meta["bets"]), scores)
         else:
             self._whole[meta["number"]] = (meta, scores)
 
@@ -197,8 +197,8 @@ def _next_example(
 
 
 def _bets(stretches: Sequence[tuple[Stretch, list[float]]]) -> Iterator[tuple[int, list[list[float]]]]:
-    for bets, scores in stretches:
-        yield from bets.bets(scores)
+    for stretch, scores in stretches:
+        yield from stretch.centred_scores(scores)
 
 
 def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def _ask_stretch(
             )
         )
     bets = Stretch(len(identity), tuple(learnt), tuple(boundaries))
-    meta = {"asked": STRETCH, "number": number, "start": start, "stop": stop, "bets": bets.encoded()}
+    meta = {"asked": STRETCH, "number": number, "start": start, "stop": stop, "bets": bets.as_json()}
     stand_in = Instance(name, "", split=order.split, meta=meta)
     return Adapted(stand_in, tuple(requests), trial=trial, awaited=settings.stop), bets
 

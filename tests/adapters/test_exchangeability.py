@@ -316,7 +316,7 @@ def test_equal_examples_are_candidates_that_tie() -> None:
     order = an_order(24, texts=texts)
     for adapted, bets in ask_boundaries(order, NextExampleSettings(stretch=24, head=10), 0, 0):
         scores = [float(len(request.segments[request.order[-1]])) for request in sequences(adapted)]
-        found = list(bets.bets(scores))
+        found = list(bets.centred_scores(scores))
         assert found
         assert bets.examples == 12
 

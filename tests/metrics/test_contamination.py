@@ -131,7 +131,7 @@ def next_example(bonus: float, seed: int = 0, stretches: int = 4, draws: int = 1
     chosen = {"stop": False, "alpha": 0.001, "draws": draws, **settings}
     for number in range(stretches):
         bets, scores = stretch(number, rng, bonus, draws)
-        meta: dict[str, Any] = {"asked": "next_example", "number": number, "bets": bets.encoded()}
+        meta: dict[str, Any] = {"asked": "next_example", "number": number, "bets": bets.as_json()}
         if number == 0:
             meta["data"] = {**DATA, "next_example": chosen}
         responses = tuple(Response(logprobs=(score,)) for score in scores)
@@ -177,7 +177,7 @@ def test_two_tests_are_corrected_for_two() -> None:
     for number, row in enumerate(table):
         metric.add(shard(number, row, **layout(8, 25) | {"next_example": settings}))
     assert metric.details() == {}  # the other test is to come
-    meta = {"asked": "next_example", "number": 0, "bets": bets.encoded()}
+    meta = {"asked": "next_example", "number": 0, "bets": bets.as_json()}
     metric.add(Example(Instance("next", "", meta=meta), (), tuple(Response(logprobs=(score,)) for score in scores)))
     details = metric.details()
     assert details["headline_log10_p"] == pytest.approx(details["log10_p_exact"] + math.log10(2))

@@ -1,4 +1,19 @@
-"""What was asked at the boundaries of a stretch of a data set, and how answers become bets of the next-example test."""
+"""The next-example test's questions about a stretch of a data set, and the scores that its answers give.
+
+Four examples A B C D in published order, two candidates a boundary, and one neutral context N::
+
+    asked first      N→A  N→B  N→C  N→D               what each example scores anyway (its baseline)
+    boundary 1       A→B*  A→D                        * the example that really comes next
+    boundary 2       A B→C*  A B→D
+    boundary 3       one candidate is left: nothing is asked
+
+    scores           (-9, -7, -8, -8), (-5, -9), (-4, -8)      in this order, nats
+    centred          B: -5 + 7 = 2, D: -9 + 8 = -1             the score less the baseline: B* ranks first of 2
+
+The loser of a boundary is also a score of D after a context, so D's baseline at boundary 2 is the mean of -8 and
+-9 less that boundary's mean centred score (0.5): -8.75. Its centred score there is -8 + 8.75 = 0.75, and that of C* is
+-4 + 8 = 4.
+"""
 
 from __future__ import annotations
 
@@ -23,34 +38,34 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A stretch of a data set: what each of its examples scores anyway is learnt, then its boundaries are bet on."""
+    """A run of neighbouring examples: the requests that learn their baselines, then those of its boundaries."""
 
     examples: int
-    """How many different examples there are; equal texts are one example."""
+    """Number of different examples; equal texts are one example."""
     neutral: tuple[int, ...]
-    """The examples that are scored after contexts drawn independently of the order, one entry a score."""
+    """For each score after a context drawn independently of the order, the example that is scored."""
     boundaries: tuple[Boundary, ...]
     """The boundaries, in the data set's order."""
 
     @property
     def scores(self) -> int:
-        """How many scores are asked for: the neutral ones, then each boundary's candidates."""
+        """Number of scores: the neutral ones, then those of each boundary's candidates."""
         return len(self.neutral) + sum(len(boundary.candidates) for boundary in self.boundaries)
 
-    def bets(self, scores: Sequence[float]) -> Iterator[tuple[int, list[list[float]]]]:
+    def centred_scores(self, scores: Sequence[float]) -> Iterator[tuple[int, list[list[float]]]]:
         """Yield each boundary's position with its candidates' centred scores, the true one's first, for each draw.
 
-        Equal examples share what they score. A boundary one of whose candidates has no score to compare with, or
-        all of which are equal, is left out: a rule on the set of candidates, so that ranks stay uniform under the null.
+        Equal examples share a score. A boundary is left out if a candidate has no baseline or all candidates are equal.
+        That rule looks at the set of candidates alone, so ranks stay uniform under the null hypothesis.
 
         Args:
-            scores: Log-likelihoods in nats, as many as :attr:`scores`, in that order.
+            scores: Log-likelihoods in nats, in the order described at :attr:`scores`.
 
         Raises:
-            ValueError: There are more or fewer.
+            ValueError: There are more or fewer than :attr:`scores`.
         """
         if len(scores) != self.scores:
-            raise ValueError(f"{len(scores)} scores, of {self.scores}")
+            raise ValueError(f"{len(scores)} scores where {self.scores} are expected")
         centring = Centring(self.examples)
         for example, score in zip(self.neutral, scores, strict=False):
             centring.neutral(example, score)
@@ -70,8 +85,8 @@ class Stretch:
                     [[known[boundary.candidates[place]] for place in draw] for draw in boundary.draws],
                 )
 
-    def encoded(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+    def as_json(self) -> dict[str, Any]:
+        """Return the stretch as JSON values."""
         return {
             "examples": self.examples,
             "neutral": list(self.neutral),
@@ -82,8 +97,8 @@ class Stretch:
         }
 
     @classmethod
-    def decoded(cls, value: Mapping[str, Any]) -> Stretch:
-        """Return what :meth:`encoded` made JSON values of."""
+    def from_json(cls, value: Mapping[str, Any]) -> Stretch:
+        """Return the stretch that :meth:`as_json` encoded."""
         return cls(
             value["examples"],
             tuple(value["neutral"]),

@@ -233,10 +233,7 @@ def _rises(values: Sequence[float]) -> Statistic:
 
 def _centred_ranks(values: Sequence[float]) -> Floats:
     """Return mid-ranks less their mean, shape (n,)."""
-    import numpy as np
+    from scipy.stats import rankdata
 
-    given = np.array(values, dtype=np.float64)
-    ordered = np.sort(given)
-    ranks = np.searchsorted(ordered, given, side="left") + np.searchsorted(ordered, given, side="right")
-    centred: Floats = (ranks - ranks.mean()) / 2
-    return centred
+    ranks: Floats = rankdata(values)
+    return ranks - (len(values) + 1) / 2

@@ -1,7 +1,16 @@
-"""How likely is a sum of independent uniform choices to be as large as observed? Enumeration, else convolution.
+"""The exact probability that a sum of independent uniform choices is at least as large as observed.
 
-Both are exact, up to rounding in the last digits of the probability. The convolution is of the exponentially tilted
-choices, whose mean is the observed value, so that a probability of 1e-300 has as many digits as one of 0.1.
+Two rows, two choices each, the observed ones in column 0; scores are in steps of the lattice::
+
+    row 1     (3, 1)          sums      3+2  3+0  1+2  1+0  =  5  3  3  1
+    row 2     (2, 0)          observed  3+2 = 5         p = #{sums ≥ 5} / 4 = 1/4
+
+    enumeration    sort the sums of one half of the rows, and look up each sum of the other half (meet in the middle)
+    convolution    too many sums: multiply the Fourier transforms of the rows' tilted distributions
+    tilting        weights exp(t·choice) put the mean of the sum at 5, so that far tails keep all their digits
+    saddlepoint    thousands of different rows: a formula from the cumulants, at most the Chernoff bound
+
+Enumeration and convolution are exact, up to rounding in the last digits of the probability.
 """
 
 from __future__ import annotations
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 Method = Literal["constant", "enumeration", "convolution", "saddlepoint"]
 
 _LARGEST_HALF = 2**19
-"""Most sums of half of the rows that are enumerated: 4 MB."""
+"""Largest number of sums of half of the rows to enumerate: 4 MB."""
 
 _CELLS = 2**21
 """Lattice points times different rows of a convolution: a few hundredths of a second."""
@@ -48,16 +57,16 @@ class Tail:
     z: float
     """The observed sum less its mean, in standard deviations; 0 where it cannot vary."""
     method: Method
-    """How ``log10_p`` was computed."""
+    """The way in which ``log10_p`` was computed."""
 
 
-def tail(tables: Sequence[Floats]) -> Tail:
+def exact_tail(tables: Sequence[Floats]) -> Tail:
     """Return the upper tail of the sum of one choice from every row, at the choices in column 0.
 
     Rows are enumerated where half of them offer at most 2^19 sums. Else the numbers are rounded to a lattice of at
     least 512 steps a standard deviation of the sum. The rounded sum is another statistic, a hundredth of a standard
     deviation away, and the convolution gives its null distribution exactly. Where thousands of rows are all different,
-    that would take seconds; the saddlepoint approximation, at most the Chernoff bound, stands in for it, and grows more
+    that would take seconds; the saddlepoint approximation, at most the Chernoff bound, replaces it, and becomes more
     accurate with every row.
 
     Args:
@@ -87,12 +96,6 @@ def _tail(total: NullDistribution, log_p: float, method: Method) -> Tail:
     log_p = min(max(log_p, total.log_top), 0.0)
     certified = max(total.log_chernoff, log_p)  # equal to it where rounding alone says otherwise
     return Tail(log_p / LN10, certified / LN10, total.log_top / LN10, total.excess / total.sd, method)
-
-
-def enumerated(total: NullDistribution) -> float | None:
-    """Return the log of the tail by counting all choices, None where there are too many."""
-    halves = _halves(total)
-    return None if halves is None else math.log(_enumerate(*halves, total.observed))
 
 
 def _halves(total: NullDistribution) -> tuple[list[Integers], list[Integers]] | None:

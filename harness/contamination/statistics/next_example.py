@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from harness.contamination.statistics.exact_tail import tail
+from harness.contamination.statistics.exact_tail import exact_tail
 
 LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Stakes per nat over which the e-process averages."""
@@ -15,10 +15,10 @@ LAMBDAS = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class RankTestResult:
-    """What the ranks of the true next examples say."""
+    """The test on the ranks of the true next examples."""
 
     n: int
-    """Boundaries."""
+    """Number of boundaries."""
     mean_rank: float
     """Mean rank of the true next example; 1 is the best."""
     top1_rate: float
@@ -41,7 +41,7 @@ class RankTest:
     ranks: list[int] = field(default_factory=list)
     """Rank of the true next example at each boundary, 1 the best."""
     candidates: list[int] = field(default_factory=list)
-    """How many candidates each boundary had."""
+    """Number of candidates at each boundary."""
 
     def add(self, scores: Sequence[float], rng: Random) -> int:
         """Rank one boundary's candidates and return the rank of the true next example.
@@ -81,23 +81,9 @@ class RankTest:
             turns = (np.array(ranks)[:, None] - 1 + np.arange(candidates)) % candidates
             tables.append(scores[turns])
         n = len(self.ranks)
-        found = tail(tables)
+        found = exact_tail(tables)
         top1 = sum(rank == 1 for rank in self.ranks) / n
         return RankTestResult(n, sum(self.ranks) / n, top1, found.log10_p, tuple(self.ranks))
-
-
-def rank_test(boundaries: Sequence[Sequence[float]], seed: int) -> RankTestResult:
-    """Test whether the true next examples rank higher than chance.
-
-    Args:
-        boundaries: Per boundary the candidates' scores, the true next example's first.
-        seed: Seeds the tie-breaks.
-    """
-    rng = Random(seed)  # noqa: S311 - reproducible tie-breaks, not secrets
-    test = RankTest()
-    for scores in boundaries:
-        test.add(scores, rng)
-    return test.result()
 
 
 class EProcess:
@@ -108,29 +94,24 @@ class EProcess:
     whatever the past. The average over several l is a test martingale E; the probability that it ever reaches 1/alpha
     is at most alpha (Ville 1939), so that 1 / max E is a p-value.
 
+    With candidates that score 2 (the true one) and 0 and a single stake of 1, the first bet multiplies the evidence by
+    e² / ((e² + 1) / 2) = 1.76; had the other candidate been the true one, by 1 / ((e² + 1) / 2) = 0.24.
+
     Args:
         lambdas: Stakes per nat over which it averages.
-        threshold: The evidence at which it counts as stopped: 1/alpha.
 
     Attributes:
-        log10_e: Log10 of the evidence now.
-        max_log10_e: Log10 of the most evidence so far, at least 0: it starts at 1.
-        stopped_at: The boundary, from 1, after which the evidence first reached the threshold; None if it has not.
-        n: Boundaries so far.
+        log10_e: Log10 of the evidence so far.
 
     Raises:
-        ValueError: There is no stake, or the threshold is not above 1.
+        ValueError: There is no stake.
     """
 
-    def __init__(self, lambdas: Sequence[float] = LAMBDAS, threshold: float = 1000.0) -> None:
-        if not lambdas or not threshold > 1:
-            raise ValueError("an e-process needs a stake and a threshold above 1")
+    def __init__(self, lambdas: Sequence[float] = LAMBDAS) -> None:
+        if not lambdas:
+            raise ValueError("an e-process needs a stake")
         self.log10_e = 0.0
-        self.max_log10_e = 0.0
-        self.stopped_at: int | None = None
-        self.n = 0
         self._lambdas = tuple(lambdas)
-        self._threshold = threshold
         self._logs = [0.0] * len(self._lambdas)
 
     def add(self, scores: Sequence[float]) -> float:
@@ -145,23 +126,13 @@ class EProcess:
         """
         _check(scores)
         for index, stake in enumerate(self._lambdas):
-            won = stake * scores[0] - _log_mean_exp([stake * score for score in scores])
-            self._logs[index] += won
-        self.n += 1
+            self._logs[index] += stake * scores[0] - _log_mean_exp([stake * score for score in scores])
         self.log10_e = _log_mean_exp(self._logs) / math.log(10)
-        self.max_log10_e = max(self.max_log10_e, self.log10_e)
-        if self.stopped_at is None and self.log10_e >= math.log10(self._threshold):
-            self.stopped_at = self.n
         return self.log10_e
-
-    @property
-    def log10_p(self) -> float:
-        """Log10 of the p-value 1 / max E, valid whenever one stops."""
-        return -self.max_log10_e
 
 
 class Centring:
-    """What each example scores anyway, learnt from the past alone.
+    """Baselines of examples, the scores to expect whatever the order, learnt from the past alone.
 
     An example's baseline is its mean score after neutral contexts, drawn independently of the published order, and
     after earlier prefixes where it was a losing candidate; the latter less what that boundary's bet gave on average,
@@ -169,7 +140,7 @@ class Centring:
     next example, centred scores keep the test exact.
 
     Args:
-        examples: How many examples there are.
+        examples: Number of examples.
     """
 
     def __init__(self, examples: int) -> None:
@@ -182,7 +153,7 @@ class Centring:
         self._counts[example] += 1
 
     def bet(self, candidates: Sequence[int], scores: Sequence[float]) -> list[float] | None:
-        """Return the candidates' scores less what each scores anyway, then learn from the losing ones.
+        """Return the candidates' scores less their baselines, then learn from the losing candidates.
 
         None where a candidate has no baseline yet: a rule on the set of candidates, which keeps the test exact.
 

@@ -9,7 +9,7 @@ from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.contamination.statistics.exact_tail import tail
+from harness.contamination.statistics.exact_tail import exact_tail
 from harness.contamination.statistics.relabelling import normal_scores
 from harness.contamination.statistics.sharded_t import score_table
 
@@ -84,7 +84,7 @@ def option_order_test(items: Sequence[Sequence[float]]) -> OptionOrder:
     for scores in items:
         by_orders.setdefault(len(scores), []).append(scores)
     tables = [score_table(rows) for _, rows in sorted(by_orders.items())]
-    found = tail([normal_scores(table) for table in tables])
+    found = exact_tail([normal_scores(table) for table in tables])
     firsts: list[float] = []
     percentiles: list[float] = []
     for table in tables:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-
-def permutation_p(canonical: float, shuffled: Sequence[float]) -> float:
-    """Return (1 + #{shuffled ≥ canonical}) / (m + 1): exact, with the floor 1/(m + 1) (Oren et al. 2023, section 3.1).
-
-    Ties count against contamination.
-
-    Raises:
-        ValueError: There is no shuffled score.
-    """
-    if len(shuffled) == 0:
-        raise ValueError("there is no shuffled score")
-    return (1 + sum(score >= canonical for score in shuffled)) / (len(shuffled) + 1)
 
 
 @dataclass(slots=True)
 class BesagClifford:
     """A permutation test that stops once enough shuffled orders have done as well as the published one.
 
-    It stops at the h-th such order, with p = h/l after l orders, or after the most orders allowed, with the simple
-    test's p (Besag and Clifford 1991, "Sequential Monte Carlo p-values"). The p-value is exact at either stop.
+    It stops at the h-th such order, with p = h/l after l orders, or after the largest allowed number m of orders, with
+    the simple test's p = (1 + #{shuffled ≥ published}) / (m + 1) (Oren et al. 2023, section 3.1; Besag and Clifford
+    1991, "Sequential Monte Carlo p-values"). The p-value is exact at either stop; ties count against contamination.
     """
 
     h: int = 10

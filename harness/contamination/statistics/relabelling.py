@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from harness.contamination.statistics.exact_tail import Tail, tail
+from harness.contamination.statistics.exact_tail import Tail, exact_tail
 from harness.contamination.statistics.sharded_t import score_table
 
 if TYPE_CHECKING:
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 Transform = Literal["normal_scores", "raw"]
 
-Relabelling = Tail
-"""What the re-labelling test found."""
 
-
-def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") -> Relabelling:
+def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") -> Tail:
     """Test by exact re-labelling whether shards are likelier in published order than in shuffled ones.
 
     Where the published order was drawn at random and the model does not depend on it, each shard's published score is
@@ -40,7 +37,7 @@ def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") 
     return pooled_relabelling([scores], transform)
 
 
-def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "normal_scores") -> Relabelling:
+def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "normal_scores") -> Tail:
     """Test the shards of several data sets as if they were of one: for a dependence that is weak but everywhere.
 
     The data sets' orders must have been drawn independently of each other; so it is for the files of one benchmark
@@ -58,22 +55,15 @@ def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "norm
     if transform not in ("normal_scores", "raw"):
         raise ValueError(f"transform is 'normal_scores' or 'raw', not {transform!r}")
     transformed = normal_scores if transform == "normal_scores" else _centred
-    return tail([transformed(score_table(table)) for table in tables])
+    return exact_tail([transformed(score_table(table)) for table in tables])
 
 
 def normal_scores(table: Floats) -> Floats:
     """Return Φ⁻¹((rank - 1/2)/M) of each entry of shape (rows, M) within its row; ties share their mean rank."""
-    import numpy as np
     from scipy.special import ndtri
+    from scipy.stats import rankdata
 
-    rows, choices = table.shape
-    ordered = np.sort(table, axis=1)
-    ranks = np.empty(table.shape)
-    for row in range(rows):
-        below = np.searchsorted(ordered[row], table[row], side="left")
-        upto = np.searchsorted(ordered[row], table[row], side="right")
-        ranks[row] = (below + upto + 1) / 2
-    scores: Floats = ndtri((ranks - 0.5) / choices)
+    scores: Floats = ndtri((rankdata(table, axis=1) - 0.5) / table.shape[1])
     return scores
 
 

@@ -44,10 +44,6 @@ class Repaired:
                 order[place - start] = text
         return order
 
-    def arranged(self, order: Sequence[int], start: int = 0) -> list[str]:
-        """Return the texts of an order as the model reads them, each behind the prefix of its new position."""
-        return [self.prefixes[start + place] + self.texts[text] for place, text in enumerate(order)]
-
 
 def strip_ids(texts: Sequence[str]) -> Repaired:
     """Remove each example's leading number, or the identifiers of a JSON record.
