@@ -118,7 +118,8 @@ def test_an_account_is_a_server_and_all_that_opens_it() -> None:
 def models(kind: type[OpenAIModel] | type[AnthropicModel], server: FakeServer, **arguments: Any) -> Model:
     url = server.url if kind is OpenAIModel else server.url.removesuffix("/v1")
     more: dict[str, Any] = {"api": "completions"} if kind is OpenAIModel else {}
-    return kind(MODEL, kind.Params(base_url=url, retry_delay=0.01, **more, **arguments))
+    params: Any = kind.Params(base_url=url, retry_delay=0.01, **more, **arguments)
+    return kind(MODEL, params)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -264,3 +265,11 @@ def test_the_window_is_what_the_checkpoint_says(tiny_checkpoint: Make, tmp_path:
     settings = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": 1024}))
     assert HuggingFaceModel(str(folder)).window == 64
+
+
+@pytest.mark.parametrize("name", ["AutoConfig", "AutoTokenizer", "AutoModelForCausalLM"])
+def test_a_process_that_loaded_transformers_ends_in_silence(name: str) -> None:
+    pytest.importorskip("triton")
+    code = f"from harness.models.tokens.checkpoint import _auto_class; _auto_class({name!r})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("", "")
