@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+KeyPath = tuple[str | int, ...]
+"""The keys and list positions that lead to a place in a file."""
+
 
 class HarnessError(Exception):
     """Base of the errors whose message is fit to be shown to a user as it is."""
@@ -78,24 +81,36 @@ def describe_failure(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error in a file that a user wrote."""
+    """One error in what a user wrote, or a warning."""
 
-    file: str
-    """The file it stands in, as the user named it."""
-    line: int | None
-    """Its line, from 1; None when the file could not be read at all."""
-    path: str
-    """The path to the key, for example ``runs[2].scenario.subject``; empty for the whole file."""
+    keys: tuple[str | int, ...]
+    """The keys and list positions that lead to it: ``("runs", 2, "scenario")``; empty for the whole file."""
     message: str
     """What is wrong."""
     hint: str = ""
     """What would be right; may be empty."""
+    file: str = ""
+    """The file, as the user named it, or ``command line``; empty for what is not in a file."""
+    line: int | None = None
+    """The line, from 1; None when the file could not be read at all."""
+
+    @property
+    def path(self) -> str:
+        """The keys as text: ``runs[2].scenario``."""
+        return show_path(self.keys)
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        key = f" {self.path}:" if self.path else ""
-        hint = f" {self.hint}" if self.hint else ""
-        return f"{place}:{key} {self.message}{hint}"
+        where = [f"{part}:" for part in (place, self.path) if part]
+        return " ".join([*where, self.message, *([self.hint] if self.hint else [])])
+
+
+def show_path(keys: KeyPath) -> str:
+    """Return a path as text: ``("runs", 2, "scenario")`` is ``runs[2].scenario``."""
+    text = ""
+    for key in keys:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return text
 
 
 class SpecError(HarnessError):

@@ -2,6 +2,9 @@
 
 Scalars follow YAML 1.2's core schema: ``yes``, ``no``, ``on``, dates and ``1:30`` are strings, ``1e-3`` is a number.
 Keys are always strings. The result can be written as JSON as it is.
+
+The tree is built from the parser's events, so that depth and aliases are limited before they cost anything.
+``yaml.compose`` recurses in C instead: a file of 1 MB of opening brackets crashes the process.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="BaseModel")
 
-KeyPath = Sequence[str | int]
+Keys = Sequence[str | int]
 
 MAX_BYTES = 1_000_000
 MAX_NODES = 10_000  # with aliases written out
@@ -41,19 +44,19 @@ class Located:
     """
     _root: _Node
 
-    def line(self, path: KeyPath = ()) -> int:
+    def line(self, path: Keys = ()) -> int:
         """Return the line, from 1, of the key or list item at a path; of its nearest ancestor if it does not exist."""
         return self._walk(path)[0]
 
-    def value_line(self, path: KeyPath = ()) -> int:
+    def value_line(self, path: Keys = ()) -> int:
         """Return the line on which the value's own text begins; for a block scalar (``|``), its first line of text."""
         return self._walk(path)[1].text_line
 
-    def diagnostic(self, path: KeyPath, message: str, hint: str = "", *, line: int | None = None) -> Diagnostic:
+    def diagnostic(self, path: Keys, message: str, hint: str = "", *, line: int | None = None) -> Diagnostic:
         """Return an error at a path, with its line."""
-        return Diagnostic(self.file, line or self.line(path), show_path(path), message, hint)
+        return Diagnostic(tuple(path), message, hint, self.file, line or self.line(path))
 
-    def _walk(self, path: KeyPath) -> tuple[int, _Node]:
+    def _walk(self, path: Keys) -> tuple[int, _Node]:
         node, line = self._root, self._root.line
         for step in path:
             children = node.children
@@ -77,7 +80,7 @@ def load(path: Path) -> Located:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise SpecError([Diagnostic(str(path), None, "", f"cannot be read: {_reason(error)}.")]) from None
+        raise SpecError([Diagnostic((), f"cannot be read: {_reason(error)}.", file=str(path))]) from None
     return loads(content, file=str(path))
 
 
@@ -89,12 +92,16 @@ def load_as(path: Path, kind: type[M]) -> M:
     """
     from pydantic import ValidationError
 
+    from harness.validation import explain
+
     located = load(path)
     diagnostics = list(located.diagnostics)
     try:
         found = kind.model_validate(located.data)
     except ValidationError as error:
-        diagnostics += [located.diagnostic(entry["loc"], f"{entry['msg']}.") for entry in error.errors()]
+        diagnostics += [
+            located.diagnostic(found.keys, found.message, found.hint) for found in explain(error, kind, located.data)
+        ]
     if diagnostics:
         raise SpecError(diagnostics)
     return found
@@ -104,19 +111,11 @@ def loads(content: bytes | str, *, file: str) -> Located:
     """Read YAML that is in memory; the file's name is for messages. Raises like :func:`load`."""
     if len(content) > MAX_BYTES:
         raise SpecError(
-            [Diagnostic(file, None, "", f"is larger than {MAX_BYTES:,} bytes, too large to be written by hand.")]
+            [Diagnostic((), f"is larger than {MAX_BYTES:,} bytes, too large to be written by hand.", file=file)]
         )
     if isinstance(content, bytes):
         content = _decode(content, file)
     return _Builder(file).read(content)
-
-
-def show_path(path: KeyPath) -> str:
-    """Return a path as text: ``("runs", 2, "scenario")`` is ``runs[2].scenario``."""
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
 
 
 @dataclass(slots=True)
@@ -130,7 +129,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Builder:
-    """Builds nodes from the parser's events, so that depth and aliases are bounded before they cost anything."""
+    """Builds nodes from the parser's events."""
 
     file: str
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -188,7 +187,7 @@ class _Builder:
             raise self._fatal(event, path, f"*{event.anchor} is not defined before this line.")
         node = self.anchors[event.anchor]
         if node is None:
-            raise self._fatal(event, path, f"*{event.anchor} stands inside of what it stands for.")
+            raise self._fatal(event, path, f"*{event.anchor} is used inside its own value.")
         self._count(event, path, node.size)
         return node
 
@@ -216,9 +215,7 @@ class _Builder:
                 self._merge(merged, value, path, line)
             elif key in children:
                 message = f"is already set on line {children[key][0]}."
-                self.diagnostics.append(
-                    Diagnostic(self.file, line, show_path((*path, key)), message, "Remove one of them.")
-                )
+                self._note(event, (*path, key), message, "Remove one of them.")
             else:
                 children[key] = (line, value)
         node.children = {**children, **{key: pair for key, pair in merged.items() if key not in children}}
@@ -237,15 +234,15 @@ class _Builder:
         if isinstance(node.value, str):
             return node.value
         hint = "Put templates that begin with '{{' in quotes." if isinstance(node.value, dict) else ""
-        self.diagnostics.append(Diagnostic(self.file, _line(event), show_path(path), "a key is text.", hint))
+        self._note(event, path, "a key is text.", hint)
         return "?"
 
-    def _merge(self, merged: dict[str, tuple[int, _Node]], value: _Node, path: KeyPath, line: int) -> None:
+    def _merge(self, merged: dict[str, tuple[int, _Node]], value: _Node, path: Keys, line: int) -> None:
         sources = value.children if isinstance(value.children, list) else [value]
         for source in sources:
             if not isinstance(source.children, dict):
                 message = "'<<' merges a mapping, or a list of mappings."
-                self.diagnostics.append(Diagnostic(self.file, line, show_path(path), message))
+                self.diagnostics.append(Diagnostic(tuple(path), message, file=self.file, line=line))
                 return
             for key, pair in source.children.items():
                 merged.setdefault(key, pair)
@@ -276,10 +273,10 @@ class _Builder:
         if self.nodes > MAX_NODES:
             raise self._fatal(event, path, f"the file has more than {MAX_NODES:,} values, aliases written out.")
 
-    def _note(self, event: Any, path: KeyPath, message: str, hint: str = "") -> None:
-        self.diagnostics.append(Diagnostic(self.file, _line(event), show_path(path), message, hint))
+    def _note(self, event: Any, path: Keys, message: str, hint: str = "") -> None:
+        self.diagnostics.append(Diagnostic(tuple(path), message, hint, self.file, _line(event)))
 
-    def _fatal(self, event: Any, path: KeyPath, message: str) -> SpecError:
+    def _fatal(self, event: Any, path: Keys, message: str) -> SpecError:
         self._note(event, path, message)
         return SpecError(self.diagnostics)
 
@@ -290,14 +287,14 @@ class _Builder:
         line = mark.line + 1 if mark else None
         column = f" (column {mark.column + 1})" if mark else ""
         if "cannot start any token" in problem and _begins_with_tab(text, mark.line):
-            return Diagnostic(self.file, line, "", "is indented with a tab.", "YAML is indented with spaces.")
+            return Diagnostic((), "is indented with a tab.", "Indent YAML with spaces.", self.file, line)
         hint = ""
         if "found character that cannot start any token" in problem:
             hint = "A value that begins with one of %@`{}[]&*!|> needs quotes."
         elif "mapping values are not allowed" in problem:
             hint = "A value that holds ': ' needs quotes."
         detail = f"{context}, {problem}" if context else problem
-        return Diagnostic(self.file, line, "", f"is not valid YAML: {detail}{column}.", hint)
+        return Diagnostic((), f"is not valid YAML: {detail}{column}.", hint, self.file, line)
 
 
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -342,7 +339,7 @@ def _decode(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         message = f"is not UTF-8 text: byte 0x{content[error.start]:02x} cannot be read."
-        raise SpecError([Diagnostic(file, line, "", message, "Save it as UTF-8.")]) from None
+        raise SpecError([Diagnostic((), message, "Save it as UTF-8.", file, line)]) from None
 
 
 def _reason(error: Exception) -> str:

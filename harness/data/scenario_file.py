@@ -42,11 +42,11 @@ def load_scenario_file(path: Path) -> Plugin:
     Raises:
         SpecError: It has errors; all of them are reported.
     """
-    from harness.data.scenario_keys import ScenarioKeys, schema_diagnostics
+    from harness.data.scenario_keys import ScenarioKeys, check_scenario
 
     located = load(path)
     diagnostics: dict[tuple[int | None, str], Diagnostic] = {}
-    for diagnostic in (*located.diagnostics, *schema_diagnostics(located), *_template_diagnostics(located)):
+    for diagnostic in (*located.diagnostics, *check_scenario(located), *_template_diagnostics(located)):
         diagnostics.setdefault((diagnostic.line, diagnostic.path), diagnostic)
     if diagnostics:
         raise SpecError(sorted(diagnostics.values(), key=lambda diagnostic: diagnostic.line or 0))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,6 +20,7 @@ from pydantic import (
 
 from harness.contracts import Split
 from harness.errors import Diagnostic, did_you_mean, shown
+from harness.validation import explain
 from harness.yaml_lines import Located
 
 
@@ -310,74 +310,15 @@ class ScenarioKeys(_Keys):
         return self
 
 
-# ---------------------------------------------------------------------------------------------------------------
-# Errors
-
-
-def schema_diagnostics(located: Located) -> Iterator[Diagnostic]:
-    """Yield everything in which a file does not keep to the schema."""
+def check_scenario(located: Located) -> Iterator[Diagnostic]:
+    """Yield every error in a scenario file's keys and values; templates are not looked at."""
     data = located.data
     if not isinstance(data, dict):
-        what = "is empty" if data is None else f"holds {_kind(data)}"
-        yield located.diagnostic(
-            (), f"{what}; a scenario file is a mapping with the keys name, description, source, input, …"
-        )
+        what = "is empty" if data is None else f"is {shown(data)}"
+        yield located.diagnostic((), f"{what}; a scenario file is a mapping with the keys name, description, source, …")
         return
     try:
         ScenarioKeys.model_validate(data)
     except ValidationError as error:
-        seen = set()
-        for details in error.errors(include_url=False):
-            path = _path_in(data, details["loc"])
-            if path not in seen:
-                seen.add(path)
-                yield _diagnostic(located, path, details)
-
-
-def _path_in(data: Any, loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Return pydantic's path without the names of the types that it tried."""
-    path: list[str | int] = []
-    for index, step in enumerate(loc):
-        if isinstance(data, dict) and step in data:
-            data = data[str(step)]
-        elif step == "[key]":  # pydantic's word for a wrong key; a file may have a key of that name
-            continue
-        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            data = data[step]
-        elif index < len(loc) - 1 or not isinstance(data, dict):
-            continue
-        path.append(step)
-    return tuple(path)
-
-
-def _diagnostic(located: Located, path: tuple[str | int, ...], details: Mapping[str, Any]) -> Diagnostic:
-    kind = details["type"]
-    if kind == "extra_forbidden":
-        return located.diagnostic(path, "is not a key here.", did_you_mean(str(path[-1]), _keys(path[:-1])))
-    if kind == "missing":
-        return located.diagnostic(path, "is required.")
-    if kind == "enum":
-        return located.diagnostic(path, f"{shown(details['input'])} is not a split.", "Splits: train, valid, test.")
-    if kind == "value_error":
-        return located.diagnostic(path, f"{details['ctx']['error']}.")
-    if kind == "string_type" and isinstance(details["input"], dict):
-        return located.diagnostic(
-            path, "must be text, not a mapping.", "Put a template that begins with '{{' in quotes."
-        )
-    message = details["msg"].replace("Input should be", "must be").replace("String should", "must")
-    return located.diagnostic(path, f"{message}, not {shown(details['input'])}.")
-
-
-def _keys(path: tuple[str | int, ...]) -> list[str]:
-    """Return the keys that a mapping in the file may have."""
-    model: Any = ScenarioKeys
-    for step in path:
-        field = model.model_fields.get(str(step)) if isinstance(model, type) and issubclass(model, BaseModel) else None
-        annotation = field.annotation if field else None
-        inner = [annotation, *typing.get_args(annotation)]
-        model = next((part for part in inner if isinstance(part, type) and issubclass(part, BaseModel)), model)
-    return list(model.model_fields)
-
-
-def _kind(value: object) -> str:
-    return "a list" if isinstance(value, list) else "text" if isinstance(value, str) else "a single value"
+        for found in explain(error, ScenarioKeys, data):
+            yield located.diagnostic(found.keys, found.message, found.hint)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any
 
 from harness.contracts import BestOf
 from harness.contracts.plugins import MetricDetails, Plugin
-from harness.errors import PluginError, did_you_mean, shown
+from harness.errors import Diagnostic, PluginError
+from harness.validation import explain
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -48,22 +48,9 @@ def parameters_of(plugin: Plugin) -> type[BaseModel]:
     return create_model(f"{plugin.name}_parameters", __config__=config, **fields)
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterDiagnostic:
-    """What is wrong with one parameter: the path to it, the message, and what would be right."""
-
-    path: tuple[str | int, ...]
-    message: str
-    hint: str = ""
-
-    def __str__(self) -> str:
-        where = ".".join(map(str, self.path))
-        return f"{where}: {self.message}{' ' + self.hint if self.hint else ''}"
-
-
 def check_parameters(
     model: type[BaseModel], arguments: Mapping[str, Any], *, noun: str = "parameter"
-) -> tuple[BaseModel | None, list[ParameterDiagnostic]]:
+) -> tuple[BaseModel | None, list[Diagnostic]]:
     """Check arguments against a parameter model; return the parsed model, or None and every error.
 
     The noun is what messages call an argument.
@@ -73,71 +60,7 @@ def check_parameters(
     try:
         return model.model_validate(dict(arguments)), []
     except ValidationError as error:
-        return None, [_parameter_diagnostic(model, details, noun) for details in _one_branch(error.errors())]
-
-
-def _one_branch(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Where a name or an object is expected, keep only the complaint about the one that was given."""
-    kept = list(errors)
-    for names in errors:
-        *stem, branch = names["loc"]
-        if names["type"] != "literal_error" or not str(branch).startswith("literal["):
-            continue
-        others = [each for each in kept if each is not names and list(each["loc"][: len(stem)]) == stem]
-        if isinstance(names["input"], Mapping):
-            kept = [each for each in kept if each is not names]
-        else:
-            kept = [
-                {**each, "loc": tuple(stem)} if each is names else each
-                for each in kept
-                if not any(each is other for other in others)
-            ]
-    return kept
-
-
-def _literals(annotation: Any) -> Iterator[Any]:
-    """Yield the values that the literals anywhere in an annotation allow."""
-    if typing.get_origin(annotation) is typing.Literal:
-        yield from typing.get_args(annotation)
-    else:
-        for part in typing.get_args(annotation):
-            yield from _literals(part)
-
-
-def required_choices(annotation: Any) -> tuple[str, ...]:
-    """Return the values that a parameter of this type takes, as YAML has them; none where it is no literal."""
-    choices = typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else ()
-    return tuple(map(_as_yaml, choices))
-
-
-def _as_yaml(choice: object) -> str:
-    return str(choice).lower() if isinstance(choice, bool) else str(choice)
-
-
-def _parameter_diagnostic(model: type[BaseModel], details: Mapping[str, Any], noun: str) -> ParameterDiagnostic:
-    path = tuple(details["loc"])
-    if details["type"] == "extra_forbidden":
-        hint = did_you_mean(str(path[-1]), model.model_fields) or f"It takes no {noun}s."
-        return ParameterDiagnostic(path, f"is not a {noun}.", hint)
-    if details["type"] == "missing":
-        field = model.model_fields.get(str(path[0])) if path else None
-        choices = required_choices(field.annotation) if field else ()
-        if field and len(choices) == 1:  # a consent
-            why = f": {field.description}" if field.description else ""
-            return ParameterDiagnostic(path, f"is required{why}.", f"Write {path[0]}: {choices[0]}.")
-        hint = f"One of: {', '.join(choices[:20])}{', …' if len(choices) > 20 else ''}." if choices else ""
-        return ParameterDiagnostic(path, "is required.", hint)
-    if details["type"] == "literal_error":
-        field = model.model_fields.get(str(path[0]))
-        choices, given = tuple(_literals(field.annotation)) if field else (), details["input"]
-        return ParameterDiagnostic(
-            path,
-            f"{_as_yaml(given) if isinstance(given, bool) else repr(given)} is not one of the choices.",
-            did_you_mean(str(details["input"]), map(_as_yaml, choices)),
-        )
-    message = details["msg"].removeprefix("Value error, ").removesuffix(".")
-    given = shown(details["input"])
-    return ParameterDiagnostic(path, f"{message}." if given in message else f"{message}, not {given}.")
+        return None, explain(error, model, arguments, noun=noun)
 
 
 def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any:

@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from harness.contracts.plugins import Kind, Plugin, ScenarioDetails
 from harness.contracts.specs import Component
-from harness.errors import HarnessError
+from harness.errors import HarnessError, KeyPath
 from harness.plugins.parameters import check_parameters, parameters_of
 from harness.plugins.registry import Registry
-from harness.sweeps.keys import DefaultKeys, Diagnostics, KeyPath, Setting, Written, read_component
+from harness.sweeps.keys import DefaultKeys, Diagnostics, Setting, Written, read_component
 from harness.sweeps.resolve import Model, combinations, parameters, shorthand, takes_list
 
 _LOGPROBS = "give log-probabilities"

@@ -16,7 +16,7 @@ from typing import Any
 from harness.contracts import Split
 from harness.contracts.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
 from harness.contracts.specs import Component, RunSpec
-from harness.errors import SpecError, did_you_mean
+from harness.errors import KeyPath, SpecError, did_you_mean
 from harness.plugins.parameters import given_names
 from harness.plugins.registry import Registry
 from harness.sweeps.adapter_settings import (
@@ -30,7 +30,6 @@ from harness.sweeps.foreign_names import KEYS
 from harness.sweeps.keys import (
     DefaultKeys,
     Diagnostics,
-    KeyPath,
     RunKeys,
     Setting,
     SweepKeys,

@@ -11,12 +11,10 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from harness.contracts import Split
-from harness.errors import Diagnostic, SpecError
+from harness.errors import Diagnostic, KeyPath, SpecError, show_path
 from harness.plugins.parameters import check_parameters
 from harness.sweeps.foreign_names import key_hint
-from harness.yaml_lines import Located, show_path
-
-KeyPath = tuple[str | int, ...]
+from harness.yaml_lines import Located
 
 _Count = Annotated[int, Field(ge=1)]
 _AnySplit = Annotated[Split, Field(strict=False)]
@@ -171,9 +169,9 @@ class Diagnostics:
 
     def _place(self, path: KeyPath, message: str, hint: str) -> Diagnostic:
         if path and str(path[0]).startswith("--") and not self._written(path[0]):
-            return Diagnostic("command line", None, self._shown_option(path), message, hint)
+            return Diagnostic((self._shown_option(path),), message, hint, "command line")
         if self.document is None:
-            return Diagnostic("command line", None, show_path(path), message, hint)
+            return Diagnostic(path, message, hint, "command line")
         return self.document.diagnostic(path, message, hint)
 
     def _written(self, key: str | int) -> bool:
@@ -196,17 +194,17 @@ def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, diagnostic
     keys, found = check_parameters(kind, value, noun="key")
     for diagnostic in found:
         message = diagnostic.message
-        if diagnostic.path == ("suite",) and "pattern" in message:
+        if diagnostic.keys == ("suite",) and "pattern" in message:
             message = "is used as a folder's name: letters, digits, '.', '_' and '-', first a letter or digit."
         hint = diagnostic.hint
         if message.startswith("is not a key"):
-            hint = key_hint(str(diagnostic.path[-1]), list(kind.model_fields)) or hint
-        written = value.get(str(diagnostic.path[0])) if len(diagnostic.path) == 1 else None
+            hint = key_hint(str(diagnostic.keys[-1]), list(kind.model_fields)) or hint
+        written = value.get(str(diagnostic.keys[0])) if len(diagnostic.keys) == 1 else None
         if "valid list" in message and isinstance(written, str):
             hint = f"Write [{written}]."
-        diagnostics.add((*path, *diagnostic.path), message, hint)
+        diagnostics.add((*path, *diagnostic.keys), message, hint)
     if found:
-        wrong = {str(diagnostic.path[0]) for diagnostic in found if diagnostic.path}
+        wrong = {str(diagnostic.keys[0]) for diagnostic in found if diagnostic.keys}
         keys, _ = check_parameters(kind, {key: item for key, item in value.items() if key not in wrong})
     return keys if isinstance(keys, kind) else None
 

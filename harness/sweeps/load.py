@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts.specs import RunSpec
-from harness.errors import Diagnostic, PluginError, SpecError, did_you_mean
+from harness.errors import Diagnostic, KeyPath, PluginError, SpecError, did_you_mean
 from harness.plugins.registry import Registry, default_registry
 from harness.sweeps.expand import Context, Defaults, expand_entry, read_defaults, report_misplaced_keys
 from harness.sweeps.json_schema import json_schema
-from harness.sweeps.keys import Diagnostics, KeyPath, SweepKeys, read_keys, shown
+from harness.sweeps.keys import Diagnostics, SweepKeys, read_keys, shown
 from harness.sweeps.resolve import MAX_RUNS, placed, resolve_models
 from harness.yaml_lines import Located, load
 
@@ -150,7 +150,7 @@ def find_sweep(name: str) -> Path:
     if name in shipped:
         return shipped[name]
     message = "is a folder, not a sweep." if path.is_dir() else "there is no such file, and no sweep of that name."
-    raise SpecError([Diagnostic(name, None, "", message, did_you_mean(name, shipped))])
+    raise SpecError([Diagnostic((), message, did_you_mean(name, shipped), name)])
 
 
 def shipped_sweeps() -> dict[str, Path]:

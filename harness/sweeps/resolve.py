@@ -16,13 +16,14 @@ from pydantic import BaseModel
 
 from harness.contracts.plugins import Kind, MetricDetails, Plugin
 from harness.contracts.specs import Component
-from harness.errors import HarnessError, PluginError, did_you_mean
+from harness.errors import Diagnostic, HarnessError, KeyPath, PluginError, did_you_mean
 from harness.inference.judge_pool import Judges
-from harness.plugins.parameters import ParameterDiagnostic, check_parameters, parameters_of, required_choices
+from harness.plugins.parameters import check_parameters, parameters_of
 from harness.plugins.registry import Registry, nearest_name
 from harness.sweeps.foreign_names import METHODS, scenario_hint
-from harness.sweeps.keys import Diagnostics, KeyPath, Setting, Written, read_component, shown
+from harness.sweeps.keys import Diagnostics, Setting, Written, read_component, shown
 from harness.sweeps.shorthand import Entry, parse_entry, parse_model, value_of
+from harness.validation import allowed_values
 
 MAX_RUNS = 50_000
 
@@ -72,7 +73,7 @@ def _foreign_name(kind: Kind, name: str, registry: Registry) -> str:
             fields = parameters_of(registry.get(kind, scenario)).model_fields
         except PluginError:
             continue
-        choices[scenario] = {key: required_choices(field.annotation) for key, field in fields.items()}
+        choices[scenario] = {key: allowed_values(field.annotation) for key, field in fields.items()}
     return scenario_hint(name, choices)
 
 
@@ -168,7 +169,7 @@ def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:
         return None
     lacking = {name: field for name, field in fields.items() if field.is_required() and name not in written.arguments}
     given = [f"{name}: {setting.value}" for name, setting in written.arguments.items()]
-    wanted = [f"{name}: {(required_choices(field.annotation) or ('…',))[0]}" for name, field in lacking.items()]
+    wanted = [f"{name}: {(allowed_values(field.annotation) or ('…',))[0]}" for name, field in lacking.items()]
     message = " and ".join(
         f"{name}, {field.description}" if field.description else name for name, field in lacking.items()
     )
@@ -336,7 +337,7 @@ def _checked(
     params, found = check_parameters(model, values)
     if found and any(setting.text for setting in chosen.values()):
         # '5' is a number, but where a name is asked for it is a name.
-        wrong = {diagnostic.path[0] for diagnostic in found if diagnostic.path}
+        wrong = {diagnostic.keys[0] for diagnostic in found if diagnostic.keys}
         texts = {key: setting.value for key, setting in chosen.items() if setting.text and key in wrong}
         again, _ = check_parameters(model, {**values, **texts})
         if again is not None:
@@ -346,19 +347,17 @@ def _checked(
     return params
 
 
-def _note(
-    diagnostic: ParameterDiagnostic, chosen: Mapping[str, Setting], path: KeyPath, diagnostics: Diagnostics
-) -> None:
-    key = diagnostic.path[0] if diagnostic.path else ""
+def _note(diagnostic: Diagnostic, chosen: Mapping[str, Setting], path: KeyPath, diagnostics: Diagnostics) -> None:
+    key = diagnostic.keys[0] if diagnostic.keys else ""
     setting = chosen.get(str(key))
     if setting is None:
-        diagnostics.add((*path, *diagnostic.path), diagnostic.message, diagnostic.hint)
+        diagnostics.add((*path, *diagnostic.keys), diagnostic.message, diagnostic.hint)
     elif setting.origin:
         diagnostics.add(
             setting.path, f"{key} {diagnostic.message.removeprefix(str(key))}{_by(setting.origin)}", diagnostic.hint
         )
     else:
-        diagnostics.add((*setting.path, *diagnostic.path[1:]), diagnostic.message, diagnostic.hint)
+        diagnostics.add((*setting.path, *diagnostic.keys[1:]), diagnostic.message, diagnostic.hint)
 
 
 def _by(origin: str) -> str:

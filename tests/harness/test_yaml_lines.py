@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.yaml_lines import MAX_BYTES, MAX_NODES, load, loads, show_path
+from harness.errors import SpecError, show_path
+from harness.yaml_lines import MAX_BYTES, MAX_NODES, load, loads
 
 
 def read(text: str) -> Any:
@@ -107,7 +107,7 @@ def test_every_duplicate_key_is_a_mistake_and_the_first_value_stands() -> None:
         ("a: 1\nb: @c", 2, "needs quotes"),
         ("a: 1\n---\nb: 2", 2, "second document"),
         ("a: *x", 1, "not defined"),
-        ("a: &x [1, *x]", 1, "inside of what it stands for"),
+        ("a: &x [1, *x]", 1, "inside its own value"),
         ("a: " + "[" * 900 + "]" * 900, 1, "nested"),
         ("- 1\n" * (MAX_NODES + 1), MAX_NODES, "more than"),
         ("a: 1\n\x01b: 2", None, "not valid YAML"),

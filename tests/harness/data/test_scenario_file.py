@@ -336,31 +336,32 @@ metrics: accuracy
 metrics: [accuracy]
 eval_split: dev
 """
-    assert mistakes(tmp_path, text) == [
-        "quiz.yaml:1: name: 'my quiz' is not a valid name: use letters, digits, '_', '-' and '.', beginning with "
-        "a letter or digit.",
-        "quiz.yaml:1: description: is required.",
-        "quiz.yaml:2: descripton: is not a key here. Did you mean 'description'?",
-        "quiz.yaml:4: source.files.test: must be a file name, a list of alternatives, or {zip: [file, file]}.",
-        "quiz.yaml:4: source.files.training: 'training' is not a split. Splits: train, valid, test.",
-        "quiz.yaml:7: source.hub.revision: must be a commit, 40 hexadecimal digits; "
-        "a branch or tag may move and change results.",
-        "quiz.yaml:9: source.hub.configuration: is not a key here. Did you mean 'config'?",
-        "quiz.yaml:10: source.license: is not a key here. Did you mean 'licence'?",
-        "quiz.yaml:12: parameters.level: has the default 'c', which is not one of its choices.",
-        "quiz.yaml:13: parameters.class: is not a valid parameter name: use lower-case letters, digits and '_', "
-        "and no keyword of Python.",
-        "quiz.yaml:14: input: a key is text. Put templates that begin with '{{' in quotes.",
-        "quiz.yaml:16: references[0]: is not a template: unexpected end of template, "
-        "expected 'end of print statement'.",
-        "quiz.yaml:20: correct: is not a template: Expected an expression, got 'end of statement block'.",
-        "quiz.yaml:21: meta.x: is not a template: No filter named 'uper'.",
-        "quiz.yaml:22: adapter: must be a method's name, or a mapping with the key method and settings.",
-        "quiz.yaml:22: adapter.instructions: 'levle' is not a parameter of the scenario. Did you mean 'level'?",
-        "quiz.yaml:23: metrics: must be a valid list, not 'accuracy'.",
-        "quiz.yaml:24: metrics: is already set on line 23. Remove one of them.",
-        "quiz.yaml:25: eval_split: 'dev' is not a split. Splits: train, valid, test.",
+    expected = [
+        ("quiz.yaml:1: name:", "'my quiz' is not a valid name"),
+        ("quiz.yaml:1: description:", "required"),
+        ("quiz.yaml:2: descripton:", "Did you mean 'description'?"),
+        ("quiz.yaml:4: source.files.test:", "file name"),
+        ("quiz.yaml:4: source.files.training:", "Did you mean 'train'?"),
+        ("quiz.yaml:7: source.hub.revision:", "commit"),
+        ("quiz.yaml:9: source.hub.configuration:", "Did you mean 'config'?"),
+        ("quiz.yaml:10: source.license:", "Did you mean 'licence'?"),
+        ("quiz.yaml:12: parameters.level:", "default 'c'"),
+        ("quiz.yaml:13: parameters.class:", "keyword"),
+        ("quiz.yaml:14: input:", "in quotes"),
+        ("quiz.yaml:16: references[0]:", "unexpected end of template"),
+        ("quiz.yaml:20: correct:", "not a template"),
+        ("quiz.yaml:21: meta.x:", "'uper'"),
+        ("quiz.yaml:22: adapter:", "method"),
+        ("quiz.yaml:22: adapter.instructions:", "Did you mean 'level'?"),
+        ("quiz.yaml:23: metrics:", "Write [accuracy]."),
+        ("quiz.yaml:24: metrics:", "already set on line 23"),
+        ("quiz.yaml:25: eval_split:", "'dev' is not one of the choices"),
     ]
+    found = mistakes(tmp_path, text)
+    assert len(found) == len(expected), found
+    for message, (place, words) in zip(found, expected, strict=True):
+        assert message.startswith(place)
+        assert words in message
 
 
 @pytest.mark.parametrize(
@@ -372,10 +373,10 @@ eval_split: dev
         ("input: {{ a }}", "quiz.yaml:4: input: a key is text. Put templates that begin with '{{' in quotes."),
         ("input: x\nfilter: a b", "quiz.yaml:5: filter: is not a template"),
         ("input: x\nmeta: {y: ['{{']}", "quiz.yaml:5: meta.y[0]: is not a template"),
-        ("input: x\ncolour: red", "quiz.yaml:5: colour: is not a key here. Known: adapter, citation, correct"),
-        ('input: x\n"[key]": a', "quiz.yaml:5: [key]: is not a key here."),
-        ("input: x\nmetric: [a]", "quiz.yaml:5: metric: is not a key here. Did you mean 'metrics'?"),
-        ("input: x\ntaxonomy: {tsak: a}", "quiz.yaml:5: taxonomy.tsak: is not a key here. Did you mean 'task'?"),
+        ("input: x\ncolour: red", "quiz.yaml:5: colour: is not a key. Known: adapter, citation, correct"),
+        ('input: x\n"[key]": a', "quiz.yaml:5: [key]: is not a key."),
+        ("input: x\nmetric: [a]", "quiz.yaml:5: metric: is not a key. Did you mean 'metrics'?"),
+        ("input: x\ntaxonomy: {tsak: a}", "quiz.yaml:5: taxonomy.tsak: is not a key. Did you mean 'task'?"),
         ("input: x\nreferences: [a]", "quiz.yaml:1: has references, but neither correct nor correct_index"),
         ("input: x\ncorrect_index: 0", "quiz.yaml:1: has correct_index but no references"),
         (
@@ -384,13 +385,13 @@ eval_split: dev
         ),
         ("input: x\neval_split: valid", "quiz.yaml:1: has eval_split valid, which its source does not have"),
         ("input: x\nreferences: {a: 1}\ncorrect: a", "quiz.yaml:5: references: must be text, or a list of texts"),
-        ("input: [x]", "quiz.yaml:4: input: must be a valid string, not ['x']."),
+        ("input: [x]", "quiz.yaml:4: input: must be text, not ['x']."),
         ("input: x\ninput: y", "quiz.yaml:5: input: is already set on line 4."),
         (
             "input: x\nparameters: {level: {default: 1}}",
             "quiz.yaml:5: parameters.level: has the default 1, which is not of type str; set `type`.",
         ),
-        ("input: x\nparameters: {level: {kind: int}}", "quiz.yaml:5: parameters.level.kind: is not a key here."),
+        ("input: x\nparameters: {level: {kind: int}}", "quiz.yaml:5: parameters.level.kind: is not a key."),
     ],
 )
 def test_mistakes(tmp_path: Path, change: str, expected: str) -> None:
