@@ -150,7 +150,7 @@ def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
             try:
                 _Found.model_validate(found)
             except ValidationError as error:
-                message = f"not a test of the published order: {reasons(error)}."
+                message = f"not a test of the published order: {reasons(error, _Found)}."
                 warn_set_aside(DataError(message, file=record.directory / RUN_FILE))
                 continue
             yield OrderTest(record, split, found)

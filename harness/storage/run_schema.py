@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, shown
+from harness.validation import explain
 
 SCHEMA_VERSION = 2
 
@@ -186,23 +187,11 @@ def _without_lone_surrogates(content: bytes) -> bytes:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def reasons(error: ValidationError) -> str:
-    """Return what is wrong by key, the first few of it."""
-    found = error.errors(include_url=False, include_context=False)
-    reasons = [_reason(one["loc"], one["msg"], one["type"], one["input"]) for one in found[:_MOST_SHOWN]]
-    more = len(found) - len(reasons)
-    return "; ".join(reasons) + (f"; and {more} more" if more else "")
-
-
-def _reason(place: tuple[int | str, ...], message: str, kind: str, given: Any) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    if kind == "value_error":
-        return f"{path}: {message}".removeprefix(": ").replace("Value error, ", "", 1)
-    if kind == "missing":
-        return f"{path} is missing"
-    if kind == "extra_forbidden":
-        return f"{path} is not a key of run.json"
-    if kind == "json_invalid":
-        return f"it is not JSON ({message.removeprefix('Invalid JSON: ')})"
-    what = f"{message[:1].lower()}{message[1:].replace('nput should', 'nput must')}, not {shown(given, 40)}"
-    return f"{path}: {what}" if path else what
+def reasons(error: ValidationError, model: type[BaseModel] = RunFile) -> str:
+    """Return the first few keys that do not fit a model, with what is wrong, without a full stop."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "json_invalid":
+        return f"it is not JSON ({first['msg'].removeprefix('Invalid JSON: ')})"
+    found = explain(error, model, noun="key of run.json")
+    texts = [f"{one.path}: {one.message.removesuffix('.')}".removeprefix(": ") for one in found[:_MOST_SHOWN]]
+    return "; ".join(texts) + (f"; and {len(found) - len(texts)} more" if len(found) > len(texts) else "")

@@ -175,4 +175,4 @@ def test_a_record_that_does_not_fit_is_named_and_left_out(
     (runs[0] / "run.json").write_text('{"schema_version": 2}')
     said = harness("leaderboard")
     assert said.code == 0
-    assert f"{runs[0].name}/run.json: not a run's record: name is missing; " in caplog.text
+    assert f"{runs[0].name}/run.json: not a run's record: name: is required; " in caplog.text
