@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from harness.answers.reasoning import reason_with_thoughts as reason_with_thoughts
     from harness.costs.prices import Price as Price, load_prices as load_prices
     from harness.data.archives import DAMAGE as DAMAGE, open_file as open_file
-    from harness.installation import install_advice as install_advice
+    from harness.installation import install_advice as install_advice, user_cache_folder as user_cache_folder
     from harness.output.redaction import Redaction as Redaction, shown_address as shown_address
 
     __version__: str

@@ -99,17 +99,16 @@ class _Module:
 
     def listings(self) -> Iterator[Listing]:
         """Yield what is declared."""
-        if "*" in self._imported:
+        if "*" in self._imported or self._imported.keys() & self._constants.keys():
             raise _MustImportError
         read: set[int] = set()
         for node in self._tree.body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                for decorator in node.decorator_list:
-                    call = decorator if isinstance(decorator, ast.Call) else None
-                    kind = self._kind(call.func) if call else None
-                    if call is None or kind is None:
-                        self._refuse_unknown(decorator)
-                        continue
+                calls = [decorator for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
+                declaring = [(kind, call) for call in calls if (kind := self._kind(call.func)) is not None]
+                if not declaring:
+                    self._refuse_unknown(node.decorator_list)
+                for kind, call in declaring:
                     read.add(id(call.func))
                     doc = ast.get_docstring(node)
                     if doc is None and isinstance(node, ast.ClassDef):
@@ -121,7 +120,9 @@ class _Module:
                     read.add(id(node.value.func))
                     yield self._declared(kind, node.value, node.targets[0].id)
         for used in ast.walk(self._tree):
-            if isinstance(used, ast.Name | ast.Attribute) and self._kind(used) is not None and id(used) not in read:
+            if not isinstance(used, ast.Name | ast.Attribute) or isinstance(used.ctx, ast.Store):
+                continue
+            if self._kind(used) is not None and id(used) not in read:
                 raise _MustImportError
 
     def _kind(self, node: ast.expr) -> Kind | None:
@@ -134,14 +135,14 @@ class _Module:
             return None
         return _DECORATORS.get(name) if module in {"harness", "harness.plugins.decorators"} else None
 
-    def _refuse_unknown(self, decorator: ast.expr) -> None:
-        """Let decorators pass that cannot declare a plugin: built-in ones, and those of the standard library."""
-        while isinstance(decorator, ast.Call | ast.Attribute):
-            decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
-        name = decorator.id if isinstance(decorator, ast.Name) else ""
-        package = self._imported.get(name, "").partition(":")[0].partition(".")[0]
-        if package not in sys.stdlib_module_names and name not in {"property", "staticmethod"}:
-            raise _MustImportError
+    def _refuse_unknown(self, decorators: Sequence[ast.expr]) -> None:
+        """Let those of the standard library pass; any other might declare a plugin."""
+        for decorator in decorators:
+            while isinstance(decorator, ast.Call | ast.Attribute):
+                decorator = decorator.func if isinstance(decorator, ast.Call) else decorator.value
+            imported = self._imported.get(decorator.id, "") if isinstance(decorator, ast.Name) else ""
+            if imported.partition(":")[0].partition(".")[0] not in sys.stdlib_module_names:
+                raise _MustImportError
 
     def _declared(self, kind: Kind, call: ast.Call, target: str, doc: str = "") -> Listing:
         given = {keyword.arg: keyword.value for keyword in call.keywords}

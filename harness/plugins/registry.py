@@ -251,7 +251,8 @@ class Registry:
 
                 self._add(load_scenario_file(file.path), file)
             else:
-                module = importlib.import_module(file.module) if file.module else _import_file(file.path)
+                by_path = None if file.module else file.path
+                module = _import_file(by_path) if by_path else importlib.import_module(file.module)
                 check_api_version(module)
                 for plugin in _plugins_of(module):
                     with self._reporting(f"{plugin.kind} {plugin.name!r} ({plugin.origin})"):

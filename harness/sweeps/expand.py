@@ -102,12 +102,12 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     method, settings = read_adapter(keys, path, {}, context.diagnostics)
     if method is not None:
         find_plugin(Kind.ADAPTER, method, context.registry, context.diagnostics)
-    names = context.registry.names(Kind.ADAPTER)
-    known = {setting for name in names for setting in settings_of(name, context.registry)}
-    for name, setting in settings.items():
-        if name not in known:
+    methods = context.registry.names(Kind.ADAPTER)
+    for name, setting in [*settings.items()]:
+        if not any(name in settings_of(method, context.registry) for method in methods):
+            known = set[str]().union(*(settings_of(method, context.registry) for method in methods))
             context.diagnostics.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
-    settings = {name: setting for name, setting in settings.items() if name in known}
+            del settings[name]
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
     return Defaults(keys, method, settings, perturbations or (), _members(Kind.METRIC, keys, path, context))
 
@@ -270,13 +270,12 @@ def report_misplaced_keys(
 
     Those are settings of the adapter and, at the top of a sweep, settings of its runs.
     """
-    settings = _all_settings(registry)
     for key in [key for key in mapping if isinstance(key, str) and key not in kind.model_fields]:
         name = KEYS.get(key, key)
         if name in kind.model_fields:  # reported with its name here when the keys are read
             continue
         of_run = name in DefaultKeys.model_fields
-        if not of_run and name not in settings:
+        if not of_run and not _methods_with(name, registry):
             continue
         written = f"{name}: …" if of_run else f"adapter: {{{name}: …}}"
         written = f"defaults: {{{written}}}" if kind is SweepKeys else written
@@ -286,28 +285,23 @@ def report_misplaced_keys(
         del mapping[key]
 
 
-def _all_settings(registry: Registry) -> dict[str, list[str]]:
-    """Return the settings of all methods, each with the methods that have it."""
-    found: dict[str, list[str]] = {}
-    for method in registry.names(Kind.ADAPTER):
-        for name in settings_of(method, registry):
-            found.setdefault(name, []).append(method)
-    return found
+def _methods_with(setting: str, registry: Registry) -> list[str]:
+    """Return the methods that have a setting; their modules are imported, so only odd settings are looked up."""
+    return [method for method in registry.names(Kind.ADAPTER) if setting in settings_of(method, registry)]
 
 
 def _own_settings(entry: _Entry, method: str, context: Context) -> Mapping[str, Setting]:
     """Return the settings that an entry gives; those that only other methods have are reported and left out."""
-    known, everywhere = settings_of(method, context.registry), _all_settings(context.registry)
+    known = settings_of(method, context.registry)
     own: dict[str, Setting] = {}
     for name, setting in entry.settings.items():
         ours = KEYS.get(name, name)
-        if name in known or ours not in everywhere:
+        if name in known or not (methods := _methods_with(ours, context.registry)):
             own[name] = setting
         elif ours in known:
             context.diagnostics.add(setting.path, "is not a parameter.", f"Here it is called {ours!r}.")
         else:
-            methods = ", ".join(everywhere[ours])
-            message = f"is not a setting of method {method!r}; these have it: {methods}."
+            message = f"is not a setting of method {method!r}; these have it: {', '.join(methods)}."
             context.diagnostics.add(setting.path, message, f"Write adapter: {{method: …, {ours}: …}}.")
     return own
 

@@ -17,6 +17,7 @@ from harness.models.tokens.checkpoint import (
     load_tokenizer,
     resolve_commit,
 )
+from harness.models.tokens.remembered import Facts, remembered_facts
 from harness.models.tokens.tokenizer import TextTokenizer
 
 
@@ -46,18 +47,17 @@ class CheckpointModel(Model):
 
     @property
     def window(self) -> int | None:
-        return self._positions
+        return self._facts["window"]  # type: ignore[no-any-return]
 
     @property
     def chat(self) -> bool:
-        return self._template is not None if self._wants_chat is None else self._wants_chat
+        return self._facts["has_template"] if self._wants_chat is None else self._wants_chat
 
     def fingerprint(self) -> Mapping[str, Any]:
-        found = self._checkpoint
         return {
-            "checkpoint": checkpoint_digest(found) if found.local else f"{found.location}@{found.revision}",
+            "checkpoint": self._facts["checkpoint"],
             "dtype": self._precision,
-            "chat_template": hashlib.sha256(repr(self._template).encode()).hexdigest() if self.chat else None,
+            "chat_template": self._facts["template"] if self.chat else None,
         }
 
     def description(self) -> Mapping[str, Any]:
@@ -103,8 +103,18 @@ class CheckpointModel(Model):
         return resolve_commit(self._found)
 
     @cached_property
-    def _positions(self) -> int | None:
-        return _positions(self._config, self._raw_tokenizer)
+    def _facts(self) -> Facts:
+        return remembered_facts(self._checkpoint, self._find_facts)
+
+    def _find_facts(self) -> Facts:
+        found, template = self._checkpoint, getattr(self._raw_tokenizer, "chat_template", None)
+        return {
+            "checkpoint": checkpoint_digest(found) if found.local else f"{found.location}@{found.revision}",
+            "dtype": str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch."),
+            "window": _positions(self._config, self._raw_tokenizer),
+            "has_template": template is not None,
+            "template": hashlib.sha256(repr(template).encode()).hexdigest(),
+        }
 
     @cached_property
     def _config(self) -> Any:
@@ -114,10 +124,6 @@ class CheckpointModel(Model):
     def _raw_tokenizer(self) -> Any:
         return load_tokenizer(self._checkpoint)
 
-    @property
-    def _template(self) -> Any:
-        return getattr(self._raw_tokenizer, "chat_template", None)
-
     @cached_property
     def _tokenizer(self) -> TextTokenizer:
         return TextTokenizer(self._raw_tokenizer, first_token(self._raw_tokenizer, self._name))
@@ -126,11 +132,9 @@ class CheckpointModel(Model):
     def _parameters(self) -> int | None:
         return count_parameters(self._checkpoint, self._config)
 
-    @cached_property
+    @property
     def _precision(self) -> str:
-        if self._dtype != "auto":
-            return self._dtype
-        return str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch.")
+        return self._facts["dtype"] if self._dtype == "auto" else self._dtype
 
 
 def first_token(tokenizer: Any, name: str) -> int:

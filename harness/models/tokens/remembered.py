@@ -1,0 +1,87 @@
+"""Facts about a checkpoint that take its libraries to find out, kept in the user's cache folder until a file changes.
+
+A sweep whose runs are all finished needs a model's fingerprint and nothing else of it. transformers and torch take
+seconds to import; with remembered facts they are not imported at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from harness import user_cache_folder
+from harness.models.tokens.checkpoint import Checkpoint, local_files
+from harness.models.tokens.checkpoint_files import SETTLED_SECONDS
+
+FORMAT = 1
+"""Version of what is kept; to be raised when facts are added or mean something else."""
+
+_LIBRARIES = ("holistic-harness", "torch", "transformers", "tokenizers")
+
+Facts = Mapping[str, Any]
+
+
+def remembered_facts(checkpoint: Checkpoint, find: Callable[[], Facts]) -> Facts:
+    """Return a checkpoint's facts: those kept from an earlier process, or else what ``find`` returns.
+
+    They are kept by the state of every file that loading reads, or by the commit on the Hub, and by the versions of the
+    libraries. A checkpoint that runs code of its own is asked each time, as is one that has just been written.
+
+    Raises:
+        ModelError: The checkpoint cannot be read.
+    """
+    folder = user_cache_folder()
+    if folder is None or checkpoint.remote_code:
+        return find()
+    key = _state(checkpoint)
+    name = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+    file = folder / "checkpoints" / f"{name}.json"
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["key"] == key:
+            return dict(kept["facts"])
+    facts = find()
+    if _settled(checkpoint) and _state(checkpoint) == key:
+        partial = file.with_name(f".{name}.{os.getpid()}")
+        with suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps({"key": key, "facts": dict(facts)}), encoding="utf-8")
+            partial.replace(file)
+    return facts
+
+
+def _state(checkpoint: Checkpoint) -> list[Any]:
+    """Return what the facts depend on, as JSON has it."""
+    versions = []
+    for library in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            versions.append([library, version(library)])
+    if not checkpoint.local:
+        return [FORMAT, versions, checkpoint.location, checkpoint.revision]
+    return [FORMAT, versions, [[path, *_stamp(file)] for path, file in local_files(checkpoint).items()]]
+
+
+def _stamp(file: Path) -> list[int]:
+    """Return what changes with a file's content; no program can set the change time."""
+    try:
+        status = file.stat()
+    except OSError:
+        return []
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _settled(checkpoint: Checkpoint) -> bool:
+    """Return True if any later change would show in the files' times."""
+    if not checkpoint.local:
+        return True
+    with suppress(OSError):
+        newest = max((file.stat().st_ctime for file in local_files(checkpoint).values()), default=0.0)
+        return time.time() - newest > SETTLED_SECONDS
+    return False
