@@ -9,12 +9,14 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import click
+import yaml
 from pydantic import BaseModel, TypeAdapter
 
 import harness
@@ -144,7 +146,8 @@ def sweep_page() -> str:
     definitions = {"run": RunKeys, "defaults": DefaultKeys}
     intro = (
         "A sweep is a YAML file. `harness validate FILE` reports every mistake in one with its line, and "
-        "`harness schema` prints the JSON Schema, for editors that check and complete YAML while you type."
+        "`harness schema` prints the JSON Schema, for editors that check and complete YAML while you type. "
+        "How to write one: [Write, check and run a sweep](../how-to/sweep.md)."
     )
     inherited = "A run takes the keys of `defaults` too; what it says replaces the default."
     own = {
@@ -161,6 +164,7 @@ def scenario_file_page() -> str:
     intro = (
         "A scenario whose instances only map the columns of its data is a YAML file. Texts in `{{ … }}` are Jinja "
         "templates over a row's columns; an expression is a single `{{ … }}`, whose value may be a list or a number. "
+        "How to write one: [Add a scenario](../how-to/scenario.md)."
     )
     parts = ["# Scenario file", intro]
     return _models_page(parts, ScenarioKeys)
@@ -226,7 +230,7 @@ def _keys(schema: Mapping[str, Any], kind: type) -> str:
         default = "required" if key in required else f"`{_yaml(_default(field, value))}`"
         examples = (field.examples if field else None) or value.get("examples") or []
         meaning = (field.description if field else None) or described.get(key, "")
-        shown = f"`{key}: {_yaml(examples[0])}`" if examples else ""
+        shown = f"`` {_yaml({key: examples[0]})[1:-1]} ``" if examples else ""
         rows.append((f"`{key}`", type_text(value, schema), default, prose(meaning), shown))
     headings: Sequence[str] = ("key", "type", "default", "meaning", "example")
     if not any(row[-1] for row in rows):
@@ -243,7 +247,7 @@ def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         target = schema.get("$defs", {}).get(name, {})
-        return type_text(target, schema) if target.get("enum") else name.removesuffix("Keys").lower()
+        return type_text(target, schema) if target.get("enum") else name if name.islower() else "mapping"
     if "anyOf" in value:
         return " or ".join(dict.fromkeys(type_text(each, schema) for each in value["anyOf"]))
     if "const" in value:
@@ -251,7 +255,8 @@ def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     if "enum" in value:
         return ", ".join(f"`{each}`" for each in value["enum"]) if len(value["enum"]) < 6 else "name"
     if value.get("type") == "array":
-        return f"list of {type_text(value.get('items', {}), schema)}"
+        items = value.get("items") or {"anyOf": value.get("prefixItems", [{}])}
+        return f"list of {type_text(items, schema)}"
     names = {"string": "text", "object": "mapping", "boolean": "true or false", None: "any"}
     return names.get(value.get("type"), str(value.get("type")))
 
@@ -259,7 +264,9 @@ def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
 def _yaml(value: Any) -> str:
     if isinstance(value, BaseModel):
         return "{}"
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+    plain = json.loads(json.dumps(value))  # enumerations and tuples as YAML has them
+    text = yaml.safe_dump(plain, default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize)
+    return text.removesuffix("\n...\n").strip() or '""'
 
 
 # The Python API
