@@ -1,4 +1,4 @@
-"""How far a predicted number is from the right one."""
+"""The distance of a predicted number from the correct one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from metrics._text.references import Score
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
 def absolute_value_difference(example: Example) -> Score:
-    """|prediction − reference|, the smallest over correct references that are numbers.
+    """|prediction − reference|, the smallest over the correct references that are numbers.
 
-    At least 0, without an upper end, and lower is better. With k > 1 completions, ``absolute_value_difference@k`` is
-    the smallest difference of any of them. The whole text must be a number by the rules of
-    :mod:`harness.answers.reading` (``1,234.5``, ``1e3``, ``2½``; a full stop after it is ignored). Where the prediction
-    or every reference is not one, the score is undefined and counted as missing.
+    At least 0, with no upper limit, and lower is better. With k > 1 completions, ``absolute_value_difference@k`` is the
+    smallest difference of any of them. The whole text must be a number (``1,234.5``, ``1e3``, ``2½``; a final full stop
+    is ignored). If the prediction is not a number, or no reference is one, the score is undefined and counted as
+    missing.
 
-    Other than in HELM, where a text that is no number counts as 0, so that a model that says nothing is as far off as
-    the answer is large, and right where the answer is 0; decimals are numbers here; and among several references the
-    nearest counts, where HELM takes the farthest.
+    Unlike HELM, text that is not a number does not count as 0 (a model that says nothing would be right where the
+    answer is 0), decimals are numbers, and of several references the nearest counts, not the farthest.
     """
     golds = [number for reference in example.correct if (number := whole_number(reference.text)) is not None]
 

@@ -1,4 +1,4 @@
-"""BERTScore: how alike two texts are, word by word, to a language model."""
+"""BERTScore: how similar two texts are, token by token, in the embeddings of a language model."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 def bert_score(
     example: Example, *, model: str, revision: str | None = None, layer: Annotated[int, Field(ge=0)] | None = None
 ) -> dict[str, float] | None:
-    """BERTScore of the prediction against the correct reference that it fits best: ``bert_score_f1`` and its parts.
+    """BERTScore of the prediction and the correct reference that it matches best: ``bert_score_f1`` and its parts.
 
-    Each token of one text is matched with the token of the other whose contextual embedding is most alike by cosine;
-    ``bert_score_precision`` is the mean over the prediction's tokens, ``bert_score_recall`` that over the reference's,
-    ``bert_score_f1`` their harmonic mean. At most 1, and higher is better; in practice values crowd near the top. An
-    empty prediction scores 0. Undefined without a correct reference that is not empty. Special tokens are left out, and
-    tokens are not weighted. Values of different models or layers cannot be compared.
+    Each token of one text is matched with the token of the other whose contextual embedding has the largest cosine
+    similarity. ``bert_score_precision`` is the mean over the prediction's tokens, ``bert_score_recall`` the mean over
+    the reference's, and ``bert_score_f1`` their harmonic mean. At most 1, and higher is better; in practice most values
+    are near 1. An empty prediction scores 0. Undefined if every correct reference is empty. Special tokens are left
+    out, and tokens are not weighted. Values of different models or layers cannot be compared.
 
-    Other than in HELM, which has microsoft/deberta-large-mnli at layer 18, rescaled by a baseline and on a GPU only,
-    the model is yours to name, and the score is the cosine itself.
+    HELM uses microsoft/deberta-large-mnli at layer 18, rescaled by a baseline, and only on a GPU. Here you name the
+    model, and the score is the cosine itself.
 
     Args:
-        example: Prediction and references.
+        example: Its prediction is compared with its correct references.
         model: A folder with a Hugging Face encoder, or its name on the Hub.
         revision: The Hub's commit.
-        layer: Whose embeddings are compared; by default the last layer's.
+        layer: The layer whose embeddings are compared (default: the last).
 
     Raises:
         MetricError: The model cannot be loaded, or has no such layer.
@@ -70,7 +70,7 @@ def greedy_match(prediction: Floats, reference: Floats) -> tuple[float, float, f
     ]
     cosines = unit[0] @ unit[1].T
     precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
-    positive = min(precision, recall) > 0.0  # there is no harmonic mean of anything else
+    positive = min(precision, recall) > 0.0  # else the harmonic mean is undefined
     return (2.0 * precision * recall / (precision + recall) if positive else 0.0), precision, recall
 
 

@@ -1,4 +1,4 @@
-"""Which demographic groups a model's texts mention, and with what."""
+"""Which demographic groups a model's texts mention, and together with which words."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 GroupWords = dict[str, dict[str, tuple[str, ...]]]
 TargetWords = dict[str, tuple[str, ...]]
 Counts = Counter[int]
-"""How often each cell of a table occurs; a table is numbered row by row, one column for each group."""
+"""The count of each cell of a table; cells are numbered row by row, with one column for each group."""
 
 _SOURCE = "Liang et al. 2022, section 4.7 and appendix C.4; Bordia and Bowman 2019; HELM, bias_metrics.py"
 _SEED = 0
-"""Seeds the bootstrap: the same texts have the same interval, in whatever run."""
+"""Seed of the bootstrap, so that the same texts have the same interval in every run."""
 
 _MINIMUM = 50
-"""Fewest instances of a bias with an interval."""
+"""Fewest instances for an interval."""
 
 _REACH = NormalDist().inv_cdf(0.975)
 
 
 class _Table:
-    """Counts of each instance; of many instances, of clusters that their ids' checksums put them in.
+    """Counts by instance or, from 2000 instances on, by clusters of instances.
 
-    Clusters bound memory and time, and cost little accuracy: the bootstrap then draws clusters. Which instance is in
-    which does not depend on their order.
+    Clusters limit memory and time at little cost in accuracy: the bootstrap then draws clusters. The checksum of its id
+    decides an instance's cluster.
     """
 
     MOST_INSTANCES = 2000
@@ -71,7 +71,7 @@ def _cluster(instance: str) -> int:
 
 
 class _GroupCounts(RunMetric):
-    """Counts, instance by instance, in tables with one column for each group of a category."""
+    """Counts by instance, in tables with one column for each group of a category."""
 
     def __init__(self, groups: GroupWords | None) -> None:
         given: Groups = default_groups() if groups is None else groups
@@ -81,7 +81,7 @@ class _GroupCounts(RunMetric):
         }
         for category, members in self._groups.items():
             if len(members) < 2:
-                raise PluginError(f"bias: category {category!r} needs two groups or more, and has {len(members)}.")
+                raise PluginError(f"bias: category {category!r} needs at least two groups, and has {len(members)}.")
         self._columns: dict[str, list[tuple[str, int]]] = {}
         for category, members in self._groups.items():
             for column, words in enumerate(members.values()):
@@ -90,7 +90,7 @@ class _GroupCounts(RunMetric):
         self._tables: dict[str, _Table] = {}
 
     def _mentions(self, words: Iterable[str]) -> dict[str, Counts]:
-        """Return how often each group of each category is mentioned, by column; nothing for a category that is not."""
+        """Return the number of mentions of each group, by category and column; unmentioned categories are left out."""
         found: dict[str, Counts] = {}
         columns = self._columns
         for word in words:
@@ -105,7 +105,7 @@ class _GroupCounts(RunMetric):
         self._tables[name].add(instance, counts)
 
     def _bias(self, name: str, category: str) -> Estimate | None:
-        """Return the mean over a table's rows of the distance from equal mention; rows without a count are left out."""
+        """Return the mean distance of a table's rows from equal mention; rows without a count are left out."""
         import numpy as np
 
         table = self._tables.get(name)
@@ -151,22 +151,22 @@ class _GroupCounts(RunMetric):
 class DemographicRepresentation(_GroupCounts):
     """How unequally a model mentions demographic groups: ``gender_representation_bias``, ``race_representation_bias``.
 
-    Over all completions of all instances, the words of each group's list are counted and divided by the list's length;
-    P is these rates as shares of their sum. Bias is the total variation distance of P from equal shares,
-    ½ · Σ |P(group) − 1/G| over the G groups: from 0 (equal mention) to 1 − 1/G (one group alone), and lower is better.
-    Where no word of any group occurs it is undefined, and there is no stat. Words are lower-cased runs of letters and
-    digits; the lists are gendered words, and surnames that are common among Asian,
-    Hispanic and White Americans.
+    For each group, the words of its list are counted in all completions of all instances, and the count is divided by
+    the length of the list; P(group) is this rate divided by the sum of the rates. The bias is the total variation
+    distance of P from equal shares, ½ · Σ |P(group) − 1/G| over the G groups: from 0 (equal mention) to 1 − 1/G (only
+    one group), and lower is better. Without a word of any group it is undefined. Words are lower-cased runs of letters
+    and digits; the lists contain gendered words, and surnames that are common among Asian, Hispanic and White
+    Americans.
 
-    The count is of the instances that mention a group. Over these the bootstrap draws (2000 resamples; beyond 2000
-    instances over 1000 clusters of them); the interval is the value ± 1.96 standard errors, within the range, since
-    percentiles are wrong for a distance that resampling can only enlarge. Where all resamples agree, or fewer than 50
-    instances mention a group, there is none. With one mention an instance it covers the truth in 95 to 98 % of 300
-    simulations at 100 and 1000 instances. HELM gives no interval, and its female list has "femen" for "females". From
-    few mentions the distance is large by chance alone: read it with its interval.
+    ``count`` is the number of instances that mention a group. The bootstrap resamples these instances 2000 times (from
+    2000 instances on, 1000 clusters of them). The interval is the value ± 1.96 standard errors, clipped to the range,
+    since percentiles are wrong for a distance that resampling can only enlarge. There is none if all resamples agree or
+    fewer than 50 instances mention a group. With one mention per instance it covers the truth in 95 to 98 % of 300
+    simulations, at 100 and at 1000 instances. With few mentions the distance is large by chance alone: read it together
+    with its interval. HELM gives no interval, and its female list has "femen" for "females".
 
     Args:
-        groups: For each category its groups, and for each group its words, in place of the lists that come with it.
+        groups: The groups of each category, and the words of each group, instead of the built-in lists.
     """
 
     def __init__(self, *, groups: GroupWords | None = None) -> None:
@@ -199,22 +199,23 @@ class DemographicRepresentation(_GroupCounts):
     source=_SOURCE,
 )
 class StereotypicalAssociations(_GroupCounts):
-    """How unequally a model mentions demographic groups beside a profession or an adjective.
+    """How unequally a model mentions demographic groups together with a profession or an adjective.
 
     The stats are ``{gender,race}_association_bias_{adjective,profession}``. For each target word, a group's count is
-    the sum over completions of the word's occurrences times the occurrences of the group's words, divided by the length
-    of the group's list; the target's bias is the total variation distance of these, as shares, from equal shares
-    (see ``demographic_representation``). The stat is the mean over the target words that occur beside a group at all:
-    from 0 to 1 − 1/G for G groups, and lower is better. Where none does there is no stat.
+    the sum over completions of the occurrences of the target times the occurrences of the group's words, divided by the
+    length of the group's list; the bias of the target is the total variation distance of the groups' shares from equal
+    shares (see ``demographic_representation``). The stat is the mean over the target words that occur in a completion
+    together with a group: from 0 to 1 − 1/G for G groups, and lower is better. Without such a word it is undefined.
 
-    The count is of the instances with a target beside a group; standard error and interval are as in
-    ``demographic_representation``, where HELM gives none. A target that occurs once beside one group has the largest
-    bias there is, and each target weighs the same, so the mean is high where targets are rare: compare runs of the same
-    size. The interval says how far the number would move with other instances of as many, not this excess.
+    ``count`` is the number of instances with a target and a group; standard error and interval are computed as in
+    ``demographic_representation``; HELM gives none. A target that occurs only once, with one group, has the largest
+    possible bias, and all targets weigh the same, so that the mean is high if targets are rare: compare only runs of
+    the same size. The interval does not include this effect; it says how much the value would vary between samples of
+    this size.
 
     Args:
-        targets: For each kind of target its words, for example ``{science: [mathematician]}``, in place of the
-            adjectives (Garg et al. 2018) and professions (Bolukbasi et al. 2016) that come with it.
+        targets: The words of each kind of target, for example ``{science: [mathematician]}``, instead of the built-in
+            adjectives (Garg et al. 2018) and professions (Bolukbasi et al. 2016).
         groups: As in ``demographic_representation``.
     """
 
@@ -250,7 +251,7 @@ class StereotypicalAssociations(_GroupCounts):
         return {name: estimate for name, estimate in found.items() if estimate is not None}
 
     def details(self) -> Mapping[str, Any]:
-        """Return how often each target word occurs beside each group; words that never do are left out."""
+        """Return how often each target word occurs together with each group; words that never do are left out."""
         return {
             f"{category} {kind}": counted
             for category in self._groups
@@ -260,7 +261,7 @@ class StereotypicalAssociations(_GroupCounts):
 
 
 def _mean_distance(kinds: Floats, sizes: Floats) -> Callable[[Floats], Floats]:
-    """Return the statistic of resampled counts: kinds (kinds, rows x groups), list lengths (groups,)."""
+    """Return the statistic of resampled counts; shapes: kinds (kinds, rows x groups), list lengths (groups,)."""
     import numpy as np
 
     def statistic(counts: Floats) -> Floats:

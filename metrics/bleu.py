@@ -10,7 +10,7 @@ from metrics._text.references import Score, best_over_references
 from metrics._text.word_tokens import script_without_spaces
 
 Tokenizer = Literal["13a", "intl", "zh", "char"]
-"""One of sacreBLEU's tokenizers (Post 2018): ``13a`` and ``intl`` split at spaces and punctuation, ``zh`` also between
+"""A tokenizer of sacreBLEU (Post 2018): ``13a`` and ``intl`` split at spaces and punctuation, ``zh`` also between
 Chinese characters, ``char`` between all characters."""
 
 _BY_LANGUAGE: dict[str, Tokenizer] = {
@@ -26,20 +26,15 @@ _BY_LANGUAGE: dict[str, Tokenizer] = {
 _NO_ONE_LANGUAGE = frozenset({"", "any", "several", "many", "multilingual"})
 
 
-@metric(
-    "bleu_1",
-    category="accuracy",
-    scale="bounded",
-    source="Papineni et al. 2002, section 2.3",
-)
+@metric("bleu_1", category="accuracy", scale="bounded", source="Papineni et al. 2002, section 2.3")
 def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
     """Sentence BLEU of single words: clipped unigram precision times the brevity penalty.
 
-    Between 0 and 1, and higher is better; the largest over correct references, each compared alone, as in HELM. Words
-    are those of one of sacreBLEU's tokenizers, case and punctuation kept (HELM: nltk's ``word_tokenize``): the
-    ``tokenizer`` that is named, else ``zh`` for Chinese, ``char`` for Japanese, Thai, Lao, Khmer and Burmese, and
-    ``13a`` for other languages. ``language`` is the scenario's unless it is given; where the scenario has several or
-    names none, the script of each reference decides. Undefined where every correct reference is empty.
+    Between 0 and 1, and higher is better; the largest over correct references, each compared separately, as in HELM.
+    Words are those of a sacreBLEU tokenizer, with case and punctuation (HELM uses nltk's ``word_tokenize``): the given
+    ``tokenizer``, else ``zh`` for Chinese, ``char`` for Japanese, Thai, Lao, Khmer and Burmese, and ``13a`` for other
+    languages. ``language`` defaults to the scenario's; if the scenario has several or does not name one, the script of
+    each reference decides. Undefined if every correct reference is empty.
     """
     return best_over_references(example, lambda gold, prediction: _bleu(gold, prediction, 1, tokenizer, language))
 
@@ -53,19 +48,19 @@ def bleu_1(example: Example, *, tokenizer: Tokenizer | None = None, language: st
 def bleu_4(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> Score:
     """Sentence BLEU: the geometric mean of the clipped 1- to 4-gram precisions times the brevity penalty.
 
-    As sacreBLEU (Post 2018) computes it for a sentence: exponential smoothing of precisions that are zero, and only the
-    orders that the prediction is long enough to have. Between 0 and 1, and higher is better; the largest over correct
-    references, each compared alone. A prediction without a word in common scores 0. Words are those of
-    bleu_1, with the same ``tokenizer`` and ``language``. Undefined where every correct reference is empty.
+    Computed as by sacreBLEU (Post 2018) for a sentence: precisions of zero are smoothed exponentially, and n-grams
+    longer than the prediction are left out. Between 0 and 1, and higher is better; the largest over correct references,
+    each compared separately. A prediction without a word in common scores 0. Words and their settings are those of
+    bleu_1. Undefined if every correct reference is empty.
 
-    Unlike HELM, whose ``bleu_4`` has the weights (0, 0, 0, 1) and so is the 4-gram precision alone, without smoothing:
-    near 0 for every prediction of fewer than four words, a perfect one included.
+    HELM's ``bleu_4`` has the weights (0, 0, 0, 1): it is the unsmoothed 4-gram precision, which is near 0 for every
+    prediction of fewer than four words, even a perfect one.
     """
     return best_over_references(example, lambda gold, prediction: _bleu(gold, prediction, 4, tokenizer, language))
 
 
 def tokenizer_for(language: str | None, text: str) -> Tokenizer:
-    """Return sacreBLEU's tokenizer for a language or, where none is named, for the script of a text."""
+    """Return sacreBLEU's tokenizer for a language or, if none is named, for the script of a text."""
     name = (language or "").strip().casefold()
     if name in _NO_ONE_LANGUAGE:
         script = script_without_spaces(text)
@@ -88,7 +83,9 @@ def _bleu(gold: str, prediction: str, order: int, tokenizer: Tokenizer | None, l
     found = _sentence_score(gold, prediction, chosen)
     if order == 1:
         counts, totals = found.counts[:1], found.totals[:1]
-        found = scorer(chosen).compute_bleu(counts, totals, found.sys_len, found.ref_len, "exp", None, True, 1)
+        found = scorer(chosen).compute_bleu(
+            counts, totals, found.sys_len, found.ref_len, "exp", effective_order=True, max_ngram_order=1
+        )
     return min(float(found.score) / 100.0, 1.0)
 
 

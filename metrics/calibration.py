@@ -1,9 +1,10 @@
-"""Whether a model's probability of its own prediction says how often it is right."""
+"""Whether a model's probability of its prediction matches how often it is right."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 BINS = 10
 FOLDS = 10
 FEWEST = 5
-"""The fewest right, and the fewest wrong, instances for which a Platt curve is fitted: a rule of thumb."""
+"""Fewest right and fewest wrong instances for a Platt curve: a rule of thumb."""
 COVERAGE = 0.1
-"""The share of the most confident predictions that selective_acc@10 looks at."""
+"""Share of the most confident predictions in selective_acc@10."""
 
 
 class _Calibration(RunMetric):
-    """Collects probability and correctness of each prediction."""
+    """Collects the probability and the correctness of each prediction."""
 
     def __init__(self) -> None:
         self._instances: dict[str, int] = {}
@@ -50,9 +51,7 @@ class _Calibration(RunMetric):
         self._undefined = 0
 
     def add(self, example: Example) -> None:
-        """Take a prediction into account; an undefined one is counted only.
-
-        It is undefined without a correct reference, and where it is empty and so has no probability.
+        """Note a prediction; without a correct reference, or if it is empty, it is undefined and only counted.
 
         Raises:
             MetricError: A prediction that is not empty has no probability.
@@ -65,12 +64,16 @@ class _Calibration(RunMetric):
         self._correct.append(correct)
         self._clusters.append(self._instances.setdefault(example.instance.id, len(self._instances)))
 
-    def _counted(self, found: Mapping[str, Estimate]) -> Mapping[str, Estimate]:
-        """Return the estimates with the number of predictions that are undefined and left out."""
+    def estimates(self) -> Mapping[str, Estimate]:
+        found = self._estimates(*self._arrays()) if self._correct else {}
         return {name: replace(estimate, missing=self._undefined) for name, estimate in found.items()}
 
+    @abstractmethod
+    def _estimates(self, probabilities: Floats, correct: Floats, clusters: Ints) -> Mapping[str, Estimate]:
+        """Return the estimates from at least one prediction (see :meth:`_arrays`)."""
+
     def _arrays(self) -> tuple[Floats, Floats, Ints]:
-        """Return probabilities, correctness and instances of the predictions, the least confident first."""
+        """Return probability, correctness and instance of each prediction, the least confident first."""
         import numpy as np
 
         probabilities = np.array(self._probabilities, dtype=np.float64)
@@ -97,34 +100,33 @@ class _Calibration(RunMetric):
 class CalibrationError(_Calibration):
     """Expected calibration error: how far confidence is from accuracy, in 10 bins of equally many predictions.
 
-    Σ over bins of (share of predictions) · |mean probability − share that is right|. It lies between 0 and 1, and lower
-    is better. The probability is the model's of its own prediction; right is a chosen correct option, else an exact
-    match. Bins as in HELM (uncertainty-calibration): the sorted probabilities are split into 10 parts, the larger ones
-    first, an edge lies halfway between neighbours of two parts, and a probability at an edge belongs below it; equal
-    edges make one bin. ``equal_width`` cuts [0, 1] into ten bins of the same width instead and gives
-    ``ece_10_bin_equal_width`` (Guo et al. 2017). With few predictions the figure is biased upwards; the interval takes
-    that into account, and ``…_debiased`` is the figure without the bias that chance explains. The bins are in run.json,
-    for a reliability diagram.
+    The sum over bins of (share of predictions) · |mean probability − share that is right|. It lies between 0 and 1, and
+    lower is better. The probability is the one that the model gives its prediction; a prediction is right if the chosen
+    option is correct or, without options, if it is an exact match. With few predictions the value is biased upwards;
+    the interval takes this into account, and ``ece_10_bin_debiased`` is the value without the bias due to chance.
+    run.json has the bins, for a reliability diagram.
 
-    The predictions of all trials are taken together, where HELM averages the errors of the trials, each of which is
-    more biased. An empty prediction has no probability: it is undefined and counted as missing, where HELM takes it for
-    certain. Any other prediction without a probability is an error; HELM leaves it out.
+    Bins are formed as in HELM (uncertainty-calibration): the sorted probabilities are split into 10 parts, the larger
+    parts first; an edge lies halfway between the neighbours of two parts; a probability at an edge belongs to the bin
+    below; equal edges make one bin. With ``equal_width``, [0, 1] is cut into ten bins of the same width instead (Guo et
+    al. 2017), and the stat is called ``ece_10_bin_equal_width``.
+
+    The predictions of all trials are pooled; HELM averages the errors of the trials, each of which is more biased. An
+    empty prediction has no probability: it is undefined and counted as missing, while HELM counts it as certain. Any
+    other prediction without a probability is an error; HELM leaves it out.
 
     Args:
-        equal_width: Whether bins have the same width, not the same number of predictions.
+        equal_width: Use bins of equal width instead of equally many predictions.
     """
 
     def __init__(self, *, equal_width: bool = False) -> None:
         super().__init__()
         self._equal_width = equal_width
 
-    def estimates(self) -> Mapping[str, Estimate]:
-        if not self._correct:
-            return {}
-        probabilities, correct, clusters = self._arrays()
+    def _estimates(self, probabilities: Floats, correct: Floats, clusters: Ints) -> Mapping[str, Estimate]:
         name = "ece_10_bin_equal_width" if self._equal_width else "ece_10_bin"
         bins = bin_numbers(probabilities, self._edges(probabilities))
-        return self._counted(_errors(name, probabilities - correct, bins, clusters))
+        return _errors(name, probabilities - correct, bins, clusters)
 
     def details(self) -> Mapping[str, Any]:
         """Return the reliability diagram: each bin's ends, count, mean probability, and accuracy with its interval."""
@@ -164,17 +166,14 @@ class CalibrationError(_Calibration):
 class ConfidenceGap(_Calibration):
     """How far mean confidence is from accuracy: |mean probability − share that is right|.
 
-    The calibration error in one bin (see ece_10_bin). It lies between 0 and 1, and lower is better.
+    This is the calibration error with a single bin (see ece_10_bin). It lies between 0 and 1, and lower is better.
     """
 
-    def estimates(self) -> Mapping[str, Estimate]:
+    def _estimates(self, probabilities: Floats, correct: Floats, clusters: Ints) -> Mapping[str, Estimate]:
         import numpy as np
 
-        if not self._correct:
-            return {}
-        probabilities, correct, clusters = self._arrays()
         one_bin = np.zeros(len(correct), dtype=np.int64)
-        return self._counted({"ece_1_bin": _errors("", probabilities - correct, one_bin, clusters)[""]})
+        return {"ece_1_bin": _errors("", probabilities - correct, one_bin, clusters)[""]}
 
 
 @metric(
@@ -186,24 +185,21 @@ class ConfidenceGap(_Calibration):
     source="Platt 1999; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
 )
 class PlattCalibrationError(_Calibration):
-    """Calibration error that is left after Platt scaling, in 10 bins of equally many predictions (see ece_10_bin).
+    """Calibration error that remains after Platt scaling, in 10 bins of equally many predictions (see ece_10_bin).
 
-    Each tenth of the instances, drawn by their ids, is scaled with the logistic curve that was fitted to the others. It
-    lies between 0 and 1, and lower is better; ``platt_ece_10_bin_debiased`` is the figure without the bias that chance
-    explains. The interval takes the curves as given. Undefined with fewer than 5 instances right or 5 wrong (trials of
-    an instance count as fractions of it), which are too few for a curve.
+    The instances are divided into ten folds by their ids, and each fold is scaled with the logistic curve that was
+    fitted to the others. It lies between 0 and 1, and lower is better; ``platt_ece_10_bin_debiased`` is the value
+    without the bias due to chance. The interval treats the curves as fixed. Undefined with fewer than 5 right or 5
+    wrong instances (trials count as fractions of an instance), which are too few for a curve.
 
-    Bins are those of the stated probabilities, not of the scaled ones: curves of different folds scale equal
-    probabilities differently, and bins of the scaled ones would sort the folds apart.
+    Bins are those of the stated probabilities, not of the scaled ones: the curves of different folds scale equal
+    probabilities differently, and bins of the scaled ones would separate the folds.
 
-    HELM fits the curve to the predictions that it then judges, which flatters it; that figure is
-    ``platt_ece_10_bin_in_sample``. The curve of all predictions is in run.json.
+    HELM fits the curve to the same predictions that it then measures, which flatters the model; that value is
+    ``platt_ece_10_bin_in_sample``. run.json has the curve of all predictions.
     """
 
-    def estimates(self) -> Mapping[str, Estimate]:
-        if not self._correct:
-            return {}
-        probabilities, correct, clusters = self._arrays()
+    def _estimates(self, probabilities: Floats, correct: Floats, clusters: Ints) -> Mapping[str, Estimate]:
         if not _enough(correct, clusters):
             return {}
         fitted = cross_fitted(probabilities, correct, self._folds()[clusters])
@@ -211,12 +207,10 @@ class PlattCalibrationError(_Calibration):
         bins = bin_numbers(probabilities, equal_mass_edges(probabilities, BINS))
         name = "platt_ece_10_bin_in_sample"
         found = _errors("platt_ece_10_bin", fitted - correct, bins, clusters)
-        return self._counted({**found, name: _errors(name, in_sample - correct, bins, clusters)[name]})
+        return {**found, name: _errors(name, in_sample - correct, bins, clusters)[name]}
 
     def details(self) -> Mapping[str, Any]:
         """Return the curve of all predictions."""
-        if not self._correct:
-            return {}
         probabilities, correct, clusters = self._arrays()
         if not _enough(correct, clusters):
             return {}
@@ -224,7 +218,7 @@ class PlattCalibrationError(_Calibration):
         return {"slope": slope, "intercept": intercept}
 
     def _folds(self) -> Ints:
-        """Return each instance's fold, which its id decides; sizes differ by one at most."""
+        """Return the fold of each instance, drawn by its id; sizes differ by one at most."""
         import numpy as np
 
         order = sorted(self._instances, key=lambda instance: (derive_seed(0, f"platt/{instance}"), instance))
@@ -245,7 +239,8 @@ class PlattCalibrationError(_Calibration):
 class BrierScore(RunMetric):
     """Mean squared difference between the probability of the prediction and whether it is right (1) or not (0).
 
-    It lies between 0 and 1, and lower is better; always saying ½ scores 0.25. Probability and right as in ece_10_bin.
+    It lies between 0 and 1, and lower is better; a model that always says ½ scores 0.25. Probability and right are
+    those of ece_10_bin.
     """
 
     def __init__(self) -> None:
@@ -278,33 +273,30 @@ class BrierScore(RunMetric):
     source="El-Yaniv and Wiener 2010; Liang et al. 2022, appendix C.2; HELM, basic_metrics.py",
 )
 class SelectiveAccuracy(_Calibration):
-    """Accuracy on the predictions that the model is surest of.
+    """Accuracy on the predictions that the model is most confident of.
 
-    ``selective_acc@10`` is the accuracy on the 10 % with the highest probability, rounded up;
-    ``selective_cov_acc_area`` the mean of the accuracies on the k surest predictions over all k, the area under the
-    coverage–accuracy curve. Both lie between 0 and 1, and higher is better. Probability and right as in ece_10_bin.
+    ``selective_acc@10`` is the accuracy on the 10 % of predictions (rounded up) with the highest probability.
+    ``selective_cov_acc_area`` is the mean, over all k, of the accuracy on the k most confident predictions: the area
+    under the coverage–accuracy curve. Both lie between 0 and 1, and higher is better. Probability and right are those
+    of ece_10_bin.
 
-    Predictions with equal probability are taken in every order, and the mean counts; in HELM the order in which they
-    were read decides. HELM takes one prediction more than a tenth, 11 of 100.
+    Predictions with equal probability get the mean over all their orders; in HELM the order in which they were read
+    decides. HELM takes one prediction more than a tenth: 11 of 100.
     """
 
-    def estimates(self) -> Mapping[str, Estimate]:
-        if not self._correct:
-            return {}
-        probabilities, correct, clusters = self._arrays()
+    def _estimates(self, probabilities: Floats, correct: Floats, clusters: Ints) -> Mapping[str, Estimate]:
         probabilities, correct, clusters = probabilities[::-1], correct[::-1], clusters[::-1]
         expected, starts = _tied(probabilities, correct)
         surest = math.ceil(COVERAGE * len(correct) - 1e-9)
         accuracy = min(1.0, float(expected[:surest].sum()) / surest)
-        # Trials of an instance are no further evidence.
+        # Several trials of an instance are not more evidence than one.
         count = max(1, round(surest * len(self._instances) / len(correct)))
         low, high = effective_size_interval(accuracy, accuracy * (1.0 - accuracy) / count, count)
         stderr = math.sqrt(accuracy * (1.0 - accuracy) / count) if count > 1 else None
-        found = {
+        return {
             "selective_acc@10": Estimate(accuracy, count, stderr, low, high),
             "selective_cov_acc_area": _area(expected, starts, correct, clusters),
         }
-        return self._counted(found)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -316,7 +308,7 @@ def equal_mass_edges(probabilities: Floats, bins: int) -> list[float]:
 
     Args:
         probabilities: In ascending order.
-        bins: How many; of fewer predictions, as many as there are.
+        bins: Number of bins, at most the number of predictions.
     """
     import numpy as np
 
@@ -326,22 +318,24 @@ def equal_mass_edges(probabilities: Floats, bins: int) -> list[float]:
 
 
 def bin_numbers(probabilities: Floats, edges: Sequence[float]) -> Ints:
-    """Return each probability's bin, from 0; one at an edge belongs below it."""
+    """Return the bin of each probability, from 0; a probability at an edge belongs to the bin below."""
     import numpy as np
 
     return np.searchsorted(np.asarray(edges), probabilities, side="left").astype(np.int64)
 
 
 def _errors(name: str, differences: Floats, bins: Ints, clusters: Ints) -> dict[str, Estimate]:
-    """Return a calibration error under its name, and debiased."""
+    """Return a calibration error as observed and debiased."""
     observed, debiased = absolute_mean_estimates(_listed(differences), _listed(bins), _listed(clusters))
     return {name: observed, f"{name}_debiased": debiased}
 
 
 def _enough(correct: Floats, clusters: Ints) -> bool:
-    """Return whether enough instances are right, and enough wrong, to fit a curve."""
+    """Return True if enough instances are right, and enough wrong, to fit a curve."""
     import numpy as np
 
+    if not len(correct):
+        return False
     right = float((np.bincount(clusters, correct) / np.bincount(clusters)).sum())
     return FEWEST - 1e-9 <= right <= int(clusters.max()) + 1 - FEWEST + 1e-9
 
@@ -356,7 +350,7 @@ def _listed(values: Floats | Ints) -> list[Any]:
 
 
 def _tied(probabilities: Floats, correct: Floats) -> tuple[Floats, Ints]:
-    """Return the mean correctness of each prediction's equals in probability, and where each block of equals starts."""
+    """Return for each prediction the mean correctness of those with the same probability, and where each tie starts."""
     import numpy as np
 
     starts = np.flatnonzero(np.r_[True, np.diff(probabilities) != 0.0])
@@ -390,7 +384,7 @@ def _area(expected: Floats, starts: Ints, correct: Floats, clusters: Ints) -> Es
 
 
 def _after(values: Floats) -> Floats:
-    """Return for each place the sum of what comes after it."""
+    """Return for each place the sum of the values after it."""
     import numpy as np
 
     sums: Floats = np.cumsum(values[::-1])[::-1] - values
@@ -411,15 +405,13 @@ def _correct(example: Example) -> float | None:
 
 
 def _empty(example: Example) -> bool:
-    """Return whether nothing was written and nothing chosen, so that no token carries a probability."""
+    """Return True if nothing was written or chosen, so that no token has a probability."""
     return example.probability is None and example.choice is None and not example.prediction
 
 
 def _probability(example: Example) -> float:
     probability = example.probability
     if probability is None or not 0.0 <= probability <= 1.0:
-        what = (
-            "there is no probability of the prediction" if probability is None else f"the probability is {probability}"
-        )
+        what = "the prediction has no probability" if probability is None else f"the probability is {probability}"
         raise MetricError(f"{what}; calibration needs a model and an adapter that give log-probabilities.")
     return probability

@@ -1,11 +1,12 @@
-"""The answer that a chain of thought comes to: the option or the number that it states last."""
+"""The answer at the end of a chain of thought: the option or the number that it states last."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
 
-from harness import BestOf, Example, GenerateRequest, MetricError, final_number, first_number, metric, read_option
+from harness import BestOf, Example, MetricError, final_number, first_number, metric, read_option
+from metrics._text.generations import generations
 from metrics._text.references import Score, best_over_references
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -23,18 +24,17 @@ _CLAUSE = re.compile(r"(?:(?![,;.]\s|\n|\b(?i:since|because)\b).)*")
 def chain_of_thought_option(example: Example) -> Score:
     r"""1 if the option that a chain of thought states last is correct; else 0.
 
-    A statement is "the answer is B", "I think it's B", "B is correct", ``\boxed{B}`` and the like; all rules are those
-    of :mod:`harness.answers.reading`. Letters are those that the adapter showed, or A, B, C … in the references' order.
-    A text that names no option, or two ("A or B"), scores 0. The mean lies between 0 and 1, and higher is better.
-    Undefined without a correct option. With k > 1 completions, ``chain_of_thought_option@k`` is 1 if any of them is
-    right.
+    It recognises statements such as "the answer is B", "I think it's B", "B is correct" and ``\boxed{B}``. Letters are
+    those that the adapter showed, else A, B, C … in the order of the references. A text that names no option, or two
+    ("A or B"), scores 0. The mean lies between 0 and 1, and higher is better. Undefined without a correct option. With
+    k > 1 completions, ``chain_of_thought_option@k`` is 1 if any of them is right.
 
-    Other than in HELM, the last statement counts and not the first ("The answer is A … no, the answer is B"), the
-    article is no option ("The answer is A good one"), "Answer: B" is understood (HELM's pattern for it looks for the
-    literal text "[aA]nswer"), and an option has to be one that was shown.
+    Unlike HELM, the last statement counts, not the first ("The answer is A … no, the answer is B"); the article "a" is
+    not an option ("The answer is A good one"); "Answer: B" is recognised (HELM's pattern for it looks for the literal
+    text "[aA]nswer"); and only options that were shown count.
 
     Raises:
-        MetricError: There are no options, or more than 26 without letters of their own.
+        MetricError: There are no options, or more than 26 without letters.
     """
     labels = example.labels or tuple(_LETTERS[: len(example.references)])
     if len(labels) < len(example.references) or len(labels) < 2:
@@ -42,9 +42,10 @@ def chain_of_thought_option(example: Example) -> Score:
     if not example.correct:
         return None
     right = {label for label, reference in zip(labels, example.references, strict=False) if reference.correct}
-    scores = [float(stated_option(text, labels) in right) for text in _written(example)]
+    texts = generations(example) or example.predictions or (example.prediction,)
+    scores = [float(stated_option(text, labels) in right) for text in texts]
     if len(scores) < 2:
-        return scores[0] if scores else 0.0
+        return scores[0]
     return BestOf(scores[0], max(scores), len(scores))
 
 
@@ -57,22 +58,22 @@ def chain_of_thought_option(example: Example) -> Score:
 def chain_of_thought_number(example: Example) -> Score:
     r"""1 if the number that a chain of thought states last equals that of a correct reference; else 0.
 
-    It is the first number after the last "answer is", "answer:", ``####`` or ``\boxed``, and without one the last
-    number of the text: "The answer is 7, since 5 + 2 = 7 and not 8" states 7; of "5 + 2 = 7" the right side is meant.
-    Numbers are read and compared as for final_number_exact_match. The mean lies between 0 and 1, and higher is better.
-    A text without a number scores 0.
+    The number stated last is the first one after the last "answer is", "answer:", ``####`` or ``\boxed``, or without
+    such a marker the last number of the text: "The answer is 7, since 5 + 2 = 7 and not 8" states 7. Of an equation,
+    such as "5 + 2 = 7", the right-hand side counts. Numbers are read and compared as for final_number_exact_match. The
+    mean lies between 0 and 1, and higher is better. A text without a number scores 0.
     """
     return best_over_references(example, _same_number)
 
 
 def stated_option(text: str, labels: tuple[str, ...]) -> str | None:
-    """Return the label of the option that a text states (:func:`harness.read_option`); None where it states none."""
+    """Return the label of the option that a text states (:func:`harness.read_option`), or None."""
     position = read_option(text, labels)
     return None if position is None else labels[position]
 
 
 def stated_number(text: str) -> Decimal | None:
-    """Return the number that a text states last, else the last one in it; None where there is none."""
+    """Return the number that a text states last, else the last one in it, or None."""
     statements = list(_NUMBER_STATEMENT.finditer(text))
     if statements:
         clause = _CLAUSE.match(text, statements[-1].end())
@@ -80,16 +81,6 @@ def stated_number(text: str) -> Decimal | None:
         if stated is not None:
             return stated
     return final_number(text)
-
-
-def _written(example: Example) -> list[str]:
-    """Return the completions as the model wrote them, before an adapter mapped them to options."""
-    return [
-        completion.text
-        for request, response in zip(example.requests, example.responses, strict=True)
-        if isinstance(request, GenerateRequest) and (request.origin is None or request.origin.role == "original")
-        for completion in response.completions
-    ] or list(example.predictions or (example.prediction,))
 
 
 def _same_number(gold: str, prediction: str) -> float:

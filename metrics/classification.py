@@ -1,4 +1,4 @@
-"""F1 of predicted classes over a whole run."""
+"""F1 of the predicted classes over a whole run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Classes = tuple[str, ...]
 Outcome = tuple[Classes, Classes]
-"""The classes of the correct references and the predicted ones, each sorted."""
+"""The classes of the correct references and the predicted classes, each sorted."""
 
 CLASS_MINIMUM = 10
-"""Fewest instances of a class in a macro F1 with an interval."""
+"""Fewest instances of each class for an interval of macro F1."""
 
 
 @metric(
@@ -35,18 +35,18 @@ class Classification(RunMetric):
     """Macro and micro F1 over classes, ``classification_macro_f1`` and ``classification_micro_f1``.
 
     The class of an instance is the normalised text (lower case, no ASCII punctuation, articles kept) of its correct
-    reference, the predicted class that of the prediction; a prediction that is no known class predicts none. From each
-    class's true positives TP, false positives FP and false negatives FN, F1 = 2·TP / (2·TP + FP + FN); macro F1 is
-    the mean of the classes' F1, micro F1 is that of the summed counts. Both lie between 0 and 1, and higher is better.
-    The standard error is the jackknife's over instances, the interval Jeffreys's for a proportion of as many trials as
-    have it. It takes 50 instances, and for macro F1 ten of each class.
+    reference, and the predicted class that of the prediction; a prediction that is not a known class predicts none.
+    With a class's true positives TP, false positives FP and false negatives FN, F1 = 2·TP / (2·TP + FP + FN). Macro F1
+    is the mean of the classes' F1, micro F1 the F1 of the summed counts. Both lie between 0 and 1, and higher is
+    better. The standard error is the jackknife's over instances; the interval is Jeffreys's for a proportion with this
+    standard error. It needs 50 instances, and for macro F1 also 10 of each class.
 
-    A class that no instance has and none was predicted to have is left out of the macro mean: its F1 is 0/0, which HELM
-    counts as 0. HELM computes F1 within sub-splits that hold a single class; here a group has all its classes.
+    A class that no instance has and that is never predicted is left out of the macro mean: its F1 is 0/0, which HELM
+    counts as 0. HELM computes F1 within sub-splits of a single class; here a group contains all its classes.
 
     Args:
-        labels: The classes; by default those that a correct reference of the group has.
-        delimiter: Separates the classes of a prediction, where instances have several.
+        labels: The classes (default: those of the correct references).
+        delimiter: Separates the classes of a prediction, if instances have several.
     """
 
     def __init__(self, *, labels: tuple[str, ...] | None = None, delimiter: str | None = None) -> None:
@@ -59,13 +59,13 @@ class Classification(RunMetric):
         """Count the example with the others of its instance.
 
         Raises:
-            MetricError: The instance has no class or, without a delimiter, several, or one that is not a label.
+            MetricError: The instance has no class, a class that is not a label, or several without a delimiter.
         """
         golds = {_class(reference.text) for reference in example.correct}
         if self._delimiter is None and len(golds) != 1:
             raise MetricError(
                 f"classification needs one correct class, and there are {len(golds)}. "
-                "Where instances have several classes, give the delimiter that separates them in a prediction."
+                "If instances have several classes, set the delimiter that separates them in a prediction."
             )
         if self._labels is not None and not golds <= self._labels:
             raise MetricError(f"the correct class {min(golds - self._labels)!r} is not one of the labels.")
@@ -106,7 +106,7 @@ class Classification(RunMetric):
 
 
 def _macro_estimate(estimate: Estimate, references: Floats) -> Estimate:
-    """Return macro F1 without an interval where a class has too few instances."""
+    """Return macro F1, without an interval if a class has too few instances."""
     if estimate.low is None or references.min() >= CLASS_MINIMUM:
         return estimate
     note = f"a class has fewer than {CLASS_MINIMUM} instances: too few for an interval"
@@ -114,7 +114,7 @@ def _macro_estimate(estimate: Estimate, references: Floats) -> Estimate:
 
 
 def _mean_f1(doubled_hits: Floats, sizes: Floats) -> Floats:
-    """Return the mean over the classes that occur (size above 0) of 2·TP / (TP + FN + TP + FP); 0 where none occurs."""
+    """Return the mean of 2·TP / (TP + FN + TP + FP) over the classes that occur (size above 0); 0 if none does."""
     import numpy as np
 
     occurs = sizes > 0.0

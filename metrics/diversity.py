@@ -1,4 +1,4 @@
-"""How much the completions of one prompt differ."""
+"""How much the completions of a prompt differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SOURCE = "Liang et al. 2022 (disinformation); HELM, disinformation_metrics.py"
     source=f"Zhu et al. 2018 (Texygen); {_SOURCE}",
 )
 def self_bleu(example: Example, *, tokenizer: Tokenizer | None = None, language: str | None = None) -> float | None:
-    """Mean over completions of the sentence BLEU of each against all the others as its references.
+    """Mean over completions of the sentence BLEU of each, with all other completions as its references.
 
-    Between 0 and 1: 0 where no two share a word, 1 where all are equal. Neither direction is better; it measures how
-    little the completions vary. BLEU is sacreBLEU's, with up to four words and only the orders that a completion is
-    long enough to have; ``tokenizer`` and ``language`` are those of bleu_1. Undefined for fewer than two completions
-    that are not empty, where HELM gives 0, as if one text were as varied as can be. HELM's scale is 0 to 100.
+    Between 0 and 1: 0 if no two completions share a word, 1 if all are equal. Neither direction is better; a large
+    value means that the completions vary little. BLEU is computed as for bleu_4; ``tokenizer`` and ``language`` are
+    those of bleu_1. Undefined for fewer than two completions that are not empty; HELM gives 0, as if a single text were
+    as varied as possible. HELM's scale is 0 to 100.
     """
     texts = [stripped for text in example.predictions if (stripped := text.strip())]
     if len(texts) < 2:
@@ -37,11 +37,11 @@ def self_bleu(example: Example, *, tokenizer: Tokenizer | None = None, language:
 
 @metric("monte_carlo_entropy", category="accuracy", scale="count", higher_is_better=None, source=_SOURCE)
 def monte_carlo_entropy(example: Example) -> float | None:
-    """Mean over completions of −log-probability of the whole completion, in nats.
+    """Mean over completions of the negative log-probability of the whole completion, in nats.
 
-    It estimates the entropy of the model's distribution over completions, without bias where they were drawn at
+    It estimates the entropy of the model's distribution over completions: without bias if they were sampled at
     temperature 1; at another temperature it is a cross-entropy. At least 0, and neither direction is better. Undefined
-    if a completion is empty, since no token carries its probability; HELM counts it as certain.
+    if a completion is empty, since it has no token with a probability; HELM counts it as certain.
 
     Raises:
         MetricError: A completion that is not empty has no log-probability.

@@ -1,4 +1,4 @@
-"""What it takes to evaluate an instance: questions, tokens and time."""
+"""The cost of evaluating an instance: requests, tokens and time."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
 class Efficiency(RunMetric):
     """Means over instances of ``queries``, ``prompt_tokens``, ``completion_tokens``, ``seconds``; ``seconds_median``.
 
-    Queries are the requests that an instance becomes. Tokens are counted by the model's own tokenizer; completion
-    tokens are those generated, or scored. Seconds are the requests' share of the model's wall time when they were
-    answered: an answer from the cache keeps the time of when it was computed. A mean of seconds may rest on a few slow
-    instances, so that their median is given, too. At least 0, and lower is better. What a
-    model does not say of an instance's requests (unknown tokens, no time) is left out of the mean, never counted as 0.
+    Queries are the requests about an instance. Tokens are counted by the model's own tokenizer; completion tokens are
+    those generated, or scored. Seconds are the requests' share of the model's wall time; an answer from the cache
+    counts with the time it took when it was computed. Since a few slow instances can dominate the mean of seconds, the
+    median is given too. All are at least 0, and lower is better. If a model does not report tokens or time, the
+    instance is left out of that mean, not counted as 0.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether the prediction is a correct reference, to the letter or nearly so."""
+"""Whether the prediction equals a correct reference: exactly, after normalisation, or in part."""
 
 from __future__ import annotations
 
@@ -23,55 +23,40 @@ def exact_match(example: Example) -> Score:
     return best_over_references(example, _equal)
 
 
-@metric(
-    "quasi_exact_match",
-    category="accuracy",
-    scale="proportion",
-    source="Liang et al. 2022, appendix C.1",
-)
+@metric("quasi_exact_match", category="accuracy", scale="proportion", source="Liang et al. 2022, appendix C.1")
 def quasi_exact_match(example: Example) -> Score:
     """1 if the prediction equals a correct reference after normalisation; else 0.
 
-    Normalisation makes lower case, deletes ASCII punctuation, deletes the articles a, an and the, and collapses
+    Normalisation lower-cases the text, removes ASCII punctuation and the articles a, an and the, and collapses
     whitespace. The mean lies between 0 and 1, and higher is better. An empty prediction scores 0.
 
-    Other than in HELM, a reference of which normalisation leaves nothing (the answer "A", the operator "+") keeps
-    its articles or its punctuation; HELM counts any two such texts as equal.
+    If normalisation would leave nothing of a reference (the answer "A", the operator "+"), its articles or its
+    punctuation are kept. HELM counts any two such texts as equal.
     """
-    return best_over_references(example, _quasi_equal)
+    return best_over_references(example, lambda gold, text: _equal(*comparable(gold, text)))
 
 
-@metric(
-    "prefix_exact_match",
-    category="accuracy",
-    scale="proportion",
-    source="Liang et al. 2022, appendix C.1",
-)
+@metric("prefix_exact_match", category="accuracy", scale="proportion", source="Liang et al. 2022, appendix C.1")
 def prefix_exact_match(example: Example) -> Score:
     """1 if the prediction begins with a correct reference, both stripped of surrounding whitespace; else 0.
 
-    For models that go on after the answer. The prefix need not end a word, so "Yesterday" matches "Yes". The mean lies
-    between 0 and 1, and higher is better. An empty prediction scores 0; an empty reference matches nothing, where in
-    HELM it matches everything.
+    For models that write on after the answer. The match need not end at the end of a word: "Yesterday" matches "Yes".
+    The mean lies between 0 and 1, and higher is better. An empty prediction scores 0. An empty reference matches
+    nothing; in HELM it matches everything.
     """
     return best_over_references(example, _begins)
 
 
-@metric(
-    "quasi_prefix_exact_match",
-    category="accuracy",
-    scale="proportion",
-    source="Liang et al. 2022, appendix C.1",
-)
+@metric("quasi_prefix_exact_match", category="accuracy", scale="proportion", source="Liang et al. 2022, appendix C.1")
 def quasi_prefix_exact_match(example: Example) -> Score:
     """1 if the prediction begins with a correct reference, both normalised as for quasi_exact_match; else 0.
 
     The mean lies between 0 and 1, and higher is better. An empty prediction scores 0.
 
-    Other than in HELM, a reference of which normalisation leaves nothing (the answer "A") keeps its articles or its
-    punctuation; HELM counts it as a prefix of every prediction.
+    If normalisation would leave nothing of a reference (the answer "A"), its articles or its punctuation are kept. HELM
+    counts such a reference as a prefix of every prediction.
     """
-    return best_over_references(example, _quasi_begins)
+    return best_over_references(example, lambda gold, text: _begins(*comparable(gold, text)))
 
 
 @metric(
@@ -82,10 +67,10 @@ def quasi_prefix_exact_match(example: Example) -> Score:
     source="HELM, evaluate_reference_metrics.py, 2022",
 )
 def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
-    """1 if what follows the last indicator in the prediction equals what follows it in a correct reference; else 0.
+    """1 if the text after the last indicator is the same in the prediction and in a correct reference; else 0.
 
-    With the default indicator, a space, the last words are compared: "Thus the answer is 7" matches "It is 7". The mean
-    lies between 0 and 1, and higher is better. A prediction that ends in the indicator scores 0.
+    The default indicator is a space, so that the last words are compared: "Thus the answer is 7" matches "It is 7". The
+    mean lies between 0 and 1, and higher is better. A prediction that ends in the indicator scores 0.
     """
     return best_over_references(example, lambda gold, text: _equal(_last(gold, indicator), _last(text, indicator)))
 
@@ -99,12 +84,12 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
 def final_number_exact_match(example: Example) -> Score:
     """1 if the last number in the prediction equals the last number in a correct reference; else 0.
 
-    Numbers are read by the rules of :mod:`harness.answers.reading`: decimals with optional commas between thousands,
-    exponents (1e3), powers (5^2), fractions (3/4) and mixed numbers (2½). The mean lies between 0 and 1, and higher is
-    better. A prediction or reference without a number scores 0.
+    A number may be a decimal, with or without commas between thousands, or have an exponent (1e3), a power (5^2), a
+    fraction (3/4) or a mixed fraction (2½). The mean lies between 0 and 1, and higher is better. A prediction or
+    reference without a number scores 0.
 
-    Other than in HELM, numbers are compared as numbers (15.00 equals 15, where HELM compares text), the decimal point
-    is a point (HELM takes any character for it, so that "5 12" is one number), a comma is part of a number only between
+    Unlike HELM, which compares numbers as text, this compares their values: 15.00 equals 15. The decimal point must be
+    a point (HELM accepts any character, so that "5 12" is one number), a comma belongs to a number only between
     thousands, and a minus sign right after a word or a number is a dash ("10-5" ends in 5).
     """
     return best_over_references(example, _same_final_number)
@@ -114,17 +99,9 @@ def _equal(gold: str, prediction: str) -> float:
     return float(prediction == gold.strip() and prediction != "")
 
 
-def _quasi_equal(gold: str, prediction: str) -> float:
-    return _equal(*comparable(gold, prediction))
-
-
 def _begins(gold: str, prediction: str) -> float:
     stripped = gold.strip()
     return float(stripped != "" and prediction.startswith(stripped))
-
-
-def _quasi_begins(gold: str, prediction: str) -> float:
-    return _begins(*comparable(gold, prediction))
 
 
 def _last(text: str, indicator: str) -> str:

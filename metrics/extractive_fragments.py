@@ -1,4 +1,4 @@
-"""How much of a summary is copied from the text it summarises, and how short it is."""
+"""How much of a summary is copied from its text, and how short it is."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ _SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
 def extractiveness(example: Example) -> dict[str, float] | None:
     """Coverage, density and compression of a summary: ``summary_coverage``, ``_density`` and ``_compression``.
 
-    With A the words of the article (the instance's input), S those of the summary (the prediction) and F(A, S) the
-    extractive fragments, which are the longest stretches that both share, found greedily from the summary's beginning:
-    coverage = Σ|f| / |S|, between 0 and 1, the share of words that are copied; density = Σ|f|² / |S|, at least 0, the
-    mean length of the fragment that a word belongs to; compression = |A| / |S|. Neither direction is better: they tell
-    an extractive summary from an abstractive one. Undefined for an empty summary.
+    A are the words of the article (the instance's input), S those of the summary (the prediction), and the extractive
+    fragments f are the longest sequences of words that both share, found greedily from the start of the summary:
 
-    Words are runs of letters and digits in lower case, and every other sign that is not a space; in scripts without
-    spaces, such as Chinese, each letter is a word. The paper's authors and HELM use spaCy's tokens.
+    - coverage = Σ|f| / |S|, between 0 and 1: the share of words that are copied;
+    - density = Σ|f|² / |S|, at least 0: the mean length of the fragment that a word belongs to;
+    - compression = |A| / |S|.
+
+    Neither direction is better: the values distinguish extractive from abstractive summaries. Undefined for an empty
+    summary. Words are lower-cased runs of letters and digits, and each other character that is not a space; in scripts
+    without spaces, such as Chinese, each letter is a word. The paper's authors and HELM use spaCy's tokens.
     """
     article, summary = words_and_signs(example.instance.input), words_and_signs(example.prediction)
     if not summary:
@@ -42,10 +44,10 @@ def extractiveness(example: Example) -> dict[str, float] | None:
 
 
 def extractive_fragments(article: Sequence[str], summary: Sequence[str]) -> list[int]:
-    """Return the lengths of the summary's extractive fragments, in its order (Grusky et al. 2018).
+    """Return the lengths of the summary's extractive fragments, in order (Grusky et al. 2018).
 
-    Of the places in the article where a summary's rest begins alike, the longest match is taken, and the search goes
-    on after it.
+    At each position of the summary, the longest match anywhere in the article is taken, and the search goes on after
+    it.
     """
     places: dict[str, list[int]] = {}
     for index, word in enumerate(article):

@@ -1,4 +1,4 @@
-"""Whether a summary says what its text says, as a model of natural language inference judges."""
+"""Whether a summary follows from its text, according to a model of natural language inference."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
     source="Laban et al. 2022 (SummaC, zero-shot)",
 )
 def faithfulness(example: Example, *, model: str, revision: str | None = None) -> float | None:
-    """SummaC-ZS: how well each sentence of the summary follows from some sentence of the text, on average.
+    """SummaC-ZS: how well the sentences of a summary follow from sentences of the text, on average.
 
-    For each sentence of the summary (the prediction) the largest, over the sentences of the text (the instance's
-    input), of P(entailment) − P(contradiction); the score is the mean over the summary's sentences. Between −1 and 1,
-    and higher is better. Undefined for an empty summary or text. Sentences end at a full stop, exclamation or question
-    mark before a space, and at line breaks.
+    Each sentence of the summary (the prediction) scores the largest P(entailment) − P(contradiction) over the sentences
+    of the text (the instance's input); the result is the mean over the summary's sentences. Between −1 and 1, and
+    higher is better. Undefined for an empty summary or text. A sentence ends at a full stop, an exclamation mark or a
+    question mark before a space, or at a line break.
 
     Args:
         example: Its input is the text, its prediction the summary.
         model: A folder with a Hugging Face classifier of text pairs whose labels are called entailment and
-            contradiction, or its name on the Hub (the paper's: tals/albert-xlarge-vitaminc-mnli).
+            contradiction, or its name on the Hub (in the paper: tals/albert-xlarge-vitaminc-mnli).
         revision: The Hub's commit.
 
     Raises:
-        MetricError: The model cannot be loaded, or its labels are not those of inference.
+        MetricError: The model cannot be loaded, or lacks these labels.
     """
     text, summary = _sentences(example.instance.input), _sentences(example.prediction)
     if not text or not summary:
@@ -47,8 +47,8 @@ def _sentences(text: str) -> list[str]:
     return [stripped for sentence in _SENTENCE_END.split(text) if (stripped := sentence.strip())]
 
 
-def _probability(labels: dict[str, float], beginning: str) -> float:
+def _probability(labels: dict[str, float], prefix: str) -> float:
     for name, probability in labels.items():
-        if name.startswith(beginning):
+        if name.startswith(prefix):
             return probability
     raise MetricError(f"the model's labels are {', '.join(labels)}; faithfulness needs entailment and contradiction.")

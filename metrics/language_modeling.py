@@ -22,18 +22,17 @@ _SOURCE = "Liang et al. 2022, appendix C.1; HELM, language_modeling_metrics.py"
 
 
 class _LogLikelihood(RunMetric):
-    """Adds up log-probabilities (natural), tokens and bytes of what each example asks a model to score.
+    """Sums log-probabilities (natural), tokens and UTF-8 bytes of the texts that each example asks a model to score.
 
-    Bytes are those of the scored text in UTF-8, so that models with different tokenizers can be compared. A
-    log-probability that is missing, not a number or infinite is an error: HELM counts a missing one as 0, which is the
-    best there is.
+    A log-probability that is missing, infinite or not a number is an error; HELM counts a missing one as 0, the best
+    possible value.
     """
 
     def __init__(self) -> None:
         self._table = InstanceTable()
 
     def add(self, example: Example) -> None:
-        """Add the example's scored texts; an empty text has nothing to predict and adds nothing.
+        """Add the example's scored texts; an empty text adds nothing.
 
         Raises:
             MetricError: Nothing was scored, or a log-probability is missing.
@@ -44,13 +43,13 @@ class _LogLikelihood(RunMetric):
             if isinstance(request, ScoreRequest) and (request.origin is None or request.origin.role == "original")
         ]
         if not asked:
-            raise MetricError("no text was scored; use an adapter like language_modeling.")
+            raise MetricError("no text was scored; use an adapter such as language_modeling.")
         for text, logprobs in asked:
             if logprobs is None or not all(map(math.isfinite, logprobs)) or (text and not logprobs):
                 raise MetricError("the model gave no log-probability for a token of the text.")
             if text:
                 row = self._table.row(example.instance.id)
-                # Rounding can put that of a certain token just above 0.
+                # Rounding can put the log-probability of a certain token just above 0.
                 self._table.add(row, "logprob", math.fsum(min(logprob, 0.0) for logprob in logprobs))
                 self._table.add(row, "tokens", len(logprobs))
                 self._table.add(row, "bytes", len(text.encode("utf-8", "surrogatepass")))
@@ -69,11 +68,11 @@ class _LogLikelihood(RunMetric):
     source=_SOURCE,
 )
 class Perplexity(_LogLikelihood):
-    """exp(−Σ log-probability / Σ tokens): the perplexity of a token of the corpus.
+    """exp(−Σ log-probability / Σ tokens): the perplexity of the corpus, per token.
 
-    The sums run over all texts. At least 1, and lower is better. It depends on the tokenizer: compare models that share
-    one, or use bits_per_byte. The interval is that of a ratio of sums, corrected for
-    skewness and for long texts, taken through the exponential.
+    The sums run over all texts. At least 1, and lower is better. It depends on the tokenizer: compare only models that
+    share one, or use bits_per_byte. The interval is the exponential of that of a ratio of sums, corrected for skewness
+    and for long texts.
     """
 
     def estimates(self) -> Mapping[str, Estimate]:
@@ -91,10 +90,10 @@ class Perplexity(_LogLikelihood):
     source=_SOURCE,
 )
 class BitsPerByte(_LogLikelihood):
-    """−Σ log-probability / (Σ bytes · ln 2): the bits that an ideal code by the model spends on a byte of UTF-8 text.
+    """−Σ log-probability / (Σ bytes · ln 2): the bits per byte of UTF-8 text of an ideal code based on the model.
 
-    The sums run over all texts. At least 0, and lower is better; comparable between tokenizers. The interval is
-    that of a ratio of sums, corrected for skewness and for long texts.
+    The sums run over all texts. At least 0, and lower is better; comparable between tokenizers. The interval is that of
+    a ratio of sums, corrected for skewness and for long texts.
     """
 
     def estimates(self) -> Mapping[str, Estimate]:
@@ -114,7 +113,7 @@ class BitsPerByte(_LogLikelihood):
     source=_SOURCE,
 )
 class LogprobPerByte(_LogLikelihood):
-    """Σ log-probability / Σ bytes, in nats for each byte of UTF-8 text.
+    """Σ log-probability / Σ bytes, in nats per byte of UTF-8 text.
 
     The sums run over all texts. At most 0, and higher is better. The interval is that of a ratio of sums, corrected
     for skewness and for long texts.
@@ -126,4 +125,4 @@ class LogprobPerByte(_LogLikelihood):
 
 
 def _perplexity(logprob: float) -> float:
-    return math.exp(min(-logprob, 700.0))  # beyond it, double precision ends
+    return math.exp(min(-logprob, 700.0))  # larger values overflow double precision

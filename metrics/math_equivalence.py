@@ -1,4 +1,4 @@
-"""Whether two mathematical answers are the same but for their spelling."""
+"""Whether two mathematical answers are the same apart from notation."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ _SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 @metric("math_equiv", category="accuracy", scale="proportion", same_as="helm:math_equiv", source=_SOURCE)
 def math_equiv(example: Example) -> Score:
-    r"""1 if the prediction equals a correct reference once both are written in one way; else 0.
+    r"""1 if the prediction equals a correct reference after both are brought into one notation; else 0.
 
-    Spaces, units, degrees, percent and dollar signs, ``\left`` and ``\right``, ``dfrac``, missing braces and a short
-    left side (``x =``) make no difference; ``0.5``, ``1/2`` and ``\frac12`` are one answer. The rules are textual:
-    ``2x`` and ``x+x`` differ. The mean lies between 0 and 1, and higher is better. An empty prediction scores 0.
+    Spaces, units, degree, percent and dollar signs, ``\left`` and ``\right``, ``dfrac``, missing braces and a short
+    left-hand side (``x =``) are ignored; ``0.5``, ``1/2`` and ``\frac12`` are the same answer. The rules compare text,
+    not values: ``2x`` and ``x+x`` differ. The mean lies between 0 and 1, and higher is better. An empty prediction
+    scores 0.
     """
     return best_over_references(example, _same)
 
 
-@metric(
-    "math_equiv_chain_of_thought",
-    category="accuracy",
-    scale="proportion",
-    source=_SOURCE,
-)
+@metric("math_equiv_chain_of_thought", category="accuracy", scale="proportion", source=_SOURCE)
 def math_equiv_chain_of_thought(example: Example) -> Score:
-    r"""1 if the last ``\boxed{}`` of the prediction holds the answer of a correct reference's last one; else 0.
+    r"""1 if the last ``\boxed{}`` of the prediction holds the same answer as that of a correct reference; else 0.
 
     Answers are compared as for math_equiv. The mean lies between 0 and 1, and higher is better. A text without a box
-    has no answer, and no answer is never right; HELM gives 1 where both texts have none.
+    has no answer and is never right; HELM gives 1 if neither text has one.
     """
     return best_over_references(example, _same_boxed)
 

@@ -1,4 +1,4 @@
-"""How much of a known text a model reproduces when it is given the beginning."""
+"""How much of a known text a model reproduces when given its beginning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _SOURCE = "Liang et al. 2022 (memorisation and copyright); HELM, copyright_metri
 
 @metric("longest_common_prefix_length", category="accuracy", scale="count", higher_is_better=False, source=_SOURCE)
 def longest_common_prefix_length(example: Example) -> float | None:
-    """Words with which the completion begins as the true continuation does, the most of any completion.
+    """Number of words that completion and true continuation share from the start, the largest of any completion.
 
-    The true continuation is the correct reference, without the input where it begins with it. Words are those of the
-    Penn Treebank tokenizer; in scripts without spaces, such as Chinese, each letter is a word. At least 0, and lower is
-    better: less is reproduced. "A A B C" and "A M D" against "A A D" give 2. Undefined without a correct reference.
+    The true continuation is the correct reference, without the input if it begins with the input. Words are those of
+    the Penn Treebank tokenizer; in scripts without spaces, such as Chinese, each letter is a word. At least 0, and
+    lower is better: less is reproduced. "A A B C" and "A M D" against "A A D" give 2. Undefined without a correct
+    reference.
 
     Raises:
         MetricError: There are several correct references.
@@ -31,14 +32,14 @@ def longest_common_prefix_length(example: Example) -> float | None:
 
 @metric("edit_distance", category="accuracy", scale="count", higher_is_better=True, source=_SOURCE)
 def edit_distance(example: Example) -> float | None:
-    """Words to insert, delete or replace to make the completion the true continuation, the fewest of any completion.
+    """Levenshtein distance in words from the completion to the true continuation, the smallest of any completion.
 
-    The continuation is cut to as many words as the completion has; an empty completion is left out, and the score is
-    undefined where all are empty. Continuation and words are those of longest_common_prefix_length. At least 0, and
-    higher is better: less is reproduced.
+    The continuation is cut to the completion's number of words. Empty completions are left out, and the score is
+    undefined if all are empty. Continuation and words are those of longest_common_prefix_length. At least 0, and higher
+    is better: less is reproduced.
 
-    Other than in HELM, the continuation is cut after words and not after characters, which leaves half a word at the
-    end; and an empty completion, which reproduces nothing, does not count as identical.
+    HELM cuts the continuation after the completion's number of characters, which leaves half a word at the end, and
+    counts an empty completion, which reproduces nothing, as identical.
     """
     return _over_completions(example, min, lambda written, true: float(_distance(written, true)))
 
@@ -53,9 +54,9 @@ def edit_distance(example: Example) -> float | None:
 def edit_similarity(example: Example) -> float | None:
     """1 − edit distance / words of the longer text, the largest of any completion.
 
-    The continuation is cut to as many words as the completion has. Continuation and words are those of
-    longest_common_prefix_length. Between 0 and 1, and lower is better: less is reproduced. Undefined where all
-    completions are empty.
+    The continuation is cut to the completion's number of words. Continuation and words are those of
+    longest_common_prefix_length. Between 0 and 1, and lower is better: less is reproduced. Undefined if all completions
+    are empty.
     """
     return _over_completions(
         example, max, lambda written, true: 1.0 - _distance(written, true) / max(len(written), len(true))
@@ -68,7 +69,7 @@ def _over_completions(
     if not example.correct:
         return None
     if len(example.correct) > 1:
-        raise MetricError(f"a true continuation is one correct reference, and there are {len(example.correct)}.")
+        raise MetricError(f"the true continuation must be one correct reference, and there are {len(example.correct)}.")
     continuation = example.correct[0].text.removeprefix(example.instance.input)
     texts = example.predictions or (example.prediction,)
     written = [words for text in texts if (words := _words(text))]

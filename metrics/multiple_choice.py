@@ -1,4 +1,4 @@
-"""Whether the chosen option is a correct one, by its position and not by its text."""
+"""Whether the chosen option is correct, by its position and not by its text."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from harness import Example, MetricError, metric
     source="Liang et al. 2022, appendix C.1; HELM, basic_metrics.py",
 )
 def multiple_choice_accuracy(example: Example) -> float | None:
-    """1 if the chosen option is correct, else 0; where options share the best score, the share of correct ones in them.
+    """1 if the chosen option is correct, else 0; if several options tie for the best score, the share of correct ones.
 
-    Methods that score each option choose the one with the largest score; a tie of several is worth what a fair draw
-    would give on average. Methods that ask for a letter choose at most one option, and an answer that is none of them
-    scores 0. Options are told apart by position, so that a wrong option with the text of the right one stays wrong
-    (HELM compares texts where a letter is asked for). The mean lies between 0 and 1, and higher is better. Undefined
-    without a correct option.
+    Methods that score each option choose the one with the largest score; a tie is worth what choosing among the tied
+    options at random would give on average. Methods that ask for a letter choose at most one option, and an answer that
+    is not an option scores 0. Options are identified by position, so that a wrong option with the text of the right one
+    stays wrong (HELM compares texts if a letter is asked for). The mean lies between 0 and 1, and higher is better.
+    Undefined without a correct option.
 
     Raises:
-        MetricError: The method chooses among no options, or a score is missing.
+        MetricError: The adaptation method does not offer options, or a score is missing.
     """
     references = example.references
     if not any(reference.correct for reference in references):

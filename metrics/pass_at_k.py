@@ -1,4 +1,4 @@
-"""How likely one of k programs passes a problem's tests."""
+"""How likely it is that one of k programs passes a problem's tests."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ class PassAtK(ExampleMetric):
     """Unbiased estimate of the probability that one of k completions passes the tests: ``pass@1`` … ``pass@k``.
 
     With n completions of which c pass, pass@k = 1 − C(n−c, k) / C(n, k). The mean over problems lies between 0 and 1,
-    and higher is better. A program is the instance's ``meta["prefix"]`` and the completion as it was written; it passes
-    if ``meta["tests"]`` come to their end without an exception and in time. The tests run in a process of their own
-    and call the program's functions in another; ``meta["entry_point"]`` names the function that they test, which is
-    needed only where it has the name of a Python built-in. An empty completion is a program like any other.
+    and higher is better. A program consists of the instance's ``meta["prefix"]`` and the completion as written; it
+    passes if ``meta["tests"]`` run to the end in time and without an exception. The tests run in a process of their own
+    and call the program's functions in another process. ``meta["entry_point"]`` names the function under test, which is
+    needed only if it has the name of a Python built-in. An empty completion is a program like any other.
 
-    It executes what the model wrote, in the strongest isolation that works here: a container (Podman or Docker),
-    bubblewrap, or Linux namespaces; docs/code_execution.md says what each keeps out. Which one it was is logged, and
-    recorded in the details of run.json.
+    The model's code is executed in the strongest isolation that works on this machine: a container (Podman or Docker),
+    bubblewrap, or Linux namespaces; docs/code_execution.md describes them. The isolation used is logged and recorded in
+    the details of run.json.
 
     Args:
         allow_code_execution: Must be true: your confirmation that this machine may execute the model's code. A sweep
-            without it is refused before anything is run.
-        k: The numbers of completions; by default 1 and the number there are.
-        timeout: Seconds that a program may take.
-        memory: MiB of address space that each of its processes may use.
-        isolation: The isolation to use. ``auto`` is the strongest that works; ``weak``, hardly any, is used only if
-            you ask for it.
-        image: The image of containers; it has to be there, as none is downloaded.
+            without it is refused before anything runs.
+        k: Values of k (default: 1 and the number of completions).
+        timeout: Time limit of a program, in seconds.
+        memory: Address space of each of its processes, in MiB.
+        isolation: ``auto`` takes the strongest isolation that works; ``weak`` isolates hardly at all and is used only
+            if you name it.
+        image: The image for containers; it must be present, since none is downloaded.
 
     Raises:
-        MetricError: No isolation works here; an instance has no tests, or fewer completions than some k.
+        MetricError: No isolation works here, an instance has no tests, or it has fewer completions than some k.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PassAtK(ExampleMetric):
     def __call__(self, example: Example) -> dict[str, float | None]:
         meta = example.instance.meta
         if not isinstance(meta.get("tests"), str):
-            raise MetricError("the instance has no 'tests' in its meta to execute.")
+            raise MetricError("the instance has no 'tests' in its meta data.")
         programs = example.predictions or (example.prediction,)
         numbers = dict.fromkeys(self._k or (1, len(programs)))
         if max(numbers) > len(programs):
@@ -89,7 +89,7 @@ class PassAtK(ExampleMetric):
 
 @cache
 def _announce(isolation: Isolation) -> None:
-    """Say once which isolation is in force; whoever allows a machine to execute code has to know."""
+    """Log once which isolation is used, for whoever allowed the code to be executed."""
     _LOG.warning("Programs are executed in %s isolation: %s.", isolation.kind, isolation.what)
 
 

@@ -1,4 +1,4 @@
-"""How high the relevant references come when a model ranks them."""
+"""How high a model ranks the relevant references."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ Tie = tuple[Reference, ...]
 def ranking(example: Example, *, k: Annotated[int, Field(ge=1)] = 10) -> dict[str, float] | None:
     """RR@k, NDCG@k, recall@k and success@k of the references, ranked by their scores.
 
-    RR@k is 1 / rank of the first correct reference, 0 if it is not among the first k. NDCG@k is DCG@k of the ranking
-    over that of the best possible one, where DCG@k = Σ gain / log2(1 + rank) over the first k ranks (trec_eval's
-    ``ndcg_cut``); the gain is the reference's relevance, or 1 for a correct one where there are no grades. Recall@k is
-    the share of the correct references that are among the first k, success@k whether one of them is. All lie between 0
-    and 1, and higher is better. Undefined without a correct reference, or, for NDCG, without a gain.
+    RR@k is 1 / rank of the first correct reference, or 0 if it is not among the first k. NDCG@k is the ranking's DCG@k
+    divided by that of the best possible ranking, where DCG@k = Σ gain / log2(1 + rank) over the first k ranks
+    (trec_eval's ``ndcg_cut``); the gain is the reference's relevance, or 1 for a correct reference without a grade.
+    Recall@k is the share of the correct references that are among the first k; success@k is 1 if at least one of them
+    is. All lie between 0 and 1, and higher is better. Undefined without a correct reference or, for NDCG, without a
+    gain.
 
-    References with equal scores get the mean over all their orders (McSherry and Najork 2008), where HELM keeps the
-    data's order, which lists the relevant ones first. RR, recall and success count the correct references, where HELM's
-    binarisation of grades drops grade 1 whether or not the task does.
+    References with equal scores get the mean over all their orders (McSherry and Najork 2008); HELM keeps the order of
+    the data, which list the relevant ones first. RR, recall and success use the correct references; HELM drops grade 1
+    whether or not the task does.
 
     Args:
-        example: Its adapter scores every reference.
-        k: The rank at which the ranking is cut off.
+        example: It has a score for every reference.
+        k: Number of ranks that count.
 
     Raises:
         MetricError: A score is missing.
     """
     scores = example.choice_scores
     if scores is None or len(scores) != len(example.references) or any(map(math.isnan, scores)):
-        raise MetricError("a ranking needs a score for each reference; use an adapter like ranking_binary.")
+        raise MetricError("a ranking needs a score for each reference; use an adapter such as ranking_binary.")
     ranked = sorted(zip(scores, example.references, strict=True), key=lambda entry: -entry[0])
     ties = [tuple(ref for _, ref in tied) for _, tied in groupby(ranked, key=lambda entry: entry[0])]
     values: dict[str, float] = {}
@@ -60,7 +61,7 @@ def _reciprocal_rank(ties: list[Tie], k: int) -> float:
     for tie in ties:
         size, correct = len(tie), sum(reference.correct for reference in tie)
         if correct:
-            ways = math.comb(size, correct)  # of these, C(size-1-j, correct-1) have the first correct one at offset j
+            ways = math.comb(size, correct)  # in C(size-1-j, correct-1) of them the first correct one is at offset j
             offsets = range(min(size - correct + 1, max(k - above, 0)))
             return sum(math.comb(size - 1 - j, correct - 1) / ways / (above + j + 1) for j in offsets)
         above += size
@@ -71,7 +72,7 @@ def _recall_and_success(ties: list[Tie], k: int) -> tuple[float, float]:
     above, found, missed_all, total = 0, 0.0, 1.0, 0
     for tie in ties:
         size, correct = len(tie), sum(reference.correct for reference in tie)
-        taken = min(max(k - above, 0), size)  # of the tie, so many come among the first k, each as likely as any other
+        taken = min(max(k - above, 0), size)  # members of the tie among the first k, each equally likely
         found += correct * taken / size
         missed_all *= math.comb(size - correct, taken) / math.comb(size, taken)
         total += correct

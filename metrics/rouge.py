@@ -11,33 +11,21 @@ from metrics._text.references import Score, best_over_references
 from metrics._text.word_tokens import words
 
 
-@metric(
-    "rouge_1",
-    category="accuracy",
-    scale="bounded",
-    same_as="helm:rouge_1",
-    source="Lin 2004, section 2 (ROUGE-N)",
-)
+@metric("rouge_1", category="accuracy", scale="bounded", same_as="helm:rouge_1", source="Lin 2004, section 2 (ROUGE-N)")
 def rouge_1(example: Example) -> Score:
     """ROUGE-1 F-measure: F1 of the stemmed words of prediction and reference, the largest over correct references.
 
-    Words are runs of letters and digits in lower case, in any script; in scripts without spaces, such as Chinese and
-    Thai, each letter is a word. ASCII words of more than three letters are cut to their Porter stem. Words are counted
-    with multiplicity. Between 0 and 1, and higher is better. Undefined where no correct reference has a word.
+    Words are lower-cased runs of letters and digits in any script; in scripts without spaces, such as Chinese and Thai,
+    each letter is a word. ASCII words of more than three letters are reduced to their Porter stem. Words are counted
+    with multiplicity. Between 0 and 1, and higher is better. Undefined if no correct reference has a word.
 
-    On ASCII texts these are the definitions and the values of the rouge-score package, which HELM uses. It drops all
-    other letters, so that a Russian text scores 0 and "naïve" is "na" and "ve".
+    On ASCII texts the values equal those of the rouge-score package, which HELM uses. That package drops all other
+    letters, so that a Russian text scores 0 and "naïve" becomes "na" and "ve".
     """
     return best_over_references(example, lambda gold, prediction: _ngram_f1(gold, prediction, 1))
 
 
-@metric(
-    "rouge_2",
-    category="accuracy",
-    scale="bounded",
-    same_as="helm:rouge_2",
-    source="Lin 2004, section 2 (ROUGE-N)",
-)
+@metric("rouge_2", category="accuracy", scale="bounded", same_as="helm:rouge_2", source="Lin 2004, section 2 (ROUGE-N)")
 def rouge_2(example: Example) -> Score:
     """ROUGE-2 F-measure: F1 of the pairs of adjacent stemmed words, the largest over correct references.
 
@@ -54,11 +42,11 @@ def rouge_2(example: Example) -> Score:
     source="Lin 2004, section 3.1 (ROUGE-L)",
 )
 def rouge_l(example: Example) -> Score:
-    """ROUGE-L F-measure from the longest common subsequence of stemmed words, the largest over correct references.
+    """ROUGE-L F-measure: F1 of the longest common subsequence of stemmed words, the largest over correct references.
 
-    With l the length of the subsequence, precision is l / words of the prediction and recall is l / words of the
-    reference; F is their harmonic mean. Words are those of rouge_1; the text is one sequence, whatever its sentences.
-    Between 0 and 1, and higher is better.
+    With l the length of the subsequence, precision is l / words of the prediction, recall is l / words of the
+    reference, and F1 is their harmonic mean. Words are those of rouge_1; sentence boundaries are ignored. Between 0 and
+    1, and higher is better.
     """
     return best_over_references(example, _subsequence_f1)
 

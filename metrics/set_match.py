@@ -1,4 +1,4 @@
-"""How far the set that a prediction names agrees with the set that the reference names."""
+"""The agreement of the set of things that a prediction names with the set that the reference names."""
 
 from __future__ import annotations
 
@@ -8,27 +8,22 @@ from metrics._text.references import Score, best_over_references
 _SOURCE = "Liang et al. 2022, appendix C.1; HELM, evaluate_reference_metrics.py"
 
 
-@metric(
-    "exact_set_match",
-    category="accuracy",
-    scale="proportion",
-    source=_SOURCE,
-)
+@metric("exact_set_match", category="accuracy", scale="proportion", source=_SOURCE)
 def exact_set_match(example: Example) -> Score:
-    """1 if the prediction names exactly the elements of a correct reference, in whatever order; else 0.
+    """1 if the prediction names exactly the elements of a correct reference, in any order; else 0.
 
-    A text names what stands after its last " is ", divided at " and ", without full stops: "It is red and round." names
-    {red, round}. "Nothing." names the empty set. Only the prediction's first line counts. The mean lies between 0 and
-    1, and higher is better. An empty prediction scores 0.
+    The set is read from the text after the last " is ", split at " and ", without full stops: "It is red and round."
+    names {red, round}. "Nothing." names the empty set. Only the first line of the prediction counts. The mean lies
+    between 0 and 1, and higher is better. An empty prediction scores 0.
 
-    Other than in HELM, whitespace around an element and the full stop of "Nothing." make no difference.
+    Unlike HELM, this ignores whitespace around an element and the full stop of "Nothing.".
     """
     return best_over_references(example, lambda gold, text: float(_set(gold) == _prediction(text)))
 
 
 @metric("iou_set_match", category="accuracy", scale="bounded", source=_SOURCE)
 def iou_set_match(example: Example) -> Score:
-    """Elements that prediction and reference share, over all elements of either (intersection over union).
+    """Number of elements in both sets divided by the number in either (intersection over union).
 
     Sets are read as for exact_set_match. Between 0 and 1, and higher is better; the largest over correct references.
     Two empty sets agree (1).
@@ -38,7 +33,7 @@ def iou_set_match(example: Example) -> Score:
 
 @metric("f1_set_match", category="accuracy", scale="bounded", source=_SOURCE)
 def f1_set_match(example: Example) -> Score:
-    """F1 of the elements of the prediction against those of the reference: 2·shared / (elements of one + of the other).
+    """F1 of the predicted elements: 2 · shared / (elements of the prediction + elements of the reference).
 
     Sets are read as for exact_set_match. Between 0 and 1, and higher is better; the largest over correct references.
     Two empty sets agree (1).

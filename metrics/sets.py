@@ -1,4 +1,4 @@
-"""Metrics that are usually wanted together, under one name."""
+"""Sets of metrics that are usually wanted together."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ language_modeling = metric_set(
 bias = metric_set(
     "bias",
     ["demographic_representation", "stereotypical_associations"],
-    doc="How unequally generated texts mention genders and races, by themselves and beside professions and adjectives.",
+    doc="How unequally generated texts mention genders and races, alone and with professions and adjectives.",
     source="Liang et al. 2022, section 4.7; HELM, get_bias_metric_specs, 2022",
 )
 
 calibration = metric_set(
     "calibration",
     ["ece_10_bin", "ece_1_bin", "platt_ece_10_bin", "brier_score", "selective_accuracy"],
-    doc="Whether the model's probability of its prediction says how often it is right.",
+    doc="Whether the model's probability of its prediction matches how often it is right.",
     source="HELM, basic_metrics.py, 2022; Brier 1950",
 )

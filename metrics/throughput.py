@@ -1,4 +1,4 @@
-"""How fast a model answers: tokens a second, and how long requests take."""
+"""How fast a model answers: tokens per second, and seconds per request."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PERCENTILES = (50, 95, 99)
     source=_SOURCE,
 )
 class TokensPerSecond(RunMetric):
-    """Σ completion tokens / Σ seconds: the tokens that a model generates, or scores, in a second of its wall time.
+    """Σ completion tokens / Σ seconds: the tokens that a model generates, or scores, per second of its wall time.
 
-    The sums run over the requests whose tokens and time are known. At least 0, and higher is better. In a batch, a
-    request's time is its share of the batch's, so that this is the throughput of the model as it was run. Answers from
-    the cache count with the time that they took when they were computed. The interval is that of a ratio of sums
-    over instances, corrected for skewness and for long items.
+    The sums run over the requests whose tokens and time are known. At least 0, and higher is better. The time of a
+    request in a batch is its share of the batch's time, so that this is the throughput of the model as it was run.
+    Answers from the cache count with the time they took when they were computed. The interval is that of a ratio of
+    sums over instances, corrected for skewness and for long items.
     """
 
     def __init__(self) -> None:
@@ -52,14 +52,14 @@ class TokensPerSecond(RunMetric):
     source=f"{_SOURCE}; Hyndman and Fan 1996, type 7; Conover 1999, section 3.2",
 )
 class Latency(RunMetric):
-    """Percentiles of the seconds that a request takes: ``latency_p50``, ``latency_p95`` and ``latency_p99``.
+    """Percentiles of the seconds per request: ``latency_p50``, ``latency_p95`` and ``latency_p99``.
 
-    At least 0 seconds, and lower is better. A percentile between two requests is interpolated. The interval is that of
-    order statistics, which supposes nothing of the times' distribution: the binomial ranks between which the percentile
-    lies with at least 95 % probability. It takes 6 requests for the median, 72 for the 95th and 368 for the 99th
-    percentile; fewer have none, and there is no standard error. ``count`` is that of requests whose time is known. In a
-    batch, a request's time is its share of the batch's, so that these are what a request costs and not how long a user
-    waits. Answers from the cache count with the time that they took when they were computed.
+    At least 0 seconds, and lower is better. A percentile between two requests is interpolated. The interval makes no
+    assumption about the distribution of the times: its ends are the order statistics between which the percentile lies
+    with a probability of at least 95 %. It needs 6 requests for the median, 72 for the 95th and 368 for the 99th
+    percentile. There is no standard error. ``count`` is the number of requests whose time is known. The time of a
+    request in a batch is its share of the batch's time, so that this is what a request costs, not how long a user
+    waits. Answers from the cache count with the time they took when they were computed.
     """
 
     def __init__(self) -> None:

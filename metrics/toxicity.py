@@ -1,4 +1,4 @@
-"""How toxic a model's texts are, in the eyes of a judge that is named beside every number."""
+"""How toxic a model's texts are according to a judge, which is reported with the numbers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from harness import (
 from metrics._text.generations import generations
 
 _BUFFERED = 1024
-"""Texts that a judge is given at once, at least."""
+"""Fewest texts that a judge gets at once, except at the end."""
 
 _BINS = 20
 
 _SHOWN = 200
-"""Characters that are kept of an answer that is no judgement."""
+"""Characters kept of an answer that could not be read as a judgement."""
 
 _SCALES = {"toxic_frac": BOUNDED, "expected_max_toxicity": BOUNDED, "max_toxicity_probability": PROPORTION}
 _NAMES = tuple(_SCALES)
@@ -51,21 +51,23 @@ JudgeName = str | dict[str, Any]
 class Toxicity(RunMetric):
     """``toxic_frac``, ``expected_max_toxicity`` and ``max_toxicity_probability`` of the completions of each instance.
 
-    A judge gives each completion a probability of being toxic; it is toxic from the threshold on. ``toxic_frac`` is the
-    share of an instance's completions that are toxic, ``expected_max_toxicity`` the largest probability among its k
-    completions, ``max_toxicity_probability`` whether any is toxic; each is averaged over instances. All lie between 0
-    and 1, and lower is better. Intervals are over instances: the trials of an instance are averaged first.
+    A judge gives each completion a probability of being toxic; the completion counts as toxic if it reaches the
+    threshold. ``toxic_frac`` is the share of an instance's completions that are toxic, ``expected_max_toxicity`` the
+    largest probability among its k completions, and ``max_toxicity_probability`` is 1 if any of them is toxic; each is
+    averaged over instances. All lie between 0 and 1, and lower is better. Intervals are over instances: the trials of
+    an instance are averaged first.
 
-    Empty completions are not judged and not counted, and an instance that has no other is left out, where HELM counts
-    it as not toxic at all. An example of which the judge could not judge every other completion is left out too, since
-    the largest of some probabilities is not that of all; it counts as missing, with the judge's reasons. How many were
-    empty or not judged stands beside the numbers, with the judge's name, version and hash, and how the probabilities
-    are spread. HELM, too, judges by the Perspective API, which cannot be asked any more after
-    2026; numbers of different judges do not compare, and ``judge: recorded`` reads Perspective scores from a file.
+    Empty completions are not judged and not counted, and an instance without others is left out; HELM counts it as not
+    toxic. If the judge fails on one of an example's completions, the example is left out as well, since the largest of
+    some probabilities is not the largest of all; it counts as missing. run.json reports how many completions were empty
+    or not judged and why, the judge's name, version and hash, and a histogram of the probabilities.
+
+    Numbers of different judges cannot be compared. HELM's judge is the Perspective API, which closes at the end of
+    2026; ``judge: recorded`` reads Perspective scores from a file.
 
     Args:
         judge: The judge's name (``harness list judges``), or a mapping with its name and parameters.
-        threshold: A completion is toxic from this probability on.
+        threshold: Probability from which a completion is toxic.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class Toxicity(RunMetric):
         return {name: self._table.by_instance(name) for name in _NAMES if name in self._table}
 
     def details(self) -> Mapping[str, Any]:
-        """Return the judge, how many completions it judged or not, and how many of each twentieth of probability."""
+        """Return the judge, the numbers of judged, empty and unjudged completions, and a histogram of probabilities."""
         self._flush()
         unjudged = {
             reason: {"count": count, "first_answer": self._answers[reason]}

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 CLIP = 1e-12
-"""Nearest that a probability comes to 0 or 1 before its logit is taken, as in HELM."""
+"""Probabilities are kept this far from 0 and 1 before their logit is taken, as in HELM."""
 
 _RIDGE = 1e-10
-"""Penalty on the squared slope, half of it counted: scikit-learn's C = 1e10, as in HELM. It keeps the slope finite."""
+"""Weight of half the squared slope in the loss (scikit-learn's C = 1e10, as in HELM); it keeps the slope finite."""
 
 _STEPS = 100
 
@@ -55,7 +55,7 @@ def scaled(probabilities: Floats, slope: float, intercept: float) -> Floats:
 def cross_fitted(probabilities: Floats, correct: Floats, folds: Ints) -> Floats:
     """Return each example's scaled probability from a curve fitted to the other folds, shape (examples,).
 
-    Where the others are all right or all wrong, the curve is that constant.
+    If the others are all right or all wrong, the curve is constant.
     """
     import numpy as np
 
@@ -71,7 +71,7 @@ def cross_fitted(probabilities: Floats, correct: Floats, folds: Ints) -> Floats:
 
 
 def logit(probabilities: Floats) -> Floats:
-    """Return log(p / (1 − p)), with p kept off 0 and 1."""
+    """Return log(p / (1 − p)), with p kept away from 0 and 1."""
     import numpy as np
 
     clipped = probabilities.clip(CLIP, 1.0 - CLIP)

@@ -1,4 +1,4 @@
-"""The words that stand for demographic groups, and the target words that may be associated with them."""
+"""Words for demographic groups, and the target words that may be associated with them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from harness import PluginError
 
 Groups = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""For each demographic category its groups, and for each group its words."""
+"""The groups of each demographic category, and the words of each group."""
 
 Targets = Mapping[str, tuple[str, ...]]
-"""For each kind of target its words."""
+"""The words of each kind of target."""
 
 WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 """A run of letters and digits, with inner hyphens."""
@@ -24,8 +24,8 @@ _FOLDER = Path(__file__).parent / "bias_lists"
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case: runs of letters and digits, with inner hyphens.
 
-    "he's" is *he* and *s*, as nltk's tokenizer has *he* and *'s* (HELM uses it); "son-in-law" is one word in both.
-    Where nltk leaves words glued together ("her.She", "he’s" with a typographic apostrophe), they are separate here.
+    "he's" becomes *he* and *s* (nltk's tokenizer, which HELM uses, has *he* and *'s*); "son-in-law" is one word in
+    both. Words that nltk leaves glued together ("her.She", "he’s" with a typographic apostrophe) are separate here.
     """
     return WORD.findall(text.lower())
 
@@ -48,10 +48,10 @@ def default_targets() -> Targets:
 
 
 def checked(words: Iterable[str], place: str) -> tuple[str, ...]:
-    """Return words as they are looked for, each once.
+    """Return words in the form that is counted, each once.
 
     Raises:
-        PluginError: There is none, or one is no single word.
+        PluginError: The list is empty, or an entry is not a single word.
     """
     found = tuple(dict.fromkeys(word.lower() for word in words))
     wrong = next((word for word in found if not WORD.fullmatch(word)), None)

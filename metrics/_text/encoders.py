@@ -1,4 +1,4 @@
-"""Hugging Face encoders that judge texts, loaded once from a folder or from the Hub at a commit."""
+"""Hugging Face encoders, each loaded once, from a folder or from a commit on the Hub."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 
 _BATCH = 32
 _UNLIMITED = 100_000
-"""Tokenizers that know no longest input say a number far above this one."""
+"""Tokenizers without a longest input give a number far above this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """A model with its tokenizer, in evaluation mode."""
+    """A model and its tokenizer."""
 
     model: Any
+    """The model, in evaluation mode."""
     tokenizer: Any
+    """The tokenizer."""
 
     def embeddings(self, text: str, layer: int | None = None) -> Floats:
-        """Return a vector for each token of a text but for special ones, shape (tokens, width).
+        """Return a vector for each token of a text except special tokens, shape (tokens, width).
 
         Args:
-            text: Cut to what the model can read.
-            layer: Of which layer, 0 being the embeddings themselves; by default the last.
+            text: The text; it is cut to the longest input of the model.
+            layer: The layer, 0 being the embeddings themselves (default: the last).
 
         Raises:
             MetricError: The model has no such layer.
@@ -46,12 +48,12 @@ class Encoder:
         with torch.inference_mode():
             states = self.model(**inputs, output_hidden_states=True).hidden_states
         if layer is not None and not 0 <= layer < len(states):
-            raise MetricError(f"the model has layers 0 to {len(states) - 1}, and no layer {layer}.")
+            raise MetricError(f"the model has layers 0 to {len(states) - 1}, but not {layer}.")
         vectors: Floats = states[-1 if layer is None else layer][0][~special].double().numpy()
         return vectors
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Iterator[dict[str, float]]:
-        """Yield, for each pair of texts, the probability of each of the model's labels, their names in lower case."""
+        """Yield for each pair of texts the probabilities of the model's labels, by name in lower case."""
         import torch
 
         names = [str(name).lower() for _, name in sorted(self.model.config.id2label.items())]
@@ -72,14 +74,12 @@ class Encoder:
 
 @cache
 def load_encoder(name: str, revision: str | None, head: Literal["none", "classes"]) -> Encoder:
-    """Return a model by its folder, or by its name on the Hub and a commit.
-
-    Code that comes with a model is never run.
+    """Load a model from a folder or from the Hub; code that comes with it is never run.
 
     Args:
         name: A folder, or ``owner/name``.
-        revision: The Hub's commit, 40 hexadecimal digits; a branch may move and change results.
-        head: Whether the model's classifier is wanted.
+        revision: The commit on the Hub, 40 hexadecimal digits; a branch could move and change results.
+        head: ``classes`` to load the model's classifier too.
 
     Raises:
         MetricError: The libraries are not installed, the model cannot be loaded, or a Hub's model has no commit.
@@ -89,7 +89,7 @@ def load_encoder(name: str, revision: str | None, head: Literal["none", "classes
     except ImportError:
         raise MetricError(f"this metric needs PyTorch and transformers: {install_advice('hf')}.") from None
     if not Path(name).is_dir() and not re.fullmatch("[0-9a-f]{40}", revision or ""):
-        raise MetricError(f"model {name!r} is no folder; for a model on the Hub give revision, a commit of 40 digits.")
+        raise MetricError(f"model {name!r} is not a folder; for a model on the Hub set revision to a full commit.")
     kind: Any = AutoModel if head == "none" else AutoModelForSequenceClassification
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)

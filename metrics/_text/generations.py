@@ -1,4 +1,4 @@
-"""The texts that a model wrote, as metrics of social harm read them."""
+"""The texts that a model wrote, before an adapter read answers from them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from harness import Example, GenerateRequest
 
 
 def generations(example: Example) -> tuple[str, ...]:
-    """Return every completion of an example's own questions, as the model wrote it.
+    """Return every completion of an example's own requests, as the model wrote it.
 
-    A chosen letter is not replaced by the option that it stands for, since the model did not write that; an answer to
-    an adapter's auxiliary question does not count, and a model that only scored texts wrote nothing. An example
-    without requests, read from elsewhere, has its predictions.
+    A chosen letter is not replaced by its option, and answers to an adapter's auxiliary requests do not count. It is
+    empty if the model only scored texts. An imported example without requests has its predictions.
     """
     if not example.requests:
         return example.predictions or (example.prediction,)

@@ -1,4 +1,4 @@
-r"""One way of writing for answers in LaTeX that differ in spelling alone, and the answer in the last ``\boxed{}``.
+r"""A canonical notation for answers in LaTeX, and the answer in the last ``\boxed{}``.
 
 The rules, and their order, are those of the MATH data set's evaluation (Hendrycks et al. 2021,
 github.com/hendrycks/math, math_equivalence.py and dataset/util.py).
@@ -18,11 +18,11 @@ _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{|\\boxed\s+([^\s${}]+)")
 
 
 def canonical(answer: str) -> str:
-    r"""Return an answer without what does not change its value.
+    r"""Return an answer in canonical notation.
 
-    Removed are line breaks, ``\!``, ``\left``, ``\right``, degrees, dollar and percent signs, units (``\text{ …}`` at
-    the end), spaces, and a short left side (``x =``). ``dfrac`` and ``tfrac`` become ``frac``; ``.5`` becomes ``0.5``,
-    and exactly that ``\frac{1}{2}``; ``\frac12``, ``\sqrt3`` and ``2/3`` get their braces.
+    Line breaks, ``\!``, ``\left``, ``\right``, degree, dollar and percent signs, units (``\text{ …}`` at the end),
+    spaces and a short left-hand side (``x =``) are removed. ``dfrac`` and ``tfrac`` become ``frac``; ``.5`` becomes
+    ``0.5``, and an answer of exactly 0.5 ``\frac{1}{2}``; ``\frac12``, ``\sqrt3`` and ``2/3`` get braces.
     """
     text = answer
     for deleted in _DELETED:
@@ -47,7 +47,7 @@ def canonical(answer: str) -> str:
 
 
 def boxed_answer(solution: str) -> str | None:
-    r"""Return what the last ``\boxed{…}``, ``\fbox{…}`` or ``\boxed 7`` of a solution holds; None without one."""
+    r"""Return the content of the last ``\boxed{…}``, ``\fbox{…}`` or ``\boxed 7`` of a solution, or None."""
     last = max(_BOX.finditer(solution), key=re.Match.start, default=None)
     if last is None:
         return None

@@ -1,4 +1,4 @@
-"""What is left of two texts before they are compared."""
+"""Texts normalised before they are compared."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ _NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
 
 @lru_cache(maxsize=4096)
 def normalise(text: str, *, articles: bool = False) -> str:
-    """Return the text in lower case, without ASCII punctuation, articles and superfluous whitespace.
+    """Return the text in lower case, without ASCII punctuation, extra whitespace and (unless kept) articles.
 
     The steps and their order are those of the SQuAD evaluation script (Rajpurkar et al. 2016), which HELM uses.
-
-    Args:
-        text: Any text.
-        articles: Keep ``a``, ``an`` and ``the``.
     """
     text = text.lower().translate(_NO_PUNCTUATION)
     if not articles:
@@ -27,11 +23,11 @@ def normalise(text: str, *, articles: bool = False) -> str:
 
 
 def comparable(gold: str, prediction: str) -> tuple[str, str]:
-    """Return reference and prediction normalised, by a gentler rule where nothing would be left of the reference.
+    """Return reference and prediction normalised, less strictly if nothing would be left of the reference.
 
-    A reference that is nothing but an article ("A") keeps its articles, and one that is nothing but punctuation ("+")
-    keeps that as well; the prediction is treated like it. Otherwise such a reference would equal every other text of
-    which nothing is left, and would be a prefix of every prediction.
+    A reference that consists only of an article ("A") keeps its articles, and one that consists only of punctuation
+    ("+") keeps that too; the prediction is treated in the same way. Otherwise such a reference would equal every other
+    text that normalisation empties, and would be a prefix of every prediction.
     """
     if normal := normalise(gold):
         return normal, normalise(prediction)

@@ -1,4 +1,4 @@
-"""How a comparison of two texts becomes the score of an example that has several references or completions."""
+"""Scores of examples with several references or completions, from a comparison of two texts."""
 
 from __future__ import annotations
 

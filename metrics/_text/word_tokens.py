@@ -1,4 +1,4 @@
-"""Words of texts in any script: between spaces where a script has them, else character by character.
+"""Words of texts in any script: separated by spaces, or one for each letter in scripts without spaces.
 
 =====================================================  ==========================================================
 Characters                                             Words
@@ -8,7 +8,7 @@ Han, kana, bopomofo, Thai, Lao, Khmer, Burmese         each letter by itself, wi
 everything else: punctuation, symbols, spaces          between words
 =====================================================  ==========================================================
 
-Texts are compared in Unicode's composed form (NFC). ASCII texts take a path of their own, which gives the same words.
+Texts are brought into Unicode's composed form (NFC). ASCII texts take a faster path that gives the same words.
 Scripts without spaces are split as in MLQA's evaluation (Lewis et al. 2020, arXiv:1910.07475), which splits Chinese.
 """
 
@@ -34,7 +34,7 @@ _ASCII_SIGN = re.compile(r"\w+|[^\w\s]")
 _ANY_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _ANY_OTHER = re.compile(f"[{_OTHERS}]")
 _PLANES = (range(0x40000), range(0xE0000, 0xE0200))
-"""Where there are letters, marks and punctuation; the rest of Unicode is unassigned or private."""
+"""Code points with letters, marks or punctuation; the rest of Unicode is unassigned or private."""
 
 
 def words(text: str) -> list[str]:
@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
 
 def words_and_signs(text: str) -> list[str]:
-    """Return the words of a text in lower case, and every other sign that is not a space as a word of its own."""
+    """Return the words of a text in lower case, and each other character that is not a space as a word."""
     lowered = text.lower()
     if lowered.isascii():
         return _ASCII_SIGN.findall(lowered)
@@ -54,7 +54,7 @@ def words_and_signs(text: str) -> list[str]:
 
 
 def split_unspaced(tokens: Iterable[str]) -> list[str]:
-    """Return the tokens, those in scripts without spaces between words split into letters."""
+    """Return the tokens, with those in scripts without spaces split into letters."""
     found: list[str] = []
     for token in tokens:
         if token.isascii() or not _ANY_UNSPACED.search(token):
@@ -65,7 +65,7 @@ def split_unspaced(tokens: Iterable[str]) -> list[str]:
 
 
 def bare_words(text: str) -> list[str]:
-    """Return what spaces separate, without punctuation of any script, and scripts without spaces letter by letter."""
+    """Return what spaces separate, without punctuation, and scripts without spaces split into letters."""
     if text.isascii():
         return text.split()
     composed = unicodedata.normalize("NFC", text)
@@ -73,7 +73,7 @@ def bare_words(text: str) -> list[str]:
 
 
 def script_without_spaces(text: str) -> Literal["han", "other"] | None:
-    """Return which script without spaces a text uses: Han alone, or another one as well; None for neither."""
+    """Return ``han`` if a text's only script without spaces is Han, ``other`` if it has others, None without any."""
     if text.isascii() or not _ANY_UNSPACED.search(text):
         return None
     return "other" if _ANY_OTHER.search(text) else "han"
@@ -104,7 +104,7 @@ def _categories() -> dict[int, str]:
 
 
 def _ranges(wanted: Callable[[str], bool]) -> str:
-    """Return the characters of some categories as the inside of a regular expression's class."""
+    """Return the characters of the wanted categories, as ranges for a character class of a regular expression."""
     found: list[list[int]] = []
     for code, category in _categories().items():
         if wanted(category):

@@ -86,11 +86,11 @@ def test_accuracy_by_context() -> None:
 
 
 def test_other_data_are_refused() -> None:
-    with pytest.raises(MetricError, match="does not say its 'context_condition'"):
+    with pytest.raises(MetricError, match="no 'context_condition' in its meta data"):
         bbq_accuracy(Example(Instance("a", ""), choice=0, labels=("A", "B")))
     with pytest.raises(MetricError, match="neither 'ambig' nor 'disambig'"):
         bbq_accuracy(_answer(0, UNKNOWN, context="odd"))
-    with pytest.raises(MetricError, match="does not say its 'target'"):
+    with pytest.raises(MetricError, match="no 'target' in its meta data"):
         BBQBias().add(Example(Instance("a", ""), choice=0, labels=("A", "B")))
     with pytest.raises(MetricError, match="no options to choose from"):
         bbq_accuracy(Example(_answer(0, None).instance))

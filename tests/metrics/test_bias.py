@@ -165,7 +165,7 @@ def test_one_group_alone_has_the_largest_bias_and_no_interval(estimated: Estimat
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: DemographicRepresentation(groups={"age": {"old": ("old",)}}), "needs two groups or more, and has 1"),
+        (lambda: DemographicRepresentation(groups={"age": {"old": ("old",)}}), "needs at least two groups, and has 1"),
         (lambda: DemographicRepresentation(groups={"age": {"old": (), "young": ("young",)}}), "age/old has no words"),
         (lambda: StereotypicalAssociations(targets={"t": ("flight nurse",)}), "'flight nurse', which is not one word"),
     ],

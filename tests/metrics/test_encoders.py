@@ -83,7 +83,7 @@ def test_layers_and_length(encoder: str) -> None:
     assert loaded.embeddings("the cat " * 50).shape == (30, 16)  # 32 positions, 2 of them special
     assert not np.allclose(loaded.embeddings("the cat", 0), loaded.embeddings("the cat", 2))
     assert np.allclose(loaded.embeddings("the cat"), loaded.embeddings("the cat", 2))
-    with pytest.raises(MetricError, match="layers 0 to 2, and no layer 3"):
+    with pytest.raises(MetricError, match="layers 0 to 2, but not 3"):
         loaded.embeddings("the cat", 3)
 
 
@@ -115,7 +115,7 @@ def test_sentences(text: str, split: list[str]) -> None:
 
 def test_what_is_missing_is_said(encoder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     example = Example(Instance("a", "the cat", (Reference("the cat", True),)), prediction="the cat")
-    with pytest.raises(MetricError, match="is no folder; for a model on the Hub give revision"):
+    with pytest.raises(MetricError, match="is not a folder; for a model on the Hub set revision"):
         bert_score(example, model="microsoft/deberta-large-mnli")
     with pytest.raises(MetricError, match=r"cannot be loaded: "):
         bert_score(example, model=str(tmp_path))

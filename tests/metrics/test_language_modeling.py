@@ -110,5 +110,5 @@ def test_a_missing_logprob_is_an_error(metric: type[RunMetric], logprobs: tuple[
 
 def test_generation_cannot_be_measured() -> None:
     example = Example(Instance("a", "x"), requests=(GenerateRequest("x", 5),), responses=(Response(),))
-    with pytest.raises(MetricError, match="use an adapter like language_modeling"):
+    with pytest.raises(MetricError, match="use an adapter such as language_modeling"):
         Perplexity().add(example)
