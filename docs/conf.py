@@ -18,6 +18,7 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 nitpicky = True
+smartquotes = False  # they would turn --option into –option
 exclude_patterns = ["screenshots"]
 html_theme = "furo"
 html_title = "holistic-harness"

@@ -114,7 +114,7 @@ def commands() -> list[click.Context]:
     found: list[click.Context] = []
 
     def walk(command: click.Command, parent: click.Context | None, name: str) -> None:
-        context = click.Context(command, info_name=name, parent=parent, max_content_width=200)
+        context = click.Context(command, info_name=name, parent=parent)
         if isinstance(command, click.Group):
             for each in command.list_commands(context):
                 if (child := command.get_command(context, each)) is not None:
@@ -129,7 +129,7 @@ def commands() -> list[click.Context]:
 def _command(context: click.Context) -> str:
     command = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    records = [option.get_help_record(context) for option in command.get_params(context)]
+    records = [option.get_help_record(context) for option in command.params]
     rows = [(f"`{names}`", prose(meaning)) for names, meaning in filter(None, records)]
     about = prose(inspect.cleandoc(command.help or "").replace("\b\n", ""))
     return "\n\n".join(
