@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from harness.contamination.report import Family, Report
+    from harness.contamination.report import Report, TestFamily
 
 render = click.option(
     "--render",
@@ -225,7 +225,7 @@ def show_report(report: Report, console: Console) -> None:
     )
 
 
-def _show_family(family: Family, console: Console) -> None:
+def _show_family(family: TestFamily, console: Console) -> None:
     from rich.measure import Measurement
     from rich.text import Text
 
@@ -251,7 +251,7 @@ def _show_family(family: Family, console: Console) -> None:
     console.print()
 
 
-def _tests(family: Family, *, brief: bool = False) -> Table:
+def _tests(family: TestFamily, *, brief: bool = False) -> Table:
     """Return a family's tests as a table; where brief, small p-values have one digit."""
     from rich.table import Table
     from rich.text import Text

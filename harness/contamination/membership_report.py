@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.contamination.families import details_of
+from harness.contamination.order_tests import details_of
 from harness.contamination.statistics.baselines import auroc, share_flagged, threshold
 from harness.contamination.statistics.text_baseline import text_baseline
 from harness.errors import DataError

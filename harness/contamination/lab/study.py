@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from harness.contamination.families import order_tests
 from harness.contamination.lab.injections import Injection, read_examples, take
 from harness.contamination.lab.power import Trial
+from harness.contamination.order_tests import order_tests
 from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
 from harness.contracts.plugins import Kind
 from harness.errors import DataError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +9,13 @@ from rich import box
 from rich.table import Table
 
 from harness.contamination.lab.power import PowerCurve
+from harness.contamination.p_values import shown_p
 
 if TYPE_CHECKING:
     from harness.contamination.lab.injections import Injection
 
 CERTAIN = (0.5, 0.9)
 FIRST_WIDTH = 12
-
-
-def shown_p(log10_p: float | None) -> str:
-    """Return a p-value as text: ``0.031``, ``2.4e-17``; it is given as log10, since it may be too small for a float."""
-    if log10_p is None:
-        return "–"
-    if log10_p > -3:
-        return f"{10**log10_p:.3f}"
-    exponent = math.floor(log10_p)
-    return f"{10 ** (log10_p - exponent):.1f}e{exponent}"
 
 
 def power_table(curve: PowerCurve, alpha: float) -> Table:

@@ -221,7 +221,7 @@ def _tested(snapshot: Snapshot, models: Sequence[str]) -> list[list[int] | None]
     counts: dict[str, list[int]] = {}
     for finding in snapshot.findings:
         if not finding.control:
-            found = counts.setdefault(snapshot.model(finding.run), [0, 0])
+            found = counts.setdefault(snapshot.model(finding.record), [0, 0])
             found[0] += finding.seen
             found[1] += 1
     return [counts.get(model) for model in models]
@@ -232,12 +232,12 @@ def _seen(snapshot: Snapshot, view: BoardView, models: Sequence[str]) -> list[li
     found: dict[tuple[int, int], tuple[float, str]] = {}
     positions = {model: position for position, model in enumerate(models)}
     for finding in snapshot.findings:
-        model = positions.get(snapshot.model(finding.run))
+        model = positions.get(snapshot.model(finding.record))
         if model is None or not finding.seen:
             continue
         for column, counting in enumerate(view.counting):
             runs = counting.get(models[model], {}).values()
             if any(finding.concerns(run) for run in runs):
-                value = (finding.log10_p_holm, address_of(finding.run))
+                value = (finding.log10_p_holm, address_of(finding.record))
                 found[model, column] = min(found.get((model, column), value), value)
     return [[m, c, value, run] for (m, c), (value, run) in found.items()]

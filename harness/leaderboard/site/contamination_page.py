@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.contamination.order_tests import JudgedTest
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.leaderboard.site.verdicts import Finding
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     """Write ``contamination``, a line for each finding, and ``contamination/RUN.SPLIT`` with all of its fields."""
     lines = []
     for finding in snapshot.findings:
-        key = f"{address_of(finding.run)}.{finding.split}"
+        key = f"{address_of(finding.record)}.{finding.split}"
         lines.append(_line(snapshot, finding, key))
-        folder.put(f"contamination/{key}", {**_line(snapshot, finding, key), "fields": finding.fields})
+        folder.put(f"contamination/{key}", {**_line(snapshot, finding, key), "fields": finding.found})
     folder.put("contamination", lines)
 
 
-def _line(snapshot: Snapshot, finding: Finding, key: str) -> dict[str, Any]:
-    spec = finding.run.spec
+def _line(snapshot: Snapshot, finding: JudgedTest, key: str) -> dict[str, Any]:
+    spec = finding.record.spec
     return {
         "key": key,
-        "model": [snapshot.model(finding.run), model_address(spec.model)],
+        "model": [snapshot.model(finding.record), model_address(spec.model)],
         "scenario": [spec.scenario.label, scenario_address(spec.scenario)],
-        "run": address_of(finding.run),
+        "run": address_of(finding.record),
         "split": finding.split,
         "rows": spec.adapter.arguments.get("rows"),
         "log10_p": finding.log10_p,
@@ -34,5 +34,5 @@ def _line(snapshot: Snapshot, finding: Finding, key: str) -> dict[str, Any]:
         "verdict": finding.verdict,
         "seen": finding.seen,
         "control": finding.control,
-        "examples": finding.fields.get("n_used", finding.fields.get("n_examples")),
+        "examples": finding.found.get("n_used", finding.found.get("n_examples")),
     }

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from harness.contamination.order_tests import JudgedTest
 from harness.leaderboard.site import plot_specs as draw
 from harness.leaderboard.site.addresses import address_of
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import Snapshot
-from harness.leaderboard.site.verdicts import Finding
 from harness.output.display import brief
 
 ALPHA = 0.01
@@ -31,7 +31,7 @@ def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
     listed = []
     for finding in snapshot.findings:
         if plot := shuffles_plot(finding):
-            name = f"{address_of(finding.run)}.{finding.split}"
+            name = f"{address_of(finding.record)}.{finding.split}"
             folder.put(f"plots/contamination/{name}", plot.as_json())
             listed.append([name, plot.title, "orders"])
     if plot := doses_plot(snapshot, snapshot.findings):
@@ -40,9 +40,9 @@ def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
     folder.put("plots/contamination", {"title": "contamination", "plots": listed})
 
 
-def shuffles_plot(finding: Finding) -> Plot | None:
+def shuffles_plot(finding: JudgedTest) -> Plot | None:
     """Return, for each shard, the log-likelihood of the published order among the shuffled ones."""
-    shards = finding.fields.get("shard_scores")
+    shards = finding.found.get("shard_scores")
     rows: list[list[Any]] = []
     for number, shard in enumerate(shards if isinstance(shards, Sequence) else (), start=1):
         shuffled = shard.get("shuffled") if isinstance(shard, Mapping) else None
@@ -53,7 +53,7 @@ def shuffles_plot(finding: Finding) -> Plot | None:
         rows.append([number, "published", shard["canonical"], shard["canonical"] - middle])
     if not rows:
         return None
-    label = brief(finding.run.spec.scenario.label, 60)
+    label = brief(finding.record.spec.scenario.label, 60)
     return Plot(
         f"{label}: the published order among shuffled ones",
         "Each line is a shard of the data set. The points are the published order, the ticks the shuffled ones; each "
@@ -68,23 +68,23 @@ def shuffles_plot(finding: Finding) -> Plot | None:
     )  # fmt: skip
 
 
-def doses_plot(snapshot: Snapshot, findings: Sequence[Finding]) -> Plot | None:
+def doses_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | None:
     """Return log10 p over the number of copies that a model has read, where runs say how many these are."""
     known = [(finding, copies) for finding in findings if (copies := copies_of(finding)) is not None]
     if len({copies for _, copies in known}) < 2:
         return None
-    labels = draw.short_names(sorted({snapshot.model(finding.run) for finding, _ in known}))
+    labels = draw.short_names(sorted({snapshot.model(finding.record) for finding, _ in known}))
     rows = [
         [
-            labels[snapshot.model(finding.run)],
-            brief(finding.run.spec.scenario.label, 60),
+            labels[snapshot.model(finding.record)],
+            brief(finding.record.spec.scenario.label, 60),
             copies,
             finding.log10_p,
             finding.verdict,
         ]
         for finding, copies in known
     ]
-    alphas = [value for finding, _ in known if isinstance(value := finding.fields.get("alpha"), float)]
+    alphas = [value for finding, _ in known if isinstance(value := finding.found.get("alpha"), float)]
     return Plot(
         "Evidence over copies in the training text",
         "Each point is a data set that a model has read so many times: log10 of the headline p-value. Below the dashed "
@@ -98,17 +98,17 @@ def doses_plot(snapshot: Snapshot, findings: Sequence[Finding]) -> Plot | None:
     )  # fmt: skip
 
 
-def copies_of(finding: Finding) -> int | None:
+def copies_of(finding: JudgedTest) -> int | None:
     """Return how often the model has read the data set, as far as the run says.
 
     It does where the test's fields or the scenario's parameters have ``copies``, or the data are a file that
     ``harness lab`` has named so.
     """
-    for place in (finding.fields, finding.run.spec.scenario.arguments):
+    for place in (finding.found, finding.record.spec.scenario.arguments):
         value = place.get("copies")
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-    data = finding.run.provenance.get("data")
+    data = finding.record.provenance.get("data")
     files = data.get("files") if isinstance(data, Mapping) else None
     for file in files if isinstance(files, Sequence) else ():
         if isinstance(file, Mapping) and (found := _COPIES.search(str(file.get("path", "")))):

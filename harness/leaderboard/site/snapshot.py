@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
 from harness.leaderboard.board_text import Heading, headings
 from harness.leaderboard.columns import Group, group_runs
 from harness.leaderboard.site.addresses import address, address_of
 from harness.leaderboard.site.measures import Measure, all_measures, representatives
-from harness.leaderboard.site.verdicts import Finding, findings
 from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
 
@@ -84,9 +84,9 @@ class Snapshot:
         return views
 
     @cached_property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[JudgedTest]:
         """What the contamination tests found."""
-        return findings(self.runs)
+        return [test for tests in judged_tests(self.runs).values() for test in tests]
 
     @cached_property
     def _representatives(self) -> frozenset[str]:

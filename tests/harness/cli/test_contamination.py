@@ -13,10 +13,7 @@ from rich.console import Console
 
 from harness import Split
 from harness.cli.contamination import show_report
-from harness.contamination import report as contamination_report
-from harness.contamination.families import OrderTest
-from harness.contamination.report import Family, Report
-from harness.contamination.statistics.verdict import Verdict
+from harness.contamination.report import Report, ReportedTest, TestFamily
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 
@@ -94,11 +91,10 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
     )
     record = RunRecord(Path("run"), "run", "t", "ok", None, spec)
     tests = tuple(
-        contamination_report.Test(OrderTest(record, "test", found), None, -24.7, -24.7, -24.4, Verdict.NOT_DETECTED)
-        for _ in range(2)
+        ReportedTest(record, "test", found, log10_p_holm=-0.7, log10_q_bh=-24.7, log10_q_by=-24.4) for _ in range(2)
     )
     file = io.StringIO()
-    show_report(Report((Family("hf:a", False, tests, -5.9, -23.7, -24.5),)), Console(file=file, width=width))
+    show_report(Report((TestFamily("hf:a", False, tests, -5.9, -23.7, -24.5),)), Console(file=file, width=width))
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     rows = [line for line in lines if line.startswith(name)]

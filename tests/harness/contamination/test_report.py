@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.contamination.families import JudgedTest, judged_tests, order_tests
+from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.contamination.p_values import shown_p
 from harness.contamination.report import build_report
 from harness.contamination.statistics.verdict import Verdict
@@ -72,7 +72,7 @@ def run(
 
 
 def judged(records: Sequence[RunRecord]) -> list[JudgedTest]:
-    return [one for tests in judged_tests(list(order_tests(records))).values() for one in tests]
+    return [one for tests in judged_tests(records).values() for one in tests]
 
 
 def test_a_verdict_is_about_the_corrected_p_value() -> None:
@@ -81,7 +81,7 @@ def test_a_verdict_is_about_the_corrected_p_value() -> None:
     assert piqa.verdict == "dependence on the published order detected"
     assert piqa.log10_p_holm == pytest.approx(-5 + math.log10(3))
     assert boolq.verdict == "not detected"  # 0.0079 alone, and twice that among the three
-    assert other.test.record is records[3]
+    assert other.record is records[3]
 
 
 def test_controls_are_in_no_correction_and_have_no_verdict_of_their_own() -> None:
@@ -147,7 +147,7 @@ def test_a_control_that_rejects_puts_its_target_in_doubt() -> None:
 def test_a_control_model_that_rejects_puts_the_same_rows_in_doubt() -> None:
     target, elsewhere = run("a:1", "boolq", -9, order_hash="x"), run("a:1", "piqa", -9, order_hash="y")
     control = run("old:1", "boolq", -4, role="control", order_hash="x")
-    verdicts = {one.test.scenario: one.verdict for one in judged([target, elsewhere, control]) if one.counts}
+    verdicts = {one.scenario: one.verdict for one in judged([target, elsewhere, control]) if one.counts}
     assert verdicts == {"boolq": Verdict.IN_DOUBT, "piqa": Verdict.DETECTED}
 
 
@@ -162,11 +162,11 @@ def test_eight_seeds_of_one_file_are_one_test() -> None:
     (family,) = build_report(records).models
     assert len(family.tests) == 8
     (counted,) = family.targets
-    assert counted.test.record is records[7]  # the first that was run, not the smallest p-value
+    assert counted.record is records[7]  # the first that was run, not the smallest p-value
     assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
     assert counted.log10_p_holm == counted.log10_p
     retests = [test for test in family.tests if test.retest_of is not None]
-    assert {test.retest_of for test in retests} == {records[7].name}
+    assert {test.retest_of and test.retest_of.record.name for test in retests} == {records[7].name}
     assert {str(test.verdict) for test in retests} == {"re-test of the same order"}
     assert sorted(test.log10_p for test in family.tests) == pytest.approx(sorted(map(math.log10, p_values)))
     assert not any(one.counts for one in judged(records)[:7])
@@ -200,7 +200,7 @@ def test_orders_are_shared_by_way_of_others() -> None:
 def test_of_an_order_the_test_counts_whose_text_passes_the_diagnostics() -> None:
     raw = run("a:1", "boolq", -9, order_hash="x", exchangeable=False, started="2025-01-01", seed=1)
     repaired = run("a:1", "boolq", -1, order_hash="x", started="2025-01-02", seed=2)
-    found = {one.test.record.name: one.counts for one in judged([raw, repaired])}
+    found = {one.record.name: one.counts for one in judged([raw, repaired])}
     assert found == {raw.name: False, repaired.name: True}
 
 
@@ -212,7 +212,7 @@ def test_which_test_counts_depends_on_no_p_value(log10_ps: list[float], random: 
             for seed, value in enumerate(values)
         ]
         random.shuffle(records)
-        return [one.test.record.name for one in judged(records) if one.counts]
+        return [one.record.name for one in judged(records) if one.counts]
 
     assert counted(log10_ps) == counted([0.0] * len(log10_ps))
 
@@ -220,7 +220,7 @@ def test_which_test_counts_depends_on_no_p_value(log10_ps: list[float], random: 
 def test_other_runs_and_failed_ones_are_no_tests() -> None:
     tested = run("a:1", "boolq", -3)
     assert judged([replace(tested, status="failed"), replace(tested, details={})]) == []
-    with pytest.raises(DataError, match="no run here holds a test"):
+    with pytest.raises(DataError, match="none of these runs is a test"):
         build_report([replace(tested, details={})])
 
 

@@ -19,7 +19,8 @@ def example(contract: type) -> dict[str, Any]:
     """Run the block that follows ``::`` in a docstring, with the public names, and return what it defines."""
     block = inspect.getdoc(contract).split("::\n", 1)[1]  # type: ignore[union-attr]
     code = textwrap.dedent("\n".join(line for line in block.splitlines() if not line or line.startswith("    ")))
-    names: dict[str, Any] = {"Iterator": Iterator, **{name: getattr(harness, name) for name in harness.__all__}}
+    public = {name: getattr(harness, name) for name in dir(harness) if not name.startswith("_")}
+    names: dict[str, Any] = {"Iterator": Iterator, **public}
     known = {*names, "__builtins__"}
     exec(compile(code, contract.__name__, "exec", dont_inherit=True), names)  # noqa: S102
     return {name: value for name, value in names.items() if name not in known}

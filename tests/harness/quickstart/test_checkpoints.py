@@ -16,7 +16,7 @@ import torch
 from rich.console import Console
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from harness.contamination.families import order_tests
+from harness.contamination.order_tests import order_tests
 from harness.contamination.sweep import contamination_sweep
 from harness.errors import ModelError
 from harness.progress.terminal import watch

@@ -14,7 +14,7 @@ from harness import DataError
 from harness.contamination.lab.checkpoints import Plan, read_record, train_checkpoint, trained_before
 from harness.contamination.lab.power import power_curve
 from harness.contamination.lab.study import TABLE_1, dose_slices, results, table_1_slices, trials, write_sweep
-from harness.contamination.lab.tables import power_sentences, shown_p
+from harness.contamination.lab.tables import power_sentences
 from harness.contamination.lab.training import Recipe
 from harness.progress.terminal import watch
 from harness.runs.runner import Settings, run_sweep
@@ -87,10 +87,3 @@ def test_copies_are_found_and_controls_are_not(published: Path, tmp_path: Path) 
     curve = power_curve(found)
     assert curve.probability(200)[0] > curve.probability(0)[0]
     assert any("found with probability 0.5" in sentence for sentence in power_sentences(curve))
-
-
-@pytest.mark.parametrize(
-    ("log10_p", "shown"), [(0.0, "1.000"), (-1.5, "0.032"), (-3.0, "1.0e-3"), (-400.3, "5.0e-401"), (None, "–")]
-)
-def test_p_values_beyond_a_float_can_be_shown(log10_p: float | None, shown: str) -> None:
-    assert shown_p(log10_p) == shown

@@ -126,7 +126,7 @@ def test_orders_by_hand(snapshot: Snapshot) -> None:
     assert [row["difference"] for row in published] == pytest.approx([-7.0 + 11.75] * 4)
     shuffled = [row["difference"] for row in rows if row["order"] == "shuffled"]
     assert math.fsum(shuffled) == pytest.approx(0)
-    assert shuffles_plot(dataclasses.replace(finding, fields={})) is None
+    assert shuffles_plot(dataclasses.replace(finding, found={})) is None
 
 
 def test_evidence_over_copies(snapshot: Snapshot) -> None:
@@ -139,9 +139,11 @@ def test_evidence_over_copies(snapshot: Snapshot) -> None:
 
 def test_copies_are_known_from_fields_and_parameters_first(snapshot: Snapshot) -> None:
     finding = snapshot.findings[0]
-    told = dataclasses.replace(finding, fields={**finding.fields, "copies": 7})
+    told = dataclasses.replace(finding, found={**finding.found, "copies": 7})
     assert copies_of(told) == 7
-    bare = dataclasses.replace(finding, run=dataclasses.replace(finding.run, provenance={"data": {"files": ["x"]}}))
+    bare = dataclasses.replace(
+        finding, record=dataclasses.replace(finding.record, provenance={"data": {"files": ["x"]}})
+    )
     assert copies_of(bare) is None
 
 

@@ -1,8 +1,8 @@
-"""Which tests of the published order belong together, and what each allows to say; the one definition for all views.
+"""Tests of the published order among runs: which belong together, and what each allows to say.
 
-The targets of one model are a family, in which each published order counts once. Tests that share an order test one
-hypothesis again, with another seed, another rendering or other shards: they are listed, and neither corrected for nor
-combined.
+The tests of one model's data sets are a family, in which each published order counts once. Tests that share an order
+repeat one hypothesis with another seed, another rendering or other shards: such re-tests are listed, but neither
+corrected for nor combined.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Diagnostic(BaseModel):
 
 
 class _Found(BaseModel):
-    """What every report reads of a test; the rest is shown as it is."""
+    """The keys of a test's details that reports compute with; the others are only shown."""
 
     headline_log10_p: Annotated[_Number, Field(le=1e-6)]
     alpha: Annotated[_Number, Field(gt=0, lt=1)] = 0.01
@@ -52,9 +52,9 @@ class OrderTest:
     record: RunRecord
     """The run."""
     split: str
-    """The split that was tested."""
+    """The tested split."""
     found: Mapping[str, Any]
-    """What the metric found, as in run.json."""
+    """The metric's details, as in run.json."""
 
     @property
     def model(self) -> str:
@@ -68,27 +68,27 @@ class OrderTest:
 
     @property
     def control(self) -> bool:
-        """Whether it is a control: rows that the model cannot have read, or a model that cannot have read them."""
+        """True for a control: the model cannot have read these rows."""
         return self.found.get("role") == "control"
 
     @property
     def log10_p(self) -> float:
-        """Log10 of the headline p-value."""
+        """Log10 of the combined p-value."""
         return float(self.found["headline_log10_p"])
 
     @property
     def alpha(self) -> float:
-        """The level that the run asked for."""
+        """The run's level."""
         return float(self.found.get("alpha", 0.01))
 
     @property
     def rejected_diagnostics(self) -> list[str]:
-        """Names of the text-only tests by which the order is not exchangeable."""
+        """Names of the text-only tests that find the order not exchangeable."""
         return [name for name, p_holm in self._diagnostics.items() if p_holm <= DIAGNOSTICS_LEVEL]
 
     @property
     def exchangeable(self) -> bool:
-        """Whether the text alone leaves it open that the order is a random one."""
+        """True if the order may be a random one, as far as the text alone shows."""
         return not self.rejected_diagnostics if self._diagnostics else bool(self.found.get("exchangeable", True))
 
     @property
@@ -96,8 +96,13 @@ class OrderTest:
         tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics") or {}
         return {name: float(test["p_holm"]) for name, test in tests.items()}
 
+    def verdict_at(self, log10_p: float) -> Verdict:
+        """Return the verdict at a corrected p-value."""
+        # Rounding must not carry log10 of the largest p-value above 0.
+        return verdict(min(0.0, log10_p), self.alpha, self.exchangeable)
+
     def shares_order(self, other: OrderTest) -> bool:
-        """Return whether both tests read the same rows in the same order, or rows of one data set that overlap."""
+        """Return True if both tests read the same rows in the same order, or overlapping rows of one data set."""
         ours, theirs = self.found.get("order_hash"), other.found.get("order_hash")
         if ours is not None and ours == theirs:
             return True
@@ -108,34 +113,38 @@ class OrderTest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgedTest:
+class JudgedTest(OrderTest):
     """A test within its model's family."""
 
-    test: OrderTest
-    """The test."""
-    retest_of: OrderTest | None
+    retest_of: OrderTest | None = None
     """The test of the same order that counts instead of this one; None for one that counts itself."""
-    log10_p_holm: float
-    """Its headline corrected over the family by Holm; of controls and re-tests the headline itself."""
-    doubted: bool
-    """Whether one of its controls rejects."""
+    log10_p_holm: float = 0.0
+    """The combined p-value corrected over the family by Holm; for controls and re-tests uncorrected."""
+    doubted: bool = False
+    """True if one of its controls rejects."""
 
     @property
     def verdict(self) -> Verdict:
-        """What it allows to say."""
-        return self.verdict_at(self.log10_p_holm)
-
-    def verdict_at(self, log10_p: float) -> Verdict:
-        """Return what it would allow to say with its p-value corrected in another way."""
+        """What the test allows to say."""
         if self.retest_of is not None:
             return Verdict.RETEST
-        words = _verdict(self.test, log10_p)
+        words = self.verdict_at(self.log10_p_holm)
         return Verdict.IN_DOUBT if words is Verdict.DETECTED and self.doubted else words
 
     @property
     def counts(self) -> bool:
-        """Whether it belongs to the family: it is neither a control nor a re-test."""
-        return not self.test.control and self.retest_of is None
+        """True if it belongs to the family: it is neither a control nor a re-test."""
+        return not self.control and self.retest_of is None
+
+    @property
+    def seen(self) -> bool:
+        """True if dependence on the published order was detected."""
+        return self.verdict is Verdict.DETECTED and not self.control
+
+    def concerns(self, run: RunRecord) -> bool:
+        """Return True if another run of the same model used the tested data."""
+        spec = self.record.spec
+        return run is not self.record and run.spec.scenario == spec.scenario and run.spec.eval_split == self.split
 
 
 def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
@@ -157,7 +166,7 @@ def order_tests(records: Iterable[RunRecord]) -> Iterator[OrderTest]:
 
 
 def details_of(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what each metric of a finished run says of the unperturbed instances, with their split."""
+    """Yield each metric's details of the unperturbed instances of a finished run, with their split."""
     if record.status != "ok":
         return
     for by_split in record.details.values():
@@ -167,8 +176,9 @@ def details_of(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 yield split, found
 
 
-def judged_tests(tests: Sequence[OrderTest]) -> dict[str, list[JudgedTest]]:
-    """Return the tests of each model, in their order, with what each allows to say."""
+def judged_tests(records: Iterable[RunRecord]) -> dict[str, list[JudgedTest]]:
+    """Return the tests among runs by model, in the runs' order."""
+    tests = list(order_tests(records))
     by_model: dict[str, list[OrderTest]] = {}
     for test in tests:
         by_model.setdefault(test.model, []).append(test)
@@ -177,10 +187,10 @@ def judged_tests(tests: Sequence[OrderTest]) -> dict[str, list[JudgedTest]]:
 
 
 def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
-    """Return for each of one model's targets the test that counts for its order.
+    """Return, for each of one model's targets, the test that counts for its order.
 
-    Tests share an order, also by way of others. The one that counts was settled by no p-value: of those whose texts
-    pass the diagnostics, which are seen before any model is asked, the one that was started first.
+    Sharing an order is transitive here. No p-value decides which test counts: of those whose texts pass the
+    diagnostics, which are known before any model is asked, it is the one that was started first.
     """
     groups: list[list[OrderTest]] = []
     for test in tests:
@@ -195,24 +205,24 @@ def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
 
 
 def _judged(family: Sequence[OrderTest], controls: Sequence[OrderTest]) -> list[JudgedTest]:
-    first = representatives([test for test in family if not test.control])
-    counted = [test for test in family if first.get(test) is test]
-    corrected = dict(zip(counted, holm([test.log10_p for test in counted], log10=True), strict=True)) if counted else {}
-    judged = []
-    for test in family:
-        retest_of = None if test.control or first[test] is test else first[test]
-        doubted = not test.control and _doubted(test, controls)
-        judged.append(JudgedTest(test, retest_of, corrected.get(test, test.log10_p), doubted))
-    return judged
-
-
-def _verdict(test: OrderTest, log10_p: float) -> Verdict:
-    # Rounding must not carry log10 of the largest p-value above 0.
-    return verdict(min(0.0, log10_p), test.alpha, test.exchangeable)
+    counting = representatives([test for test in family if not test.control])
+    counted = [test for test in family if counting.get(test) is test]
+    corrected = dict(zip(counted, holm([test.log10_p for test in counted], log10=True), strict=True))
+    return [
+        JudgedTest(
+            test.record,
+            test.split,
+            test.found,
+            retest_of=None if counting.get(test) is test else counting.get(test),
+            log10_p_holm=corrected.get(test, test.log10_p),
+            doubted=not test.control and _doubted(test, controls),
+        )
+        for test in family
+    ]
 
 
 def _doubted(target: OrderTest, controls: Sequence[OrderTest]) -> bool:
-    """Return whether one of the target's controls rejects, after Holm over them, though nothing can have been learnt.
+    """Return True if one of the target's controls rejects, after Holm over them, though nothing can have been learnt.
 
     They are the same model on other rows of the data set, and other models on the same rows.
     """
@@ -225,14 +235,12 @@ def _doubted(target: OrderTest, controls: Sequence[OrderTest]) -> bool:
             or (control.model != target.model and control.shares_order(target))
         )
     ]
-    if not own:
-        return False
     adjusted = holm([control.log10_p for control in own], log10=True)
-    return any(_verdict(control, log10_p) is Verdict.DETECTED for control, log10_p in zip(own, adjusted, strict=True))
+    return any(control.verdict_at(log10_p) is Verdict.DETECTED for control, log10_p in zip(own, adjusted, strict=True))
 
 
 def _rows(found: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the first row that was read and the one after the last; everything where nothing is said."""
+    """Return the first tested row and the one after the last; all rows if the details do not say."""
     start, _, stop = str(found.get("rows") or "").partition(":")
     whole = not (start.strip().isdecimal() and stop.strip().isdecimal())
     return (0, math.inf) if whole else (int(start), int(stop))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.leaderboard.site.verdicts import findings
+from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.storage.results import RunRecord
 
 
@@ -17,10 +17,14 @@ def order_run(make_run: Any, model: str, scenario: str, log10_p: float, **fields
     return dataclasses.replace(run, details=details)
 
 
+def findings(runs: list[RunRecord]) -> list[JudgedTest]:
+    return [test for tests in judged_tests(runs).values() for test in tests]
+
+
 def test_a_models_data_sets_are_one_family(make_run: Any) -> None:
     runs = [order_run(make_run, "hf:a", f"set{n}", value) for n, value in enumerate((-2.2, -8.0, -0.3))]
     runs.append(order_run(make_run, "hf:b", "set0", -2.2))
-    found = {(f.run.spec.model.name, f.run.spec.scenario.name): f for f in findings(runs)}
+    found = {(f.record.spec.model.name, f.record.spec.scenario.name): f for f in findings(runs)}
     assert found["hf:a", "set1"].log10_p_holm == pytest.approx(-8.0 + 0.4771, abs=1e-3)
     # 10 ** -2.2 is below 0.01, twice that is not.
     assert [found[key].seen for key in (("hf:a", "set0"), ("hf:a", "set1"), ("hf:a", "set2"))] == [False, True, False]
@@ -45,5 +49,5 @@ def test_a_test_concerns_results_on_the_same_data_alone(make_run: Any) -> None:
     assert found.concerns(make_run("hf:a", "boolq", 0.5))
     assert not found.concerns(make_run("hf:a", "imdb", 0.5))
     assert not found.concerns(make_run("hf:a", {"name": "boolq", "contrast_sets": True}, 0.5))
-    assert not found.concerns(found.run)
+    assert not found.concerns(found.record)
     assert findings([make_run("hf:a", "boolq", 0.5)]) == []
