@@ -33,6 +33,9 @@ FORMAT = 1
 """Version of the index file; one of another version is ignored."""
 
 _SETS = {"metric_set": Kind.METRIC, "perturbation_set": Kind.PERTURBATION}
+SET_KEYS = {"metric_sets": Kind.METRIC, "perturbation_sets": Kind.PERTURBATION}
+"""The keys of a YAML file with sets."""
+
 _DECORATORS = {**{str(kind): kind for kind in Kind}, **_SETS}
 _HINT = re.compile(rb"harness|@")
 """A file without either declares nothing."""
@@ -167,12 +170,19 @@ class _Module:
             raise _MustImportError from None
 
 
-def read_scenario(source: bytes) -> list[Listing] | None:
-    """Return the scenario that a YAML file describes; None if it must be read in full to say what is wrong with it."""
+def read_yaml(source: bytes) -> list[Listing] | None:
+    """Return the scenario or the sets in a YAML file; None if it must be read in full to say what is wrong with it."""
     import yaml
 
     try:
         value = yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        sets = [(kind, value[key]) for key, kind in SET_KEYS.items() if key in value]
+        if sets:
+            return [
+                Listing(kind, name, summary_line("", members=one["members"]), "")
+                for kind, named in sets
+                for name, one in named.items()
+            ]
         name, title, description = (value[key] for key in ("name", "title", "description"))
         summary = summary_line(inspect.cleandoc(description), title=title)
     except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
@@ -200,7 +210,7 @@ class Index:
                     self._entries = dict(stored["files"])
 
     def listings(self, file: Path) -> list[Listing] | None:
-        """Return what a Python or scenario file declares; None if it must be loaded to be known.
+        """Return what a Python or YAML file declares; None if it must be loaded to be known.
 
         Raises:
             OSError: It cannot be read.
@@ -212,7 +222,7 @@ class Index:
             if entry["stamp"] == stamp:
                 found = entry["listings"]
                 return None if found is None else [Listing(**{**one, "kind": Kind(one["kind"])}) for one in found]
-        read = read_python if file.suffix == ".py" else read_scenario
+        read = read_python if file.suffix == ".py" else read_yaml
         listings = read(file.read_bytes())
         stored = None if listings is None else [asdict(listing) for listing in listings]
         self._entries[str(file)] = {"stamp": stamp, "listings": stored, "loads": False}

@@ -1,8 +1,8 @@
 """The plugins that can be used, by kind and name; the module of each is imported when the plugin is first used.
 
 Built-in plugins are found through the entry-point group ``harness.plugins``, as anybody else's are. An entry point
-names a module or a package; a package is searched with its submodules and with the scenario files (``*.yaml``) in it,
-except where a name begins with an underscore. :mod:`.index` reads what each file declares without importing it.
+names a module or a package; a package is searched with its submodules and with the YAML files in it (scenarios and
+sets), except where a name begins with an underscore. :mod:`.index` reads what each file declares without importing it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from types import ModuleType
 from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.errors import HarnessError, PluginError, did_you_mean, reraise_interrupt
 from harness.plugins.decorators import ATTRIBUTE, check_api_version
-from harness.plugins.index import Index, Listing, summary_line
+from harness.plugins.index import SET_KEYS, Index, Listing, summary_line
 
 GROUP = "harness.plugins"
 
@@ -247,9 +247,8 @@ class Registry:
         known = len(self.problems)
         with self._reporting(file.label):
             if file.path is not None and file.path.suffix != ".py":
-                from harness.data.scenario_file import load_scenario_file
-
-                self._add(load_scenario_file(file.path), file)
+                for plugin in _read_yaml(file.path):
+                    self._add(plugin, file)
             else:
                 by_path = None if file.module else file.path
                 module = _import_file(by_path) if by_path else importlib.import_module(file.module)
@@ -303,6 +302,18 @@ def _plugins_of(module: ModuleType) -> Iterator[Plugin]:
 
 def _has_dict(value: object) -> bool:
     return inspect.isfunction(value) or inspect.isclass(value)
+
+
+def _read_yaml(path: Path) -> list[Plugin]:
+    """Return the scenario, or the sets, that a YAML file defines."""
+    from harness.data.scenario_file import load_scenario_file
+    from harness.plugins.set_file import load_set_file
+    from harness.yaml_lines import load
+
+    data = load(path).data
+    if isinstance(data, dict) and not SET_KEYS.keys().isdisjoint(data):
+        return load_set_file(path)
+    return [load_scenario_file(path)]
 
 
 def _import_file(path: Path) -> ModuleType:

@@ -12,7 +12,7 @@ import pytest
 
 from harness.contracts.plugins import Kind
 from harness.errors import PluginError
-from harness.plugins.index import read_python, read_scenario
+from harness.plugins.index import read_python, read_yaml
 from harness.plugins.registry import Registry, default_registry
 
 METRIC = '''
@@ -74,11 +74,11 @@ def test_what_cannot_be_read_must_be_imported(source: str) -> None:
 
 
 def test_a_scenario_file_is_read_as_far_as_its_name() -> None:
-    found = read_scenario(b"name: q\ntitle: Quiz\ndescription: |\n  Asks.\n\n  More.\n")
+    found = read_yaml(b"name: q\ntitle: Quiz\ndescription: |\n  Asks.\n\n  More.\n")
     assert found is not None
     assert [(one.kind, one.name, one.summary) for one in found] == [(Kind.SCENARIO, "q", "Quiz. Asks.")]
-    assert read_scenario(b"title: no name") is None
-    assert read_scenario(b"{not: [yaml") is None
+    assert read_yaml(b"title: no name") is None
+    assert read_yaml(b"{not: [yaml") is None
 
 
 def test_the_index_agrees_with_what_is_imported() -> None:
