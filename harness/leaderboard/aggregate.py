@@ -1,4 +1,4 @@
-"""The leaderboard as data: models × columns from the records of runs, with win rates and what to be wary of."""
+"""The leaderboard as data: models × columns from the records of runs, with win rates, ranks and warnings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from harness.contracts import Stat
 from harness.contracts.specs import Component
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import Group, canonical, group_runs
-from harness.leaderboard.pairwise import Contest, Entry, column_ranks
+from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
 from harness.storage.results import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One scenario, asked in one way."""
+    """One scenario under one adaptation method and set of settings."""
 
     scenario: str
     """The scenario's name."""
@@ -29,19 +29,19 @@ class Column:
     split: str
     """The split that was evaluated."""
     higher_is_better: bool | None
-    """Which way is better; None if neither is, or the runs disagree."""
+    """True if higher is better, False if lower is; None if neither, or if the runs disagree."""
     sample: bool
-    """Whether the data are sample data: a demonstration, no measurement."""
+    """True if the data are sample data: a demonstration, not a measurement."""
     settings: Mapping[str, Any]
-    """What tells it from other columns of the scenario."""
+    """The settings that distinguish it from other columns of the scenario."""
     parameters: Mapping[str, Any]
-    """The scenario's parameters, those that all sub-runs share."""
+    """The scenario's parameters that all sub-runs share."""
     pooled: tuple[str, ...]
     """The parameters in which the sub-runs differ."""
     subruns: tuple[str, ...]
     """The sub-runs' labels."""
     contested: bool = False
-    """Whether the column enters the mean win rate."""
+    """True if the column counts in the mean win rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Row:
     rank: int | None
     """By mean win rate, from 1; ties share a rank. None without a mean win rate."""
     win_rate: WinRate | None
-    """Mean win rate; None where there is no other model to compare it with."""
+    """Mean win rate; None if there is no other model to compare with."""
     cells: tuple[Cell | None, ...]
-    """One for each column; None where the model was not run."""
+    """One cell per column; None where the model was not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class Board:
     rows: tuple[Row, ...]
     """The models, by rank, then by name."""
     notes: tuple[str, ...] = ()
-    """What a reader must know not to be misled, a sentence each."""
+    """Warnings for the reader, one sentence each."""
     sample_win_rate: bool = False
-    """Whether the mean win rate is over sample data."""
+    """True if the mean win rate is over sample data."""
     finished: str = ""
-    """When the newest run ended, UTC, ISO 8601; empty if there is none."""
+    """The time at which the newest run ended, UTC, ISO 8601; empty without runs."""
 
 
 def build_board(
@@ -81,12 +81,12 @@ def build_board(
 ) -> Board:
     """Return the leaderboard of some runs.
 
-    Where a model has several runs of the same thing (in several suites, or with other perturbations), the newest that
-    ended well counts. Only unperturbed stats of the evaluated split enter. The mean win rate is over the columns with a
-    direction and at least two complete cells; those of sample data enter it only if there are no others.
+    If a model has several runs of the same thing (in several suites, or with different perturbations), the newest
+    successful one counts. Only unperturbed stats of the evaluated split are used. The mean win rate is over the columns
+    with a direction and at least two complete cells; columns of sample data count only if there are no others.
 
     Args:
-        runs: Runs of any suites and models, the failed ones as well.
+        runs: Runs of any suites and models, including failed ones.
         pool: True to pool a scenario's runs with different parameters in one column; otherwise each has its own.
         check: Returns what is wrong with a run's examples; '' if nothing is.
     """
@@ -103,13 +103,12 @@ def build_board(
         contest_of(group, cells, direction, chosen)
         for group, cells, direction, chosen in zip(groups, table, directions, counting, strict=True)
     ]
-    contested = _contested(groups, contests)
+    contested = counted_in_win_rate(contests, [group.sample for group in groups])
     rates = mean_win_rates([contest for contest, counts in zip(contests, contested, strict=True) if counts])
     places = ranks({model: rate.value for model, rate in rates.items()})
-    leaders = [best(contest) for contest in contests]
-    possible = [column_ranks(contest) for contest in contests]
+    ranked = [with_ranks(cells, contest) for cells, contest in zip(table, contests, strict=True)]
     rows = [
-        Row(model, places.get(model), rates.get(model), tuple(_crowned(table, leaders, possible, model)))
+        Row(model, places.get(model), rates.get(model), tuple(cells.get(model) for cells in ranked))
         for model in names.values()
     ]
     notes = [note for group, chosen in zip(groups, counting, strict=True) for note in _notes(group, chosen, names)]
@@ -131,7 +130,7 @@ Counting = Mapping[str, Mapping[str, RunRecord]]
 
 
 def model_names(models: Iterable[Component]) -> dict[str, str]:
-    """Return a name for each model, by the model as JSON; arguments that read alike are told apart."""
+    """Return a name for each model, by the model as JSON; equal labels get the JSON appended."""
     by_identity = {canonical(model.model_dump(mode="json")): model.label for model in models}
     labels = list(by_identity.values())
     return {
@@ -141,7 +140,7 @@ def model_names(models: Iterable[Component]) -> dict[str, str]:
 
 
 def model_of(run: RunRecord, names: Mapping[str, str]) -> str:
-    """Return the name of a run's model, from the names of all models."""
+    """Return the name of a run's model among the names of all models."""
     return names[canonical(run.spec.model.model_dump(mode="json"))]
 
 
@@ -156,7 +155,7 @@ def _same_question(group: Group, names: Mapping[str, str]) -> Iterator[tuple[str
 
 
 def counting_runs(group: Group, names: Mapping[str, str]) -> Counting:
-    """Return the runs that count in a column: of each model and sub-run the newest that ended well."""
+    """Return the runs that count in a column: the newest successful one of each model and sub-run."""
     counting: dict[str, dict[str, RunRecord]] = {}
     for model, subrun, found in _same_question(group, names):
         counting.setdefault(model, {})[subrun] = newest(found)
@@ -164,9 +163,9 @@ def counting_runs(group: Group, names: Mapping[str, str]) -> Counting:
 
 
 def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[RunRecord]]:
-    """Return by model the runs without a number that another run (with other metrics, say) would hide.
+    """Return by model the failed runs that another run of the same thing (with other metrics, say) would hide.
 
-    A run that was made again and then gave a number is none of them.
+    Runs that were repeated successfully are not among them.
     """
     failed: dict[str, list[RunRecord]] = {}
     for model, _, found in _same_question(group, names):
@@ -196,17 +195,17 @@ def _direction(counting: Counting) -> bool | None:
 def contest_of(
     group: Group, cells: Mapping[str, Cell], direction: bool | None, counting: Counting, metric: str = ""
 ) -> Contest:
-    """Return the complete cells of a column as results that may be compared; none without a direction.
+    """Return the results of a column's complete cells, to be compared; none if neither direction is better.
 
     Args:
         group: The column.
         cells: Its cells by model.
         direction: Whether higher is better; None if neither is.
         counting: The runs that count. Their instances' scores are those of the column's main metric.
-        metric: Another metric that the cells are of, with what else tells the contest from the column's.
+        metric: Identifies another metric that the cells are of; '' for the main metric.
     """
     entries = {
-        model: Entry(
+        model: ContestResult(
             cell.mean,
             cell.spread if cell.stderr is None else cell.stderr,
             cell.effective,
@@ -220,22 +219,21 @@ def contest_of(
     return Contest(name, bool(direction), entries, bounds.pop() if len(bounds) == 1 else None)
 
 
-def _contested(groups: Sequence[Group], contests: Sequence[Contest]) -> list[bool]:
-    possible = [len(contest.entries) >= 2 for contest in contests]
-    real = any(able and not group.sample for group, able in zip(groups, possible, strict=True))
-    return [able and not (real and group.sample) for group, able in zip(groups, possible, strict=True)]
+def counted_in_win_rate(contests: Sequence[Contest], sample: Sequence[bool]) -> list[bool]:
+    """Return which columns count in a mean win rate; those of sample data count only if there are no others."""
+    possible = [len(contest.results) >= 2 for contest in contests]
+    real = any(able and not sampled for able, sampled in zip(possible, sample, strict=True))
+    return [able and not (real and sampled) for able, sampled in zip(possible, sample, strict=True)]
 
 
-def _crowned(
-    table: Sequence[Mapping[str, Cell]],
-    leaders: Sequence[frozenset[str]],
-    possible: Sequence[Mapping[str, tuple[int, int]]],
-    model: str,
-) -> Iterator[Cell | None]:
-    for cells, leading, places in zip(table, leaders, possible, strict=True):
-        cell = cells.get(model)
-        first, last = places.get(model, (None, None))
-        yield None if cell is None else replace(cell, best=model in leading, first=first, last=last)
+def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
+    """Return a column's cells, by model, with their ranks and with the best ones marked."""
+    leading, ranges = best(contest), column_ranks(contest)
+    found = {}
+    for model, cell in cells.items():
+        first, last = ranges.get(model, (None, None))
+        found[model] = replace(cell, best=model in leading, first=first, last=last)
+    return found
 
 
 def _column(group: Group, direction: bool | None, contested: bool) -> Column:
@@ -255,7 +253,7 @@ def _column(group: Group, direction: bool | None, contested: bool) -> Column:
 
 
 # ---------------------------------------------------------------------------------------------------------------
-# What a reader must know
+# Warnings for the reader
 
 
 def _notes(group: Group, counting: Counting, names: Mapping[str, str]) -> Iterator[str]:
@@ -264,7 +262,7 @@ def _notes(group: Group, counting: Counting, names: Mapping[str, str]) -> Iterat
         shown = ", ".join(canonical(value) for value in values)
         yield f"{name}: its runs differ in {setting}: {shown}."
     if len({stat.higher_is_better for stat in _stats(counting)}) > 1:
-        yield f"{name}: the runs disagree on whether a higher {group.metric} is better, so that nothing is compared."
+        yield f"{name}: the runs disagree on whether a higher {group.metric} is better, so nothing is compared."
     for model, _, found in _same_question(group, names):
         yield from _disagreement(model, found)
     if _differ(counting, _data_identity):
@@ -276,18 +274,18 @@ def _notes(group: Group, counting: Counting, names: Mapping[str, str]) -> Iterat
 
 
 def _interval_notes(counting: Counting) -> dict[str, list[str]]:
-    """Return the models by what there is to know of their intervals; of several sub-runs, why there is none."""
+    """Return the models by the note on their interval; with several sub-runs, by why a sub-run has no interval."""
     models: dict[str, list[str]] = {}
     for model, runs in counting.items():
         stats = [stat for run in runs.values() if (stat := main_stat(run)) is not None]
-        told = [stat.note for stat in stats if stat.note and (len(stats) == 1 or stat.ci95 is None)]
-        for note in dict.fromkeys(told):
+        notes = [stat.note for stat in stats if stat.note and (len(stats) == 1 or stat.ci95 is None)]
+        for note in dict.fromkeys(notes):
             models.setdefault(note, []).append(model)
     return models
 
 
 def _disagreement(model: str, runs: Sequence[RunRecord]) -> Iterator[str]:
-    """Yield a note where runs of the same thing gave different numbers, or where an older one hides a failure."""
+    """Yield a note if runs of the same thing gave different numbers, or if a newer run failed."""
     counts = newest(runs)
     stat = main_stat(counts)
     label = counts.spec.scenario.label
@@ -303,19 +301,19 @@ def _disagreement(model: str, runs: Sequence[RunRecord]) -> Iterator[str]:
         yield f"{model} on {label}: a newer run failed ({latest.error}); the one before it counts."
 
 
-def _differ(counting: Counting, what: Callable[[RunRecord], Hashable]) -> bool:
-    """Return whether models differ in something of a sub-run that both have."""
+def _differ(counting: Counting, property_of: Callable[[RunRecord], Hashable]) -> bool:
+    """Return whether a property of runs differs between models that have the same sub-run."""
     seen: dict[str, set[Hashable]] = {}
     for runs in counting.values():
         for subrun, run in runs.items():
-            value = what(run)
+            value = property_of(run)
             if value is not None:
                 seen.setdefault(subrun, set()).add(value)
     return any(len(values) > 1 for values in seen.values())
 
 
 def _data_identity(run: RunRecord) -> str | None:
-    """Return what tells whether two runs read the same data, where the record says."""
+    """Return a value that is equal for runs of the same data; None if the record does not describe its data."""
     data = dict(run.provenance.get("data", {}))
     files = data.get("files")
     if isinstance(files, list) and files:
@@ -340,7 +338,7 @@ def _changed_models(runs: Iterable[RunRecord], names: Mapping[str, str]) -> Iter
 
 
 def _served(runs: Iterable[RunRecord], names: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is odd about what servers say that they answered a model's runs with."""
+    """Yield a note for each model whose server says that it answered with a different one."""
     served: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs:
         served.setdefault((model_of(run, names), run.spec.model.name), []).extend(served_models(run.provenance))

@@ -1,4 +1,4 @@
-"""What one model's runs in one column add up to.
+"""The cells of a leaderboard: one model's result in one column.
 
 A cell is the macro-average of a column's sub-runs, as in HELM: the mean of their means, whatever their sizes.
 """
@@ -21,10 +21,12 @@ from harness.storage.results import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A sub-run that gave no number, and why."""
+    """A sub-run that gave no number."""
 
     run: str
+    """Its name."""
     error: str
+    """Why it gave no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Cell:
     """One model's result in one column."""
 
     mean: float | None
-    """The metric; for several sub-runs the mean of their means; None if none gave a number."""
+    """The metric; for several sub-runs the mean of their means; None if no sub-run gave a number."""
     stderr: float | None
     """Standard error of the mean; of several sub-runs √(Σ stderr²) / k."""
     low: float | None
@@ -40,27 +42,27 @@ class Cell:
     high: float | None
     """Upper end of the 95 % interval."""
     count: int
-    """How many instances it is over."""
+    """Number of instances."""
     missing: int
-    """How many examples more gave no value of the metric."""
+    """Number of further examples that gave no value of the metric."""
     have: int
-    """How many sub-runs gave a number."""
+    """Number of sub-runs that gave a number."""
     of: int
-    """How many sub-runs the column has."""
+    """Number of sub-runs of the column."""
     best: bool = False
-    """Whether no complete cell of the column is better, and at least one is worse."""
+    """True if no complete cell of the column is better, and at least one is worse."""
     first: int | None = None
-    """The best rank in the column that the model may have, with all models' ranks right at once with 95 % probability;
-    None where nothing is compared.
+    """The best rank in the column that the model may have; the ranks of all models are correct at once with 95 %
+    probability. None if the column is not compared.
     """
     last: int | None = None
     """The worst rank that it may have."""
     failures: tuple[Failure, ...] = ()
-    """Sub-runs that failed, then runs of them that failed beside one that counts."""
+    """Sub-runs that failed, then failed runs of sub-runs of which another run counts."""
     runs: tuple[str, ...] = ()
-    """Folders of the runs that it is over, ``suite/name``."""
+    """Folders of its runs, ``suite/name``."""
     imported: bool = False
-    """Whether another program measured it, at least in part."""
+    """True if another program measured it, at least in part."""
     effective: float = 0.0
     """K²/Σ(1/n) over its k sub-runs of n instances each: as many equally weighted instances would make the mean of the
     sub-runs' means as precise.
@@ -68,13 +70,13 @@ class Cell:
     bounds: tuple[float, float] | None = None
     """The smallest and the largest score that an instance can have, of a metric whose scores reach them."""
     declined: Declined = field(default_factory=Declined)
-    """The declined examples of the runs that it is over, unperturbed and of the evaluated split."""
+    """The declined examples of its runs, unperturbed and of the evaluated split."""
     damaged: tuple[str, ...] = ()
-    """What is wrong with the examples of the runs that it is over, one message for each run."""
+    """The problems of its runs' files of examples, one message per damaged file."""
 
     @property
     def complete(self) -> bool:
-        """Whether every sub-run of the column gave a number, so that the cell may be compared."""
+        """True if every sub-run of the column gave a number, so that the cell may be compared."""
         return self.have == self.of
 
     @property
@@ -97,7 +99,7 @@ def main_stat(run: RunRecord) -> Stat | None:
 
 
 def newest(runs: Sequence[RunRecord]) -> RunRecord:
-    """Return the run that counts among several of the same thing: the newest with a number, else the newest."""
+    """Return which of several runs of the same thing counts: the newest with a number, else the newest."""
     return max(runs, key=lambda run: (has_number(run), run.finished, run.suite, run.name))
 
 
@@ -122,12 +124,12 @@ def cell_of(
 
     The 95 % interval of a single run is the run's own. That of a macro-average recovers the variances from the
     sub-runs' intervals (MOVER, Zou and Donner 2008, eq. 3): each end lies √(Σ d²) / k from the mean, d the distance of
-    a sub-run's end from its own mean. So it has a width where all of a sub-run's answers are right or wrong, as the
-    intervals of the sub-runs have. A sub-run without an interval leaves the cell without one.
+    a sub-run's end from its own mean. So it has a width even if all of a sub-run's answers are right or wrong, as
+    the intervals of the sub-runs have. If a sub-run has no interval, the cell has none.
 
     Args:
         subruns: For each sub-run the run that counts.
-        of: How many sub-runs the column has.
+        of: Number of sub-runs of the column.
         failed: Other runs, which gave no number and do not count, but of which a reader must know.
         check: Returns what is wrong with a run's examples.
     """
@@ -147,7 +149,7 @@ def cell_of(
 
 
 def declined_by(runs: Iterable[RunRecord]) -> Declined:
-    """Return the declined examples that the runs' main metrics are over: unperturbed, of the evaluated split."""
+    """Return the declined examples in the runs' main metrics: unperturbed, of the evaluated split."""
     return sum((run.declined.part(run.spec.eval_split.value) for run in runs), Declined())
 
 
@@ -158,11 +160,11 @@ def imported_from(run: RunRecord) -> str:
 
 
 def pooled(stats: Sequence[Stat], of: int) -> Cell:
-    """Return what the stats of one metric add up to, one for each sub-run that has it.
+    """Return the cell of one metric from its stats, one for each sub-run that has it.
 
     Args:
         stats: The sub-runs' stats.
-        of: How many sub-runs the column has.
+        of: Number of sub-runs of the column.
     """
     low, high = _interval(stats)
     return Cell(
@@ -185,7 +187,7 @@ def _bounds(stats: Sequence[Stat]) -> tuple[float, float] | None:
 
 
 def _stat_bounds(stat: Stat) -> tuple[float, float] | None:
-    """Return a proportion's or a bounded score's range; where no scale is declared, 0 to 1 if all scores lie there."""
+    """Return the range of a proportion or a bounded score; without a declared scale, 0 to 1 if all scores are there."""
     if stat.scale is not None:
         return stat.scale.bounds if stat.scale.kind in ("proportion", "bounded") else None
     if stat.min is not None and stat.max is not None and 0.0 <= stat.min <= stat.max <= 1.0:
@@ -194,7 +196,7 @@ def _stat_bounds(stat: Stat) -> tuple[float, float] | None:
 
 
 def _counted(stats: Sequence[Stat]) -> bool:
-    """Return whether it is known how many instances each stat is over."""
+    """Return whether the number of instances of each stat is known."""
     return bool(stats) and all(stat.count for stat in stats)
 
 
@@ -206,7 +208,7 @@ def instance_scores(subruns: Mapping[str, RunRecord]) -> tuple[InstanceScores, .
 
 
 def has_number(run: RunRecord) -> bool:
-    """Return whether a run ended well and has a value of its main metric."""
+    """Return whether a run succeeded and has a value of its main metric."""
     return run.status == "ok" and main_stat(run) is not None
 
 
@@ -239,7 +241,7 @@ def _interval(stats: Sequence[Stat]) -> tuple[float | None, float | None]:
 
 
 def _bounded_interval(stats: Sequence[Stat], mean: float) -> tuple[float, float] | None:
-    """Return the interval of a mean of sub-runs' means of bounded scores; None where they are not known to be bounded.
+    """Return the interval of the mean of sub-runs' means of bounded scores; None if they are not known to be bounded.
 
     It is Jeffreys's for a proportion of as many trials as have the mean's variance. Joining the sub-runs' own intervals
     covers less near the bounds (.90 for twenty sub-runs at .97 with 20 instances each, where this covers .96).

@@ -1,4 +1,4 @@
-"""Which runs stand in one column of a leaderboard: those that ask the same thing in the same way.
+"""The columns of a leaderboard: groups of runs that ask the same thing in the same way.
 
 A column is a scenario under one adaptation method, main metric and split. Runs of disjoint parts of the scenario
 (MMLU's subjects) are its sub-runs and are pooled; any other parameter may leave the instances the same, so each of its
@@ -18,8 +18,9 @@ from typing import Any
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 
-# No scenario's parameters ask for another of these: they separate columns whenever they vary.
 NEVER_BY_SCENARIO = frozenset({"seed", "max_eval_instances"})
+"""Settings that never follow from a scenario's parameters: they separate columns whenever they vary."""
+
 VARIES = "varies by run"
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
@@ -37,11 +38,11 @@ class Group:
     split: str
     """The split that was evaluated."""
     sample: bool
-    """Whether the data are sample data."""
+    """True if the data are sample data."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Values of the settings that tell the column from others of its scenario."""
+    """Values of the settings that distinguish the column from others of its scenario."""
     varying: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Settings, no texts, that differ between sub-runs within the column, with their values."""
+    """Settings other than texts that differ between sub-runs of the column, with their values."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The scenario's parameters that all sub-runs share."""
     pooled: tuple[str, ...] = ()
@@ -51,7 +52,7 @@ class Group:
 
     @property
     def identity(self) -> str:
-        """What tells the column from every other one of the leaderboard, as one line of JSON."""
+        """An identifier that is unique among the leaderboard's columns, one line of JSON."""
         parts = [self.scenario, self.method, self.metric, self.split, self.sample, self.settings, self.parameters]
         return canonical(parts)
 
@@ -60,8 +61,8 @@ def group_runs(runs: Iterable[RunRecord], *, pool: bool = True) -> list[Group]:
     """Return the columns of a leaderboard, by scenario, method, metric, split and settings.
 
     Args:
-        runs: Runs of any suites and models, the failed ones as well.
-        pool: Whether sub-runs share a column; otherwise each gets its own.
+        runs: Runs of any suites and models, including failed ones.
+        pool: True to pool sub-runs in one column; otherwise each gets its own.
     """
     runs = list(runs)
     sample = _sample_flags(runs)
@@ -83,7 +84,7 @@ def canonical(value: Any) -> str:
 
 
 def run_settings(spec: RunSpec) -> dict[str, Any]:
-    """Return everything of a spec that changes what a number means: how the model was asked and what was counted.
+    """Return the settings of a spec that change what a number means: how the model was asked and what was counted.
 
     Perturbations and other metrics are left out, since they do not change the unperturbed main metric.
     """
@@ -98,7 +99,7 @@ def run_settings(spec: RunSpec) -> dict[str, Any]:
 
 
 def _sample_flags(runs: Sequence[RunRecord]) -> list[bool]:
-    """Return for each run whether its data are sample data; one that failed before it read any is as its peers are."""
+    """Return for each run whether its data are sample data; if a run failed too early to tell, other runs decide."""
     known = [run.provenance.get("data", {}).get("sample") for run in runs]
     peers: dict[str, set[bool]] = {}
     for run, flag in zip(runs, known, strict=True):
@@ -142,9 +143,9 @@ def _by_settings(runs: Sequence[RunRecord]) -> dict[str, list[RunRecord]]:
 
 
 def _folded(seen: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return what stands for texts that belong to one sub-run only, so that each subject's own prompt is one setting.
+    """Return one common value for texts that differ by sub-run, so that each subject's own prompt is one setting.
 
-    Only where no sub-run has two such texts: then they can only be a family, one member a sub-run.
+    Only if no sub-run has two such texts: then there is one text for each sub-run.
     """
     sharing = Counter(value for _, value in seen)
     own = [(place, value) for place, value in seen if sharing[value] == 1 and value.startswith('"')]
@@ -179,7 +180,7 @@ def _group(key: Sequence[str], runs: Sequence[RunRecord], settings: str) -> Grou
 
 
 def _values_by_name(mappings: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return, by name, the different values that mappings have for it, None where one lacks it."""
+    """Return the different values that mappings have for each name; None for a mapping without it."""
     rows = list(mappings)
     names = sorted({name for row in rows for name in row})
     return {name: list(_different(row.get(name) for row in rows)) for name in names}

@@ -1,4 +1,4 @@
-"""How sure it is, within one column, that one model is better than another."""
+"""How certain it is, within one column, that one model is better than another."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAME_MEAN = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ContestResult:
     """One model's result in one column."""
 
     mean: float
@@ -38,7 +38,7 @@ class Entry:
     count: float = 0.0
     """Number of instances; of the mean of several runs, see :attr:`harness.leaderboard.cells.Cell.effective`."""
     scores: tuple[InstanceScores, ...] = ()
-    """For each run that it is the mean of, the scores of its instances; empty where any is unknown."""
+    """The instance scores of each run that it is the mean of; empty if any are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Contest:
     name: str
     """Identifies the column."""
     higher_is_better: bool
-    """Which way is better."""
-    entries: Mapping[str, Entry]
-    """Results by model; a model without a result is left out."""
+    """True if higher is better, False if lower is."""
+    results: Mapping[str, ContestResult]
+    """Results by model; models without a result are left out."""
     bounds: tuple[float, float] | None = (0.0, 1.0)
-    """The metric's smallest and largest value; None without such bounds."""
+    """The metric's smallest and largest value; None if it is unbounded."""
 
 
 def snapped(value: float) -> float:
-    """Return a mean rounded so that equal means tie."""
+    """Return a mean rounded so that means which differ by rounding errors only tie."""
     return float(f"{value:.{DIGITS}g}")
 
 
@@ -75,15 +75,15 @@ def z_scores(contest: Contest) -> Floats:
     """
     import numpy as np
 
-    entries = [contest.entries[model] for model in sorted(contest.entries)]
+    results = [contest.results[model] for model in sorted(contest.results)]
     low, high = contest.bounds or (0.0, 1.0)
     unit = (high - low) * (1.0 if contest.higher_is_better else -1.0)
-    means = np.array([snapped(entry.mean) for entry in entries])
+    means = np.array([snapped(result.mean) for result in results])
     difference = (means[:, None] - means[None, :]) / unit
-    covariances = _covariances(entries) / unit**2
+    covariances = _covariances(results) / unit**2
     own = np.diag(covariances)
     variance = np.maximum(own[:, None] + own[None, :] - 2.0 * covariances, 0.0)
-    sizes = np.array([entry.count for entry in entries])
+    sizes = np.array([result.count for result in results])
     count = np.minimum(sizes[:, None], sizes[None, :])
     with np.errstate(invalid="ignore", divide="ignore"):
         if contest.bounds is None:
@@ -106,7 +106,7 @@ def column_ranks(contest: Contest) -> dict[str, tuple[int, int]]:
     import numpy as np
     from scipy.special import ndtr
 
-    models = sorted(contest.entries)
+    models = sorted(contest.results)
     if len(models) < 2:
         return {}
     z = z_scores(contest)
@@ -135,32 +135,32 @@ def _as_normal(t: Floats, count: Floats) -> Floats:
     return z
 
 
-def _covariances(entries: Sequence[Entry]) -> Floats:
-    """Return the covariances of the entries' means; NaN in the row and column of one without a standard error."""
+def _covariances(results: Sequence[ContestResult]) -> Floats:
+    """Return the covariances of the results' means; NaN in the row and column of one without a standard error."""
     import numpy as np
 
-    found = np.diag([math.nan if entry.stderr is None else entry.stderr**2 for entry in entries])
-    paired = [place for place, entry in enumerate(entries) if _paired(entry)]
-    parts = [len(entries[place].scores) for place in paired]
+    found = np.diag([math.nan if result.stderr is None else result.stderr**2 for result in results])
+    paired = [place for place, result in enumerate(results) if _paired(result)]
+    parts = [len(results[place].scores) for place in paired]
     if len(paired) < 2 or len(set(parts)) > 1:
         return found
     total = np.zeros((len(paired), len(paired)))
     for part in range(parts[0]):
-        total += _covariances_of_means([entries[place].scores[part] for place in paired])
+        total += _covariances_of_means([results[place].scores[part] for place in paired])
     found[np.ix_(paired, paired)] = total / parts[0] ** 2
     return found
 
 
-def _paired(entry: Entry) -> bool:
-    """Return whether the instances' scores are known and are what the result is the mean of."""
-    if not entry.scores or min(map(len, entry.scores)) < 2:
+def _paired(result: ContestResult) -> bool:
+    """Return whether the instances' scores are known and their mean is the result."""
+    if not result.scores or min(map(len, result.scores)) < 2:
         return False
-    mean = math.fsum(float(scores.scores().mean()) for scores in entry.scores) / len(entry.scores)
-    return math.isclose(mean, entry.mean, rel_tol=_SAME_MEAN, abs_tol=_SAME_MEAN)
+    mean = math.fsum(float(scores.scores().mean()) for scores in result.scores) / len(result.scores)
+    return math.isclose(mean, result.mean, rel_tol=_SAME_MEAN, abs_tol=_SAME_MEAN)
 
 
 def _covariances_of_means(runs: Sequence[InstanceScores]) -> Floats:
-    """Return the covariances of the means of several runs over instances that they share, all, some or none of them."""
+    """Return the covariances of the means of several runs, which may share all, some or none of their instances."""
     import numpy as np
 
     if all(run.keys == runs[0].keys for run in runs):

@@ -1,4 +1,4 @@
-"""The mean win rate: how often a model beats another one picked at random, averaged over columns, with an interval.
+"""The mean win rate: how often a model beats a randomly picked one, averaged over columns, with an interval.
 
 A leaderboard's columns have different metrics and scales, so their means cannot be averaged. Liang et al. (2022, §8.1,
 "head-to-head win rate") average instead, over columns, the fraction of other models that a model beats there.
@@ -28,21 +28,21 @@ class WinRate:
     value: float
     """Between 0 and 1."""
     low: float | None
-    """Lower end of the 95 % interval; None if no pair of results that it rests on can be tested."""
+    """Lower end of the 95 % interval; None if none of the pairs of results can be tested."""
     high: float | None
     """Upper end of the 95 % interval."""
     columns: int
     """Number of columns that it is averaged over."""
     of: int
-    """Number of columns that anybody could win."""
+    """Number of columns that count in anybody's win rate."""
     first: int = 1
-    """The best rank that the model may have; with the others' ranks right at once with 95 % probability."""
+    """The best rank that the model may have; the ranks of all models are correct at once with 95 % probability."""
     last: int = 1
     """The worst rank that it may have."""
 
     @property
     def undecided(self) -> bool:
-        """Whether n is too small to say of any pair of results which is better."""
+        """True if n is too small to say which is better for any pair of results."""
         return self.low == 0.0 and self.high == 1.0
 
 
@@ -53,10 +53,10 @@ def win_rates(contest: Contest) -> dict[str, float]:
     """
     import numpy as np
 
-    models = sorted(contest.entries)
+    models = sorted(contest.results)
     if len(models) < 2:
         return {}
-    means = np.array([[snapped(contest.entries[model].mean) for model in models]])
+    means = np.array([[snapped(contest.results[model].mean) for model in models]])
     return dict(zip(models, _wins(means, contest.higher_is_better)[0].tolist(), strict=True))
 
 
@@ -64,25 +64,25 @@ def mean_win_rates(contests: Sequence[Contest]) -> dict[str, WinRate]:
     """Return each model's win rate averaged over the columns with at least two results in which it has one.
 
     The 95 % interval counts what is certain. For a model, every column and every other model, one-sided paired p-values
-    (:func:`harness.leaderboard.pairwise.z_scores`) say how sure the win or the loss is; closed testing
+    (:func:`harness.leaderboard.pairwise.z_scores`) say how certain the win or the loss is; closed testing
     (:func:`harness.statistics.certain_count`) bounds from below how many of the wins are true, and how many of the
     losses, each with an error of 2.5 %. The interval goes from the share of certain wins to 1 − the share of certain
-    losses; a tie is neither. It speaks of new instances of the same columns. Resampling the means does not work here:
+    losses; a tie is neither. It is about new instances of the same columns. Resampling the means does not work here:
     the win rate is a step function, and a draw has the noise twice.
 
     A model's ranks go from 1 + the models whose interval lies above its own to M − those whose interval lies below,
     with intervals at the level 1 − 0.05/M for all M models (Klein, Wright and Wieczorek 2020).
 
-    A model that has a result in no such column has no mean win rate and is left out. The result depends on neither
-    the order of the columns nor of the models.
+    Models without a result in any such column are left out. The result does not depend on the order of the columns
+    or of the models.
     """
     import numpy as np
 
-    contests = sorted((contest for contest in contests if len(contest.entries) >= 2), key=lambda c: c.name)
+    contests = sorted((contest for contest in contests if len(contest.results) >= 2), key=lambda c: c.name)
     points: dict[str, list[float]] = {}
     pairs: dict[str, list[Floats]] = {}
     for contest in contests:
-        models, z = sorted(contest.entries), z_scores(contest)
+        models, z = sorted(contest.results), z_scores(contest)
         rates = win_rates(contest)
         for place, model in enumerate(models):
             points.setdefault(model, []).append(rates[model])
@@ -91,7 +91,7 @@ def mean_win_rates(contests: Sequence[Contest]) -> dict[str, WinRate]:
     joint: dict[str, tuple[float, float]] = {}
     for model, values in points.items():
         value = math.fsum(values) / len(values)
-        # Near ties that all fall one way must not push an end past the point.
+        # Near ties that all fall on one side must not push an end of the interval past the point.
         (low, high), joint[model] = (
             (min(below, value), max(above, value))
             for below, above in _intervals(pairs[model], (ALPHA, ALPHA / len(points)))
@@ -122,7 +122,7 @@ def ranks(values: Mapping[str, float]) -> dict[str, int]:
 
 def best(contest: Contest) -> frozenset[str]:
     """Return the models with the best result of a column, several if they tie; none unless a model is worse."""
-    rounded = {model: snapped(entry.mean) for model, entry in contest.entries.items()}
+    rounded = {model: snapped(result.mean) for model, result in contest.results.items()}
     if len(set(rounded.values())) < 2:
         return frozenset()
     top = max(rounded.values()) if contest.higher_is_better else min(rounded.values())
@@ -135,10 +135,10 @@ def _intervals(pairs: Sequence[Floats], alphas: Sequence[float]) -> list[tuple[f
     from scipy.special import log_ndtr
 
     z = np.concatenate(pairs)
-    # What cannot be tested counts with p = 1 either way.
+    # Pairs that cannot be tested count with p = 1 on either side.
     wins, losses = (np.nan_to_num(log_ndtr(sign * z), nan=0.0) for sign in (-1.0, 1.0))
     others = [len(each) for each in pairs]
-    # A win counts less in a column with more models; which wins are certain is unknown, so the lightest are counted.
+    # A win counts less in a column with more models. It is not known which wins are certain, so the least are counted.
     weights = np.sort(np.concatenate([np.full(size, 1.0 / (size * len(pairs))) for size in others]))
     total = np.concatenate([[0.0], np.cumsum(weights)])
     total[-1] = 1.0
@@ -152,7 +152,7 @@ def _intervals(pairs: Sequence[Floats], alphas: Sequence[float]) -> list[tuple[f
 def _wins(means: Floats, higher_is_better: bool) -> Floats:
     """Return, for each row of ``[rows, models]`` means, the fraction of the row's other entries that each beats.
 
-    In a sorted row an entry's place counts those it beats, and those of its ties that come before it. Averaged over a
+    In a sorted row an result's place counts those it beats, and those of its ties that come before it. Averaged over a
     sort that breaks ties by position and one that breaks them the other way round, each tie counts one half.
     """
     values = means if higher_is_better else -means

@@ -191,8 +191,8 @@ def pair_scores(contest: Contest | None, models: Sequence[str]) -> str:
     import numpy as np
 
     table = np.full((len(models), len(models)), np.nan)
-    if contest is not None and contest.entries:
-        places = [models.index(model) for model in sorted(contest.entries)]
+    if contest is not None and contest.results:
+        places = [models.index(model) for model in sorted(contest.results)]
         table[np.ix_(places, places)] = z_scores(contest)
     upper = table[np.triu_indices(len(models), 1)]
     steps = np.where(np.isnan(upper), -32768, np.trunc(1000.0 * np.nan_to_num(upper)).clip(-32767, 32767))

@@ -14,19 +14,19 @@ from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
 from harness.contracts.plugins import CATEGORIES, Kind, MetricDetails
-from harness.leaderboard.aggregate import Counting, contest_of
+from harness.leaderboard.aggregate import Counting, contest_of, counted_in_win_rate, with_ranks
 from harness.leaderboard.cells import Cell, declined_by, pooled
 from harness.leaderboard.columns import Group
-from harness.leaderboard.pairwise import Contest, column_ranks
-from harness.leaderboard.win_rate import WinRate, best, mean_win_rates
+from harness.leaderboard.pairwise import Contest
+from harness.leaderboard.win_rate import WinRate, mean_win_rates
 from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
 
 CONTAMINATION = "contamination"
-"""The category whose columns are tests of data sets, no results on them."""
+"""The category of tests of data sets, whose columns are not results on the data."""
 
 WORST = ("robustness", "fairness")
-"""Categories that are the main metric's on the worst of an instance and its copies."""
+"""Categories that take the main metric on the worst of an instance and its perturbed copies."""
 
 Key = tuple[str, str | None]
 """A metric, and the category of perturbations over which the worst is taken; None for unperturbed instances."""
@@ -45,15 +45,15 @@ class Measure:
     worst: str | None
     """The category of perturbations over which the worst is taken; None on unperturbed instances."""
     higher_is_better: bool | None
-    """Which way is better; None if the runs disagree."""
+    """True if higher is better, False if lower is; None if the runs disagree."""
     cells: Mapping[str, Cell]
     """Results by model."""
     contest: Contest
-    """The complete ones, as they are compared."""
+    """The results that are compared: those of the complete cells."""
     represents: bool = False
-    """True if it stands for its category, in which several metrics measure the same."""
+    """True if it represents its category, in which several metrics measure the same."""
     contested: bool = False
-    """Whether it enters the category's mean win rate."""
+    """True if it counts in the category's mean win rate."""
 
 
 def representatives(registry: Registry) -> frozenset[str]:
@@ -63,7 +63,7 @@ def representatives(registry: Registry) -> frozenset[str]:
 
 
 def relevant(stat: Stat) -> bool:
-    """Return whether a statistic is one that the site compares: unperturbed, or the worst over a category."""
+    """Return whether the site compares a statistic: unperturbed ones, and the worst over a category."""
     return stat.group is None and (stat.overall or (stat.computed_on == "worst" and stat.perturbation in WORST))
 
 
@@ -81,8 +81,8 @@ def all_measures(column: int, group: Group, counting: Counting, representing: Co
     Args:
         column: The column's position on the board.
         group: Its runs.
-        counting: Those that count, by model and sub-run.
-        representing: The stats that stand for their categories.
+        counting: The runs that count, by model and sub-run.
+        representing: The stats that represent their categories.
     """
     found: dict[Key, dict[str, dict[str, Stat]]] = {}
     for model, subruns in counting.items():
@@ -113,14 +113,14 @@ def category_measures(groups: Sequence[Group], measures: Sequence[Sequence[Measu
         test = bool(several) and several[0].category == CONTAMINATION
         for measure in representing(several, group.metric):
             if test and measure.category != CONTAMINATION:
-                continue  # what a test of the data took is no result of the model on them
+                continue  # the time that a test of the data took, say, is not a result of the model on them
             chosen.setdefault(measure.category, []).append(measure)
     ordered = [*(name for name in CATEGORIES if name in chosen), *sorted(chosen.keys() - set(CATEGORIES))]
-    return {name: _contested(groups, chosen[name]) for name in ordered}
+    return {name: _with_counted(groups, chosen[name]) for name in ordered}
 
 
 def representing(measures: Sequence[Measure], main: str) -> list[Measure]:
-    """Return, of one column's measures, those that stand for their categories."""
+    """Return the measures of one column that represent their categories."""
     by_category: dict[str, list[Measure]] = {}
     for measure in measures:
         by_category.setdefault(measure.category, []).append(measure)
@@ -159,20 +159,9 @@ def _measure(
     }
     name = "" if (metric, worst) == (group.metric, None) else f"{metric}/{worst}"
     contest = contest_of(group, cells, direction, counting, name)
-    leading = best(contest)
-    possible = column_ranks(contest)
-    crowned = {}
-    for model, cell in cells.items():
-        first, last = possible.get(model, (None, None))
-        crowned[model] = replace(cell, best=model in leading, first=first, last=last)
-    return Measure(stats[0].category, column, metric, worst, direction, crowned, contest)
+    return Measure(stats[0].category, column, metric, worst, direction, with_ranks(cells, contest), contest)
 
 
-def _contested(groups: Sequence[Group], measures: Sequence[Measure]) -> list[Measure]:
-    """Return the measures with whether they enter the win rate; those of sample data do if there are no others."""
-    able = [len(m.contest.entries) >= 2 for m in measures]
-    real = any(can and not groups[m.column].sample for can, m in zip(able, measures, strict=True))
-    return [
-        replace(m, contested=can and not (real and groups[m.column].sample))
-        for can, m in zip(able, measures, strict=True)
-    ]
+def _with_counted(groups: Sequence[Group], measures: Sequence[Measure]) -> list[Measure]:
+    counted = counted_in_win_rate([m.contest for m in measures], [groups[m.column].sample for m in measures])
+    return [replace(m, contested=counts) for m, counts in zip(measures, counted, strict=True)]

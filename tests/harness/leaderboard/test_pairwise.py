@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t, ttest_rel
 
 from harness.contracts import PROPORTION
-from harness.leaderboard.pairwise import Contest, Entry, column_ranks, z_scores
+from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks, z_scores
 from harness.statistics import paired_difference
 from harness.storage.instance_scores import InstanceScores
 
 KEYS = [f"{index:06d}".encode() for index in range(2000)]
 
 
-def entry(*runs: dict[int, float], paired: bool = True) -> Entry:
+def entry(*runs: dict[int, float], paired: bool = True) -> ContestResult:
     """The mean of runs, given as scores by instance."""
     means = [float(np.mean(np.array(list(run.values()), dtype=np.float32))) for run in runs]
     variances = [float(np.var(list(run.values()), ddof=1)) / len(run) for run in runs]
     scores = tuple(InstanceScores.of((KEYS[place], score) for place, score in run.items()) for run in runs)
-    return Entry(
+    return ContestResult(
         math.fsum(means) / len(means),
         math.sqrt(math.fsum(variances)) / len(runs),
         len(runs) ** 2 / math.fsum(1 / len(run) for run in runs),
@@ -98,31 +98,35 @@ def test_a_mean_of_runs_adds_the_variances_of_its_parts() -> None:
 def test_scores_that_are_not_what_the_result_is_a_mean_of_are_not_paired() -> None:
     other = entry(listed(*[0.5] * 50))
     first = entry(listed(*([0.0, 1.0] * 25)))
-    stray = Entry(0.9, 0.05, 50, other.scores)
+    stray = ContestResult(0.9, 0.05, 50, other.scores)
     paired = z_scores(Contest("c", True, {"a": first, "b": stray}))
-    plain = z_scores(Contest("c", True, {"a": first, "b": Entry(0.9, 0.05, 50)}))
+    plain = z_scores(Contest("c", True, {"a": first, "b": ContestResult(0.9, 0.05, 50)}))
     assert paired.tolist() == plain.tolist()
 
 
 def test_what_has_no_standard_error_is_not_tested() -> None:
     found = z_scores(
-        Contest("c", True, {"a": Entry(0.5, None, 10), "b": Entry(0.1, 0.1, 10), "c": Entry(0.2, 0.1, 10)})
+        Contest(
+            "c",
+            True,
+            {"a": ContestResult(0.5, None, 10), "b": ContestResult(0.1, 0.1, 10), "c": ContestResult(0.2, 0.1, 10)},
+        )
     )
     assert np.isnan(found[0, 1])
     assert np.isnan(found[2, 0])
     assert not np.isnan(found[1, 2])
-    constant = Contest("c", True, {"a": Entry(5.0, 0.0, 10), "b": Entry(6.0, 0.0, 10)}, None)
+    constant = Contest("c", True, {"a": ContestResult(5.0, 0.0, 10), "b": ContestResult(6.0, 0.0, 10)}, None)
     assert np.isnan(z_scores(constant)[0, 1])
 
 
 def test_ranks_of_a_column() -> None:
     values = {"a": 0.9, "b": 0.89, "c": 0.5, "d": 0.1}
-    column = Contest("c", True, {model: Entry(mean, 0.01, 1000) for model, mean in values.items()})
+    column = Contest("c", True, {model: ContestResult(mean, 0.01, 1000) for model, mean in values.items()})
     assert column_ranks(column) == {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4)}
-    lower = Contest("c", False, column.entries)
+    lower = Contest("c", False, column.results)
     assert column_ranks(lower) == {"a": (3, 4), "b": (3, 4), "c": (2, 2), "d": (1, 1)}
-    assert column_ranks(Contest("c", True, {"a": Entry(0.5, 0.1, 10)})) == {}
-    unknown = Contest("c", True, {"a": Entry(0.9), "b": Entry(0.1)})
+    assert column_ranks(Contest("c", True, {"a": ContestResult(0.5, 0.1, 10)})) == {}
+    unknown = Contest("c", True, {"a": ContestResult(0.9), "b": ContestResult(0.1)})
     assert column_ranks(unknown) == {"a": (1, 2), "b": (1, 2)}
 
 

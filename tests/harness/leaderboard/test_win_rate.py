@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.leaderboard.pairwise import Contest, Entry
+from harness.leaderboard.pairwise import Contest, ContestResult
 from harness.leaderboard.win_rate import best, mean_win_rates, ranks, win_rates
 from harness.storage.instance_scores import InstanceScores
 
@@ -27,7 +27,7 @@ def contest(
     stderr: float | None = 0.01,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> Contest:
-    return Contest(name, higher, {model: Entry(mean, stderr, 1000) for model, mean in values.items()}, bounds)
+    return Contest(name, higher, {model: ContestResult(mean, stderr, 1000) for model, mean in values.items()}, bounds)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def of_scores(rows: dict[str, list[list[float]]], higher: bool = True) -> list[C
         entries = {}
         for model, columns in rows.items():
             scores = columns[column]
-            entries[model] = Entry(
+            entries[model] = ContestResult(
                 float(np.mean(np.array(scores, dtype=np.float32))),
                 float(np.std(scores, ddof=1)) / math.sqrt(len(scores)),
                 len(scores),
@@ -136,7 +136,7 @@ def test_the_same_instances_tell_models_apart_that_others_cannot() -> None:
     paired = mean_win_rates(columns)["a"]
     assert (paired.low, paired.value, paired.high) == (1.0, 1.0, 1.0)
     apart = [
-        replace(each, entries={name: replace(entry, scores=()) for name, entry in each.entries.items()})
+        replace(each, results={name: replace(entry, scores=()) for name, entry in each.results.items()})
         for each in columns
     ]
     unpaired = mean_win_rates(apart)["a"]
@@ -146,9 +146,9 @@ def test_the_same_instances_tell_models_apart_that_others_cannot() -> None:
 def test_a_result_without_a_standard_error_counts_as_undecided() -> None:
     found = mean_win_rates(
         [
-            Contest("1", True, {"a": Entry(0.9, None), "b": Entry(0.1, 0.01, 1000)}),
-            Contest("2", True, {"a": Entry(0.9, 0.01, 1000), "b": Entry(0.1, 0.01, 1000)}),
-            Contest("3", True, {"c": Entry(0.9, None), "d": Entry(0.1, None)}),
+            Contest("1", True, {"a": ContestResult(0.9, None), "b": ContestResult(0.1, 0.01, 1000)}),
+            Contest("2", True, {"a": ContestResult(0.9, 0.01, 1000), "b": ContestResult(0.1, 0.01, 1000)}),
+            Contest("3", True, {"c": ContestResult(0.9, None), "d": ContestResult(0.1, None)}),
         ]
     )
     assert (found["a"].value, found["a"].low, found["a"].high) == (1.0, 0.5, 1.0)
@@ -193,7 +193,8 @@ def test_coverage(count: int) -> None:
 def test_thirty_models_and_a_hundred_columns_take_a_moment() -> None:
     rng = np.random.default_rng(0)
     columns = [
-        Contest(str(k), True, {f"m{i}": Entry(float(rng.uniform()), 0.01, 1000) for i in range(30)}) for k in range(100)
+        Contest(str(k), True, {f"m{i}": ContestResult(float(rng.uniform()), 0.01, 1000) for i in range(30)})
+        for k in range(100)
     ]
     start = time.process_time()
     assert len(mean_win_rates(columns)) == 30
@@ -245,12 +246,12 @@ def test_win_rates_are_as_if_every_pair_were_compared(table: list[Contest]) -> N
     for model, rate in found.items():
         expected = []
         for column in table:
-            if model not in column.entries or len(column.entries) < 2:
+            if model not in column.results or len(column.results) < 2:
                 continue
-            own = float(f"{column.entries[model].mean:.12g}") * (1 if column.higher_is_better else -1)
+            own = float(f"{column.results[model].mean:.12g}") * (1 if column.higher_is_better else -1)
             others = [
                 float(f"{entry.mean:.12g}") * (1 if column.higher_is_better else -1)
-                for other, entry in column.entries.items()
+                for other, entry in column.results.items()
                 if other != model
             ]
             wins = sum(Fraction(own > other) + Fraction(own == other, 2) for other in others)
@@ -279,7 +280,7 @@ def test_with_every_cell_defined_the_models_average_one_half(rows: list[tuple[bo
 def test_neither_order_matters_to_the_last_bit(table: list[Contest], shuffler: random.Random) -> None:
     mixed = []
     for column in table:
-        items = list(column.entries.items())
+        items = list(column.results.items())
         shuffler.shuffle(items)
         mixed.append(Contest(column.name, column.higher_is_better, dict(items)))
     shuffler.shuffle(mixed)

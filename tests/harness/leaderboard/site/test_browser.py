@@ -13,7 +13,7 @@ import pytest
 
 from harness.contracts.specs import Component
 from harness.leaderboard.aggregate import build_board
-from harness.leaderboard.pairwise import Contest, Entry
+from harness.leaderboard.pairwise import Contest, ContestResult
 from harness.leaderboard.site.addresses import model_address, scenario_address
 from harness.leaderboard.site.boards import pair_scores
 from harness.leaderboard.site.builder import build_site
@@ -167,7 +167,7 @@ def test_win_rates_in_the_page_equal_the_builder_s(visit: Visit) -> None:
             means = rng.uniform(0, 1, size)
             there = [place for place in range(size) if rng.uniform() < 0.85]
             entries = {
-                names[place]: Entry(
+                names[place]: ContestResult(
                     float(means[place]),
                     float(np.sqrt(means[place] * (1 - means[place]) / count)) if rng.uniform() < 0.95 else None,
                     count,
@@ -186,7 +186,7 @@ def test_win_rates_in_the_page_equal_the_builder_s(visit: Visit) -> None:
         shown = {names[place] for place in kept}
         expected = mean_win_rates(
             [
-                replace(one, entries={name: entry for name, entry in one.entries.items() if name in shown})
+                replace(one, results={name: entry for name, entry in one.results.items() if name in shown})
                 for one in contests
             ]
         )
