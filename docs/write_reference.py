@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
+from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import click
@@ -20,6 +21,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 
 import harness
+from harness import contamination
 from harness.cli import group
 from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.data.scenario_keys import ScenarioKeys
@@ -273,20 +275,33 @@ def _yaml(value: Any) -> str:
 
 
 def python_page() -> str:
-    """Return the page of what plugins may import from ``harness``."""
-    rows = []
-    for name in harness.__all__:
-        thing = getattr(harness, name)
-        documented = inspect.isclass(thing) or inspect.isroutine(thing)
-        first = (inspect.getdoc(thing) or "").split("\n\n")[0] if documented else f"`{thing!r}`"
-        shown = prose(first) if documented else _short(first)
-        rows.append((f"`{name}`", shown))
-    intro = "What plugins import from `harness`. `help(harness.NAME)` prints the whole docstring."
-    return f"# Python\n\n{intro}\n\n{table(('name', 'what it is'), rows)}\n"
+    """Return the page of the names that plugins may import."""
+    parts = ["# Python", "What plugins import. `help(harness.NAME)` prints the whole docstring."]
+    for heading, names in api_groups().items():
+        parts += [f"## {heading}", table(("`harness.`", "what it is"), [_described(harness, name) for name in names])]
+    parts += ["## Tests of the published order", "For adapters and metrics that test contamination."]
+    rows = [_described(contamination, name) for name in contamination.__all__]
+    parts.append(table(("`harness.contamination.`", "what it is"), rows))
+    return "\n\n".join(parts) + "\n"
 
 
-def _short(text: str) -> str:
-    return text if len(text) < 80 else f"{text[:78]}…`"
+def api_groups() -> dict[str, list[str]]:
+    """Return the public names by group, as the comments in ``harness/__init__.py`` divide them."""
+    groups: dict[str, list[str]] = {}
+    for line in inspect.getsource(harness).splitlines():
+        if comment := re.match(r"    # (.+?): ", line) or re.match(r"    # (.+)\.$", line):
+            groups[comment[1]] = []
+        elif groups and (names := re.findall(r"\b(\w+) as \1\b", line)):
+            groups[list(groups)[-1]] += names
+    return groups
+
+
+def _described(module: ModuleType, name: str) -> tuple[str, str]:
+    thing = getattr(module, name)
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        return f"`{name}`", prose((inspect.getdoc(thing) or "").split("\n\n")[0])
+    text = f"`{thing!r}`"
+    return f"`{name}`", text if len(text) < 80 else f"{text[:78]}…`"
 
 
 # Texts

@@ -50,8 +50,8 @@ def bleu_4(example: Example, *, tokenizer: Tokenizer | None = None, language: st
 
     Computed as by sacreBLEU (Post 2018) for a sentence: precisions of zero are smoothed exponentially, and n-grams
     longer than the prediction are left out. Between 0 and 1, and higher is better; the largest over correct references,
-    each compared separately. A prediction without a word in common scores 0. Words and their settings are those of
-    bleu_1. Undefined if every correct reference is empty.
+    each compared separately. A prediction without a word in common scores 0. Words are those of ``bleu_1``,
+    which explains ``tokenizer`` and ``language``. Undefined if every correct reference is empty.
 
     HELM's ``bleu_4`` has the weights (0, 0, 0, 1): it is the unsmoothed 4-gram precision, which is near 0 for every
     prediction of fewer than four words, even a perfect one.

@@ -11,7 +11,18 @@ import re
 import click
 import pytest
 
-from docs.write_reference import attribute_docs, commands, models_within, prose, reference_pages, split_docstring, table
+import harness
+from docs.write_reference import (
+    api_groups,
+    attribute_docs,
+    commands,
+    models_within,
+    prose,
+    reference_pages,
+    split_docstring,
+    table,
+)
+from harness import contamination
 from harness.contracts.plugins import Kind, Plugin
 from harness.data.scenario_keys import ScenarioKeys
 from harness.plugins.parameters import parameters_of
@@ -67,6 +78,13 @@ def test_keys_of_other_files(page: str, top: type, pages: dict[str, str]) -> Non
         for key in keys:
             assert f"\n| `{key}` | " in pages[page]
             assert described.get(key), f"{kind.__name__}.{key}"
+
+
+def test_public_names_of_python(pages: dict[str, str]) -> None:
+    grouped = [name for names in api_groups().values() for name in names]
+    assert sorted(grouped) == sorted(harness.__all__)
+    for name in [*grouped, *contamination.__all__]:
+        assert f"\n| `{name}` | " in pages["python.md"]
 
 
 def test_a_docstring_is_split_into_text_and_arguments() -> None:
