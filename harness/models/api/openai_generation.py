@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
 from typing import Any
 
 from harness import DECLINES, Completion, GenerateRequest, Prompt, Response, Served, reason_with_thoughts
@@ -22,7 +21,7 @@ from harness.models.api.openai_server import Server
 from harness.models.api.openai_tokens import LocalTokens, TokenSource
 from harness.models.api.retries import CannotAnswerError
 from harness.models.api.spending import Cost, estimated_tokens
-from harness.models.tokens.stop_sequences import cut_at_stop
+from harness.models.tokens.stop_sequences import cut_at_stop, tokens_covering
 from harness.models.tokens.tokenizer import Tokens
 
 _MOST_STOPS = 4
@@ -189,8 +188,7 @@ def _covering_sum(known: TokenLogprobs, text: str) -> float | None:
     logprobs = [logprob for logprob in known.logprobs if logprob is not None]
     if not "".join(known.tokens).startswith(text):
         return sum(logprobs, 0.0)
-    ends = accumulate(map(len, known.tokens), initial=0)
-    return sum(logprobs[: next(count for count, end in enumerate(ends) if end >= len(text))], 0.0)
+    return sum(logprobs[: tokens_covering(known.tokens, len(text))], 0.0)
 
 
 def _likeliest(top: Mapping[str, float], most: int) -> list[tuple[str, float]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate, chain
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
 
 from harness import Response, ScoreRequest, SequenceRequest, Served
 from harness.models.api.openai_answers import TokenLogprobs, token_logprobs
@@ -11,31 +12,35 @@ from harness.models.api.openai_server import Server
 from harness.models.api.openai_tokens import TokenSource
 from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
 from harness.models.api.spending import Cost, estimated_tokens
-from harness.models.tokens.segments import segment_sums
+from harness.models.tokens.scored_text import (
+    NOTHING_TO_SCORE,
+    NothingToScoreError,
+    ScoredText,
+    scored_continuation,
+    scored_sequence,
+)
 from harness.models.tokens.tokenizer import Tokens
-from harness.models.tokens.windows import Span, spans, strided_spans
 
-_NOTHING = "there is nothing to score: the {} empty"
-_TAKEN = 2
+_RESERVED = 2
+"""Tokens of the window that are not ours: the server reads the last scored token too, and vLLM keeps room for one that
+it might generate. So a text has two tokens less room than with ``hf:``.
+"""
 _NAME_TOKENIZER = "give the model's tokenizer: `tokenizer:` takes a folder or a name on the Hub"
 
 
 class EchoScorer:
     """Scores by echo.
 
-    A server reads the last token of what it scores too, and vLLM's keeps room for one more that it might generate, so a
-    text has two tokens less room in the window than with ``hf:``.
-
     Args:
         server: The server.
-        max_tokens: The least ``max_tokens`` that it takes, 0 or 1.
-        tokens: Tokenizes; None where only the server can, and does not tell.
-        window: The model's window; None where it is not known.
+        max_tokens: The smallest ``max_tokens`` that it accepts, 0 or 1.
+        tokens: The tokenizer; None if only the server can tokenize, and has no /tokenize.
+        window: The model's window; None if unknown.
     """
 
     def __init__(self, server: Server, max_tokens: int, tokens: TokenSource | None, window: int | None) -> None:
         self._server, self._max_tokens, self._tokens = server, max_tokens, tokens
-        self._reach = None if window is None else max(1, window - _TAKEN)
+        self._reach = None if window is None else max(1, window - _RESERVED)
 
     async def score(self, request: ScoreRequest) -> Response:
         """Return the log-probabilities of a continuation's tokens.
@@ -47,22 +52,11 @@ class EchoScorer:
         if request.vocabulary_moments:
             raise CannotAnswerError("a server gives no moments of its predictions; hf: does")
         if not request.continuation:
-            raise CannotAnswerError(_NOTHING.format("continuation is"))
+            raise CannotAnswerError(NOTHING_TO_SCORE)
         if self._tokens is None:
             return await self._score_text(request)
         before, after = await self._tokens.pair(request.context, request.continuation)
-        if not after:
-            raise CannotAnswerError(_NOTHING.format("continuation is"))
-        found, truncated = spans(before, after, self._reach)
-        logprobs, greedy, served = await self._read(found)
-        return Response(
-            logprobs=logprobs,
-            greedy=greedy,
-            prompt_tokens=len(before),
-            completion_tokens=len(after),
-            truncated=truncated,
-            served=served,
-        )
+        return await self._read(partial(scored_continuation, before, after, self._reach))
 
     async def sequence(self, request: SequenceRequest) -> Response:
         """Return the log-probabilities of segments, each tokenized by itself.
@@ -73,44 +67,27 @@ class EchoScorer:
         """
         if self._tokens is None:
             raise CannotAnswerError(f"segments must be tokenized one by one, and this server cannot; {_NAME_TOKENIZER}")
-        known = await self._tokens.segments(request.segments)
-        ordered = [known[index] for index in request.order]
-        start = 0 if request.scored is None else len(ordered) - request.scored
-        context = [await self._tokens.prefix(), *chain.from_iterable(ordered[:start])]
-        scored = [segment[: request.max_scored_tokens] for segment in ordered[start:]]
-        after = list(chain.from_iterable(scored))
-        if not after:
-            raise CannotAnswerError(_NOTHING.format("segments are"))
-        if request.scored is None:
-            found, truncated = strided_spans([*context, *after], self._reach), False
-        else:
-            found, truncated = spans(context, after, self._reach)
-        logprobs, _, served = await self._read(found)
-        lengths = tuple(map(len, scored))
-        return Response(
-            logprobs=segment_sums(logprobs, lengths),
-            segment_tokens=lengths,
-            prompt_tokens=len(context),
-            completion_tokens=len(logprobs),
-            truncated=truncated,
-            served=served,
-        )
+        segments, prefix = await self._tokens.segments(request.segments), await self._tokens.prefix()
+        return await self._read(partial(scored_sequence, request, segments, prefix, self._reach))
 
-    async def _read(self, found: Sequence[Span[int]]) -> tuple[tuple[float, ...], bool | None, tuple[Served, ...]]:
+    async def _read(self, make: Callable[[], ScoredText[int]]) -> Response:
+        try:
+            text = make()
+        except NothingToScoreError as error:
+            raise CannotAnswerError(str(error)) from error
         logprobs: list[float] = []
         served: dict[Served, None] = {}
         greedy: bool | None = True
-        for span in found:
+        for span in text.spans:
             given, by = await self._echo(span.tokens, Cost(len(span.tokens), self._max_tokens))
             served.update(dict.fromkeys(by))
             if len(given.tokens) not in {len(span.tokens), len(span.tokens) + self._max_tokens}:
                 raise CannotAnswerError(f"the server echoed {len(given.tokens)} tokens of {len(span.tokens)} sent")
             _refuse_certainty(given.logprobs[: len(span.tokens)])
-            first = len(span.tokens) - span.scored
-            values, likeliest = _scored(given, range(first, len(span.tokens)))
+            values, likeliest = _scored(given, range(len(span.tokens) - span.scored, len(span.tokens)))
             logprobs += values
             greedy = None if likeliest is None else greedy and likeliest
-        return tuple(logprobs), greedy, tuple(served)
+        return text.response(logprobs, greedy=greedy, served=tuple(served))
 
     async def _score_text(self, request: ScoreRequest) -> Response:
         """Score without knowing token ids: a token is the continuation's if it ends after the context does."""
@@ -126,7 +103,7 @@ class EchoScorer:
         _refuse_certainty([given.logprobs[place] for place in echoed])
         logprobs, greedy = _scored(given, scored)
         if not logprobs:
-            raise CannotAnswerError(_NOTHING.format("continuation is"))
+            raise CannotAnswerError(NOTHING_TO_SCORE)
         return Response(
             logprobs=logprobs,
             greedy=greedy,
@@ -144,12 +121,12 @@ class EchoScorer:
 
 
 def token_starts(given: TokenLogprobs, text: str) -> list[int]:
-    """Return where each echoed token begins in the text; special tokens before it begin below 0.
+    """Return where each echoed token begins in the text; special tokens before it have negative positions.
 
-    The tokens' own texts say it where they spell the text; else the server's offsets do.
+    The positions follow from the tokens' texts if these spell the text, else from the server's offsets.
 
     Raises:
-        CannotAnswerError: Neither fits.
+        CannotAnswerError: Neither fits the text.
     """
     spelled = "".join(given.tokens)
     before = spelled.find(text)
@@ -161,10 +138,10 @@ def token_starts(given: TokenLogprobs, text: str) -> list[int]:
 
 
 def _refuse_certainty(echoed: Sequence[float | None]) -> None:
-    """Refuse log-probabilities of a text of which every token is certain; of a single token that may be true.
+    """Refuse log-probabilities that are all 0; of a single token that may be true.
 
     Raises:
-        CannotAnswerError: All of them are 0.
+        CannotAnswerError: There are several, and all are 0.
     """
     known = [logprob for logprob in echoed if logprob is not None]
     if len(known) > 1 and not any(known):
@@ -176,7 +153,7 @@ def _refuse_certainty(echoed: Sequence[float | None]) -> None:
 
 
 def _scored(given: TokenLogprobs, places: Sequence[int]) -> tuple[tuple[float, ...], bool | None]:
-    """Return the log-probabilities at places, and whether each is that of the likeliest token; None if none is told."""
+    """Return the log-probabilities at places, and whether all are the likeliest tokens'; None if unknown."""
     logprobs: list[float] = []
     greedy = True
     for place in places:

@@ -1,4 +1,4 @@
-"""A language model made of hashes: exact, seeded log-probabilities that cost microseconds and need no weights."""
+"""A language model made of hashes: exact, seeded log-probabilities in microseconds, without weights."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness import (
     DECLINES,
     Completion,
-    Decline,
     GenerateRequest,
     Model,
     ModelError,
@@ -27,9 +26,8 @@ from harness import (
     derive_rng,
 )
 from harness.models.offline.hash_language import CLASSES, END, KNOWN, TextState, tokenize
-from harness.models.tokens.segments import segment_sums
-from harness.models.tokens.stop_sequences import cut_at_stop
-from harness.models.tokens.windows import Span, spans, strided_spans
+from harness.models.tokens.scored_text import NothingToScoreError, ScoredText, scored_continuation, scored_sequence
+from harness.models.tokens.stop_sequences import cut_at_stop, tokens_covering
 
 
 @backend("fake", source="This harness: a stand-in for a real model in tests and rehearsals.")
@@ -41,14 +39,14 @@ class FakeModel(Model):
     Args:
         identifier: The seed, any text.
         window: Most tokens of prompt and completion together; None for no limit.
-        chat: Whether conversations are taken.
+        chat: True to accept conversations.
         delay: Seconds that each request takes.
         fail_every: One request in N, always the same ones, is answered with an error; 0 for none.
         decline_every: One request in N to generate, always the same ones, is declined, each kind in turn; 0 for none.
         log: A file to which the digest of every request is appended, one a line, before it is answered.
 
     Attributes:
-        asked: How many requests it was asked.
+        asked: The number of requests so far.
     """
 
     answers = frozenset({"generate", "score"})
@@ -114,42 +112,49 @@ class FakeModel(Model):
     def truncate(self, text: str, tokens: int) -> str:
         return "".join(tokenize(text)[: max(0, tokens)])
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         for index, request in enumerate(requests):
             self.asked += 1
-            chosen = self._log is not None or self._fail_every or self._decline_every
-            digest = request_digest(request) if chosen else ""
             if self._log is not None:
                 with self._log.open("a", encoding="ascii") as file:
-                    file.write(f"{digest}\n")
+                    file.write(f"{request_digest(request)}\n")
             if self._delay:
                 time.sleep(self._delay)
-            if self._fail_every and int(digest, 16) % self._fail_every == 0:
-                yield index, Response(error=f"fake:{self._seed} fails one request in {self._fail_every} on purpose.")
-            elif self._decline_every and isinstance(request, GenerateRequest):
-                turn, rest = divmod(int(digest, 16), self._decline_every)
-                yield index, self._respond(request) if rest else self._declined(request, DECLINES[turn % len(DECLINES)])
-            else:
-                yield index, self._respond(request)
+            yield index, self._on_purpose(request) or self._respond(request)
 
-    def _declined(self, request: GenerateRequest, kind: Decline) -> Response:
+    def _on_purpose(self, request: Request) -> Response | None:
+        """Return the response to a request that is meant to fail or to be declined; None for any other."""
+        if not self._fail_every and not self._decline_every:
+            return None
+        number = int(request_digest(request), 16)
+        if self._fail_every and number % self._fail_every == 0:
+            return Response(error=f"fake:{self._seed} fails one request in {self._fail_every} on purpose.")
+        if not self._decline_every or number % self._decline_every or not isinstance(request, GenerateRequest):
+            return None
+        kind = DECLINES[number // self._decline_every % len(DECLINES)]
         said = f"fake:{self._seed} declines one request in {self._decline_every} on purpose."
         completion = Completion("", tokens=0, finish_reason=kind, explanation=said)
-        prompt = self.count_tokens(request.prompt)
-        return Response((completion,) * request.completions, prompt_tokens=prompt, completion_tokens=0)
+        prompt_tokens = self.count_tokens(request.prompt)
+        return Response((completion,) * request.completions, prompt_tokens=prompt_tokens, completion_tokens=0)
 
     def _respond(self, request: Request) -> Response:
         if isinstance(request, SequenceRequest):
-            return self._score_sequence(request)
-        prompt = request.prompt if isinstance(request, GenerateRequest) else request.context
+            prompt: Prompt = ""
+        else:
+            prompt = request.prompt if isinstance(request, GenerateRequest) else request.context
         if not isinstance(prompt, str) and not self._chat:
             return Response(error=f"fake:{self._seed} takes no conversations; give it chat: true.")
-        return self._generate(request) if isinstance(request, GenerateRequest) else self._score(request)
+        if isinstance(request, GenerateRequest):
+            return self._generate(request)
+        try:
+            return self._score(request) if isinstance(request, ScoreRequest) else self._score_sequence(request)
+        except NothingToScoreError as error:
+            return Response(error=str(error))
 
     def _generate(self, request: GenerateRequest) -> Response:
         tokens = tokenize(_text_of(request.prompt))
         room = len(tokens) if self._window is None else max(0, self._window - request.max_tokens)
-        kept = tokens[len(tokens) - room :] if room < len(tokens) else tokens
+        kept = tokens[max(0, len(tokens) - room) :]
         completions = tuple(self._complete("".join(kept), request, number) for number in range(request.completions))
         return Response(
             completions=completions,
@@ -177,71 +182,32 @@ class FakeModel(Model):
             state.read(token)
             text, stopped = cut_at_stop(text + token, request.stop)
             stopped = stopped or token == END
-        logprob = sum(logprobs[: _covering(tokens, len(text))], 0.0)
+        logprob = sum(logprobs[: tokens_covering(tokens, len(text))], 0.0)
         return Completion(text, logprob, len(tokens), "stop" if stopped else "length", tuple(top))
 
     def _score(self, request: ScoreRequest) -> Response:
-        context, continuation = _text_of(request.context), request.continuation
-        kept = context.rstrip()
-        whole = tokenize(context + continuation)
-        before = tokenize(kept)
-        after = whole[len(before) :]
-        if not after:
-            return Response(error="there is nothing to score: the continuation is empty.")
         if request.vocabulary_moments:
             return Response(error="fake: gives no moments of its predictions.")
-        found, truncated = spans([END, *before], after, self._window)
-        logprobs, greedy = self._read(found)
-        return Response(
-            logprobs=logprobs,
-            greedy=greedy,
-            prompt_tokens=len(before),
-            completion_tokens=len(after),
-            seconds=self._delay,
-            truncated=truncated,
-        )
+        context = _text_of(request.context)
+        before = tokenize(context.rstrip())
+        after = tokenize(context + request.continuation)[len(before) :]
+        response = self._read(scored_continuation([END, *before], after, self._window))
+        return replace(response, prompt_tokens=len(before))
 
     def _score_sequence(self, request: SequenceRequest) -> Response:
-        segments = [tokenize(request.segments[index]) for index in request.order]
-        start = 0 if request.scored is None else len(segments) - request.scored
-        context = [END, *chain.from_iterable(segments[:start])]
-        scored = [segment[: request.max_scored_tokens] for segment in segments[start:]]
-        after = list(chain.from_iterable(scored))
-        if not after:
-            return Response(error="there is nothing to score: the segments are empty.")
-        if request.scored is None:
-            found, truncated = strided_spans([*context, *after], self._window), False
-        else:
-            found, truncated = spans(context, after, self._window)
-        logprobs, _ = self._read(found)
-        lengths = tuple(map(len, scored))
-        return Response(
-            logprobs=segment_sums(logprobs, lengths),
-            segment_tokens=lengths,
-            prompt_tokens=len(context),
-            completion_tokens=len(logprobs),
-            seconds=self._delay,
-            truncated=truncated,
-        )
+        return self._read(scored_sequence(request, [*map(tokenize, request.segments)], END, self._window))
 
-    def _read(self, found: Sequence[Span[str]]) -> tuple[tuple[float, ...], bool]:
-        """Return the log-probabilities of what the spans score, and whether all were first choices."""
+    def _read(self, text: ScoredText[str]) -> Response:
         logprobs: list[float] = []
         greedy = True
-        for span in found:
+        for span in text.spans:
             state = TextState(self._seed, "".join(span.tokens[: -span.scored]))
             for token in span.tokens[-span.scored :]:
                 distribution = state.next()
                 logprobs.append(math.log(distribution.probability(token)))
                 greedy = greedy and distribution.first() == token
                 state.read(token)
-        return tuple(logprobs), greedy
-
-
-def _covering(tokens: Sequence[str], length: int) -> int:
-    """Return how many tokens it takes to cover that many characters."""
-    ends = accumulate(map(len, tokens), initial=0)
-    return next(count for count, end in enumerate(ends) if end >= length)
+        return text.response(logprobs, greedy=greedy, seconds=self._delay)
 
 
 def request_digest(request: Request) -> str:
@@ -257,5 +223,4 @@ def _plain(value: Any) -> Any:
 def _text_of(prompt: Prompt) -> str:
     if isinstance(prompt, str):
         return prompt
-    turns = (f"<{message.role}>\n{message.content}\n" for message in prompt)
-    return "".join(turns) + "<assistant>\n"
+    return "".join(f"<{message.role}>\n{message.content}\n" for message in prompt) + "<assistant>\n"

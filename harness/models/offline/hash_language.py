@@ -24,14 +24,14 @@ light sound tree fire earth wind
 WORDS = tuple(f" {word}" for word in _WORD_LIST.split())
 CHARACTERS = ("\n", *map(chr, range(32, 127)))
 END = ""
-"""The end-of-text token, which no text holds."""
+"""The end-of-text token, which occurs in no text."""
 
 KNOWN = (END, *CHARACTERS, *WORDS)
 CLASSES = 61
-"""Characters that are no tokens of their own fall into this many classes; within one they are alike."""
+"""Number of classes of the characters that are not tokens; the characters of a class are equally likely."""
 
 RARE = 0.001
-"""Share of all those characters together, at every position."""
+"""Probability of all these characters together, at every position."""
 
 _PIECE = re.compile(
     " (?:" + "|".join(sorted((token[1:] for token in ANSWERS + WORDS), key=len, reverse=True)) + ")|.", re.DOTALL
@@ -39,7 +39,7 @@ _PIECE = re.compile(
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the text's tokens: a known word with the space before it, else single characters."""
+    """Return the text's tokens: known words with the space before them, and single characters."""
     return _PIECE.findall(text)
 
 
@@ -59,7 +59,7 @@ class Distribution:
         self._shares = (answers, 1 - answers - RARE, RARE)
 
     def probability(self, token: str) -> float:
-        """Return the probability of a token, or of a character that is none."""
+        """Return the probability of a token, or of a character that is not a token."""
         place = _PLACE.get(token)
         if place is None:
             return self._rare(ord(token) % CLASSES)
@@ -76,7 +76,7 @@ class Distribution:
         return heapq.nlargest(count, ((token, self.probability(token)) for token in _PLACE), key=lambda pair: pair[1])
 
     def draw(self, rng: random.Random, temperature: float) -> str:
-        """Return a token drawn with probabilities to the power of 1 / temperature, normalised again."""
+        """Return a token drawn with probabilities raised to 1 / temperature and normalised."""
         weights = [self.probability(token) ** (1 / temperature) for token in _PLACE]
         weights += [size * self._rare(kind) ** (1 / temperature) for kind, size in enumerate(_CLASS_SIZES)]
         drawn = rng.choices(range(len(weights)), weights)[0]
@@ -98,13 +98,9 @@ class TextState:
     Args:
         seed: Seeds the language.
         text: The text so far.
-
-    Attributes:
-        count: How many tokens were read since.
     """
 
     def __init__(self, seed: str, text: str) -> None:
-        self.count = 0
         key = blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=32).digest()
         self._hash = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=24, key=key)
 
@@ -115,7 +111,6 @@ class TextState:
     def read(self, token: str) -> None:
         """Append a token to the text."""
         self._hash.update(token.encode("utf-8", "surrogatepass"))
-        self.count += 1
 
 
 def _zipf(size: int) -> tuple[float, ...]:

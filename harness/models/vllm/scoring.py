@@ -18,9 +18,9 @@ from itertools import chain, pairwise
 from typing import Any
 
 from harness import Response, ScoreRequest, SequenceRequest
-from harness.models.tokens.segments import segment_sums
+from harness.models.tokens.scored_text import NothingToScoreError, ScoredText, scored_continuation, scored_sequence
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
-from harness.models.tokens.windows import Span, spans, strided_spans
+from harness.models.tokens.windows import Span
 from harness.models.vllm.engine import MOST_LOGPROBS, Engine, Job
 
 TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
@@ -30,7 +30,6 @@ CHECKED = 2
 """Pairs of texts on which the routes are compared before the fast one is trusted."""
 
 NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
-NOTHING_TO_SCORE = "there is nothing to score: the continuation has no tokens of its own."
 
 _log = logging.getLogger(__name__)
 
@@ -40,16 +39,16 @@ class _Asked:
     """A request to score, while its spans come back."""
 
     index: int
-    context: Tokens
-    continuation: Tokens
-    segment_tokens: tuple[int, ...] = ()
-    strided: bool = False
-    truncated: bool = False
+    text: ScoredText[int]
     seconds: float = 0.0
-    missing: int = 0
-    logprobs: list[tuple[float, ...]] = field(default_factory=list)
     greedy: bool = True
     error: str | None = None
+    logprobs: list[tuple[float, ...]] = field(init=False)
+    missing: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.missing = len(self.text.spans)
+        self.logprobs = [()] * self.missing
 
     def response(self) -> Response:
         if self.error is not None:
@@ -57,15 +56,7 @@ class _Asked:
         logprobs = tuple(chain.from_iterable(self.logprobs))
         if any(math.isnan(logprob) for logprob in logprobs):
             return Response(error=NO_NUMBERS)
-        return Response(
-            logprobs=segment_sums(logprobs, self.segment_tokens) if self.segment_tokens else logprobs,
-            segment_tokens=self.segment_tokens,
-            greedy=None if self.segment_tokens else self.greedy,
-            prompt_tokens=len(self.context),
-            completion_tokens=len(self.continuation),
-            seconds=self.seconds,
-            truncated=self.truncated,
-        )
+        return self.text.response(logprobs, greedy=self.greedy, seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,19 +107,26 @@ class Scoring:
         self, requests: Sequence[tuple[int, ScoreRequest | SequenceRequest]]
     ) -> tuple[list[tuple[int, Response]], list[Row]]:
         """Return responses to requests that have nothing to score, and prompts for the others, sorted by tokens."""
+        pairs = {index: request for index, request in requests if isinstance(request, ScoreRequest)}
+        texts = [
+            (self._tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
+            for request in pairs.values()
+        ]
+        tokens = dict(zip(pairs, self._tokenizer.pairs(texts), strict=True))
         refused: list[tuple[int, Response]] = []
         parts: dict[Tokens, list[_Part]] = {}
-        for asked in self._asked(requests):
-            if not asked.continuation:
-                refused.append((asked.index, Response(error=NOTHING_TO_SCORE)))
+        for index, request in requests:
+            try:
+                if isinstance(request, ScoreRequest):
+                    text = scored_continuation(*tokens[index], self._window)
+                else:
+                    segments = self._tokenizer.segments(request.segments)
+                    text = scored_sequence(request, segments, self._tokenizer.prefix, self._window)
+            except NothingToScoreError as error:
+                refused.append((index, Response(error=str(error))))
                 continue
-            if asked.strided:
-                found = strided_spans((*asked.context, *asked.continuation), self._window)
-            else:
-                found, asked.truncated = spans(asked.context, asked.continuation, self._window)
-            asked.missing = len(found)
-            asked.logprobs = [()] * len(found)
-            for place, span in enumerate(found):
+            asked = _Asked(index, text)
+            for place, span in enumerate(text.spans):
                 parts.setdefault(span.tokens[:-1], []).append(_Part(asked, place, span))
         return refused, [Row(prompt, tuple(parts[prompt])) for prompt in sorted(parts)]
 
@@ -155,25 +153,6 @@ class Scoring:
         longest = sorted(alike, key=lambda pair: -pair[1].scored)
         # The first of a pair fills the cache that the second reads.
         return list(dict.fromkeys(chain.from_iterable([*longest[:CHECKED], *alike[:CHECKED]])))
-
-    def _asked(self, requests: Sequence[tuple[int, ScoreRequest | SequenceRequest]]) -> Iterator[_Asked]:
-        pairs = [(index, request) for index, request in requests if isinstance(request, ScoreRequest)]
-        texts = [
-            (self._tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
-            for _, request in pairs
-        ]
-        for (index, _), (context, continuation) in zip(pairs, self._tokenizer.pairs(texts), strict=True):
-            yield _Asked(index, context, continuation)
-        for index, request in requests:
-            if isinstance(request, SequenceRequest):
-                segments = self._tokenizer.segments(request.segments)
-                ordered = [segments[place] for place in request.order]
-                start = 0 if request.scored is None else len(ordered) - request.scored
-                scored = [segment[: request.max_scored_tokens] for segment in ordered[start:]]
-                context = (self._tokenizer.prefix, *chain.from_iterable(ordered[:start]))
-                continuation = tuple(chain.from_iterable(scored))
-                lengths = tuple(map(len, scored))
-                yield _Asked(index, context, continuation, lengths, strided=request.scored is None)
 
     def _shared(self, row: Row) -> Iterator[Job]:
         """Yield the jobs of a row: one for every so many last tokens."""
@@ -224,7 +203,8 @@ class Scoring:
         self._checked = True
         found: list[list[_Asked]] = []
         for shared in (True, False):
-            copies = [_Part(_Asked(0, (), (), missing=1, logprobs=[()]), 0, row.parts[0].span) for row in rows]
+            first = [row.parts[0].span for row in rows]
+            copies = [_Part(_Asked(0, ScoredText((), (), [span])), 0, span) for span in first]
             waiting = deque(
                 self._ends(Row(part.span.tokens[:-1], (part,)), True) if shared else self._plain(part)
                 for part in copies
