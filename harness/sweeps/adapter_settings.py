@@ -12,8 +12,12 @@ from harness.contracts.specs import Component
 from harness.errors import HarnessError, KeyPath
 from harness.plugins.parameters import check_parameters, parameters_of
 from harness.plugins.registry import Registry
-from harness.sweeps.keys import DefaultKeys, Diagnostics, Setting, Written, read_component
-from harness.sweeps.resolve import Model, combinations, parameters, shorthand, takes_list
+from harness.sweeps.context import Context, Model
+from harness.sweeps.diagnostics import Diagnostics
+from harness.sweeps.fan_out import combinations, parameters, takes_list
+from harness.sweeps.keys import DefaultKeys
+from harness.sweeps.shorthand import parse_entry
+from harness.sweeps.written import Setting, Written, read_component
 
 _LOGPROBS = "give log-probabilities"
 
@@ -36,7 +40,7 @@ def read_adapter(
     method = None
     if keys.adapter is not None:
         place = (*path, "adapter")
-        written = read_component(keys.adapter, place, diagnostics, key="method", nameless=True, parse=shorthand)
+        written = read_component(keys.adapter, place, diagnostics, key="method", nameless=True, parse=parse_entry)
         if written is not None:
             method = written if written.name else None
             settings.update(written.arguments)
@@ -61,7 +65,7 @@ def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, diagnos
             diagnostics.add(path, str(error))
             return None
     origin = f"scenario {plugin.name!r}"
-    written = read_component(value, path, diagnostics, key="method", parse=shorthand, origin=origin)
+    written = read_component(value, path, diagnostics, key="method", parse=parse_entry, origin=origin)
     if written is None:
         return None
     # In the sweep it stands where the scenario does.
@@ -102,8 +106,7 @@ def check_capabilities(
     models: Sequence[Model],
     others: Sequence[Model],
     path: KeyPath,
-    registry: Registry,
-    diagnostics: Diagnostics,
+    context: Context,
 ) -> None:
     """Note an error for each model that cannot answer what a method asks; say which can.
 
@@ -112,8 +115,7 @@ def check_capabilities(
         models: The models of the run.
         others: The models of the sweep.
         path: Where the run stands.
-        registry: Knows the backends.
-        diagnostics: Takes errors.
+        context: Knows the backends, and takes errors.
     """
     asks = frozenset(getattr(plugin.target, "asks", ()))
     if getattr(plugin.target, "needs_logprobs", False):
@@ -123,11 +125,11 @@ def check_capabilities(
         if not lacking:
             continue
         able = [other.component.name for other in others if asks <= _answers(other.backend)]
-        able += [f"{backend.name}:…" for backend in registry.all(Kind.BACKEND) if asks <= _answers(backend)]
+        able += [f"{backend.name}:…" for backend in context.registry.all(Kind.BACKEND) if asks <= _answers(backend)]
         what = " and ".join(sorted(lacking))
         message = f"method {plugin.name!r} asks a model to {what}, which {model.component.name!r} cannot."
         hint = f"These can: {', '.join(able)}. A run may name its own `models`." if able else ""
-        diagnostics.add(path, message, hint)
+        context.diagnostics.add(path, message, hint)
 
 
 def settings_of(method: str, registry: Registry) -> frozenset[str]:

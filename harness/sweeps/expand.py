@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 from harness.contracts import Split
 from harness.contracts.plugins import AdapterDetails, Kind, Plugin, ScenarioDetails
 from harness.contracts.specs import Component, RunSpec
-from harness.errors import KeyPath, SpecError, did_you_mean
+from harness.errors import KeyPath, SpecError, did_you_mean, shown
 from harness.plugins.parameters import given_names
 from harness.plugins.registry import Registry
 from harness.sweeps.adapter_settings import (
@@ -26,58 +25,22 @@ from harness.sweeps.adapter_settings import (
     resolve_adapter,
     settings_of,
 )
+from harness.sweeps.components import find_plugin, placed, resolve_members, resolve_models
+from harness.sweeps.context import Context, Model
+from harness.sweeps.fan_out import MAX_RUNS, combinations, parameters
 from harness.sweeps.foreign_names import KEYS
-from harness.sweeps.keys import (
-    DefaultKeys,
-    Diagnostics,
-    RunKeys,
-    Setting,
-    SweepKeys,
-    Written,
-    absence_hint,
-    read_component,
-    read_keys,
-    shown,
+from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys, read_keys
+from harness.sweeps.shorthand import (
+    ADAPTER_SETTINGS,
+    FOREIGN,
+    MODEL_GROUPS,
+    RUN_KEYS,
+    RunSettings,
+    parse_entry,
+    run_settings,
 )
-from harness.sweeps.resolve import (
-    MAX_RUNS,
-    Model,
-    combinations,
-    find_plugin,
-    parameters,
-    placed,
-    resolve_members,
-    resolve_models,
-    shorthand,
-)
-from harness.sweeps.shorthand import ADAPTER_SETTINGS, FOREIGN, MODEL_GROUPS, RUN_KEYS, RunSettings, run_settings
+from harness.sweeps.written import Setting, Written, absence_hint, read_component
 from harness.yaml_lines import load
-
-
-@dataclass
-class Context:
-    """What all entries of a sweep share."""
-
-    registry: Registry
-    """Where names are looked up."""
-    diagnostics: Diagnostics
-    """Takes errors."""
-    base: Path
-    """The folder that paths are relative to."""
-    suite: str
-    """The suite's name."""
-    models: Sequence[Model] | None = None
-    """The sweep's models; None if it names none."""
-    fixed_models: bool = False
-    """Whether they replace those of single entries."""
-    max_eval_instances: int | None = None
-    """Replaces every entry's, if given."""
-    seed: int | None = None
-    """Replaces every entry's, if given."""
-    max_declined: float | None = None
-    """Replaces every entry's, if given."""
-    scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
-    """The scenario files that entries name, as they are met; None for one with errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +58,13 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     """Return a sweep's defaults, checked as far as they can be without a run."""
     path: KeyPath = ("defaults",)
     value = dict(value)
-    report_misplaced_keys(value, DefaultKeys, path, context.registry, context.diagnostics)
+    report_misplaced_keys(value, DefaultKeys, path, context)
     keys = read_keys(DefaultKeys, value, path, context.diagnostics)
     if keys is None:
         return Defaults()
     method, settings = read_adapter(keys, path, {}, context.diagnostics)
     if method is not None:
-        find_plugin(Kind.ADAPTER, method, context.registry, context.diagnostics)
+        find_plugin(Kind.ADAPTER, method, context)
     methods = context.registry.names(Kind.ADAPTER)
     for name, setting in [*settings.items()]:
         if not any(name in settings_of(method, context.registry) for method in methods):
@@ -117,55 +80,53 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
 
     Every error is noted; what is wrong is not yielded.
     """
-    before = context.diagnostics.count
+    diagnostics = context.diagnostics
+    before = diagnostics.count
     entry = _read_entry(value, path, defaults, context)
-    if entry is None:
+    model = parameters(entry.plugin, entry.scenario.path, diagnostics) if entry else None
+    if entry is None or model is None:
         return
-    keys, model = entry.keys, parameters(entry.plugin, entry.scenario.path, context.diagnostics)
-    if model is None:
-        return
+    keys, details, place = entry.keys, entry.details, entry.scenario.path
+
+    def setting(name: str) -> Any:
+        """Return a setting of the run from the command line, the entry, or the defaults."""
+        return context.settings.get(name, getattr(keys if name in keys.model_fields_set else defaults.keys, name))
+
     made = 0
-    written = entry.scenario
-    for arguments in combinations(model, written.arguments, written.path, context.diagnostics, all_choices=True):
+    for arguments in combinations(model, entry.scenario.arguments, place, diagnostics, all_choices=True):
         scenario = Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json"))
-        default = default_adapter(entry.plugin, arguments, entry.scenario.path, context.diagnostics)
+        default = default_adapter(entry.plugin, arguments, place, diagnostics)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             metrics, main_metric = _measured(entry, adapter, adapter.name != (default and default.name), context)
-            metrics = _in_language(metrics, entry.details)
-            if (
-                context.diagnostics.count == before
-            ):  # a metric whose name is misspelt gives nothing, and is said already
+            metrics = _in_language(metrics, details)
+            if diagnostics.count == before:  # a misspelt metric gives nothing, and is reported already
                 _check_main_metric(entry, metrics, main_metric, context)
-            eval_split = keys.eval_split or defaults.keys.eval_split or entry.details.eval_split
+            eval_split = keys.eval_split or defaults.keys.eval_split or details.eval_split
             if eval_split == Split.TRAIN and adapter.arguments.get("max_train_instances"):
-                message = (
-                    f"evaluates the train split of {entry.plugin.name!r}, the source of the few-shot examples too."
-                )
-                hint = "No instance is an example in its own prompt, so prompts may have different examples."
-                context.diagnostics.warn(path, message, hint)
+                message = f"evaluates the train split of {entry.plugin.name!r}, the source of few-shot examples too."
+                hint = "An instance is never an example in its own prompt, so prompts may have different examples."
+                diagnostics.warn(path, message, hint)
             made += max(1, len(entry.models))
             if made > MAX_RUNS:
-                context.diagnostics.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
+                diagnostics.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
                 return
             for chosen in entry.models:
                 yield RunSpec(
                     suite=context.suite,
                     scenario=scenario,
-                    parts=entry.details.chosen_parts(scenario.arguments),
+                    parts=details.chosen_parts(scenario.arguments),
                     adapter=adapter,
                     perturbations=tuple(entry.perturbations),
                     metrics=metrics,
                     main_metric=main_metric,
-                    groups=entry.details.groups if keys.groups is None else tuple(dict.fromkeys(keys.groups)),
+                    groups=details.groups if keys.groups is None else tuple(dict.fromkeys(keys.groups)),
                     model=chosen.component,
                     operational=chosen.operational,
                     eval_split=eval_split,
-                    max_eval_instances=context.max_eval_instances or _said("max_eval_instances", keys, defaults.keys),
-                    max_declined=context.max_declined
-                    if context.max_declined is not None
-                    else _said("max_declined", keys, defaults.keys),
-                    instance_seed=_said("instance_seed", keys, defaults.keys),
-                    seed=context.seed if context.seed is not None else _said("seed", keys, defaults.keys),
+                    max_eval_instances=setting("max_eval_instances"),
+                    max_declined=setting("max_declined"),
+                    instance_seed=setting("instance_seed"),
+                    seed=setting("seed"),
                 )
 
 
@@ -206,20 +167,20 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
             return None
     written, plugin, said = None, None, RunSettings({}, {})
     if "scenario" in mapping:
-        written = read_component(mapping["scenario"], scenario_path, diagnostics, parse=shorthand)
+        written = read_component(mapping["scenario"], scenario_path, diagnostics, parse=parse_entry)
     if written is not None:
         plugin = _scenario(written, context)
         written, said = _sort_arguments(written, plugin, context)
         for key in said.run.keys() & mapping.keys():
             diagnostics.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
         mapping.update(said.run)
-    report_misplaced_keys(mapping, RunKeys, path, context.registry, context.diagnostics)
+    report_misplaced_keys(mapping, RunKeys, path, context)
     keys = read_keys(RunKeys, mapping, path, diagnostics)
     if keys is None or written is None:
         return None
     method, settings = read_adapter(keys, path, said.adapter, diagnostics)
     if method is not None:
-        find_plugin(Kind.ADAPTER, method, context.registry, diagnostics)
+        find_plugin(Kind.ADAPTER, method, context)
     models = _models(keys, path, context)
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
     metrics = _members(Kind.METRIC, keys, path, context)
@@ -231,7 +192,7 @@ def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context)
         named = [(written.path, name) for name in plugin.details.metrics]
         origin = f"scenario {plugin.name!r}"
         name = "…" if written.arguments else plugin.name
-        metrics = resolve_members(Kind.METRIC, named, context.registry, diagnostics, origin=origin, scenario=name)
+        metrics = resolve_members(Kind.METRIC, named, context, origin=origin, scenario=name)
     return _Entry(
         keys,
         path,
@@ -252,7 +213,10 @@ def _scenario_as_key(mapping: Mapping[str, Any], registry: Registry) -> str:
     ((name, inner),) = mapping.items() if len(mapping) == 1 else ((None, None),)
     if name not in registry.names(Kind.SCENARIO) or not isinstance(inner, Mapping | None):
         return ""
-    given = {KEYS.get(key, key): value if isinstance(value, str | int | float) else "…" for key, value in inner.items()}
+    given = {
+        KEYS.get(key, key): value if isinstance(value, str | int | float) else "…"
+        for key, value in (inner or {}).items()
+    }
     run = [f"{key}: {value}" for key, value in given.items() if key in RunKeys.model_fields]
     own = [f"{key}: {value}" for key, value in given.items() if key not in RunKeys.model_fields]
     scenario = f"{{{', '.join([f'name: {name}', *own])}}}" if own else name
@@ -263,8 +227,7 @@ def report_misplaced_keys(
     mapping: dict[str, Any],
     kind: type[SweepKeys | DefaultKeys],
     path: KeyPath,
-    registry: Registry,
-    diagnostics: Diagnostics,
+    context: Context,
 ) -> None:
     """Report and remove keys that belong elsewhere, under our names or other programs'.
 
@@ -275,13 +238,13 @@ def report_misplaced_keys(
         if name in kind.model_fields:  # reported with its name here when the keys are read
             continue
         of_run = name in DefaultKeys.model_fields
-        if not of_run and not _methods_with(name, registry):
+        if not of_run and not _methods_with(name, context.registry):
             continue
         written = f"{name}: …" if of_run else f"adapter: {{{name}: …}}"
         written = f"defaults: {{{written}}}" if kind is SweepKeys else written
         owner = "runs" if of_run else "the adapter"
         hint = f"It is a setting of {owner}: write {written}."
-        diagnostics.add((*path, key), f"is not a key of a {'sweep' if kind is SweepKeys else 'run'}.", hint)
+        context.diagnostics.add((*path, key), f"is not a key of a {'sweep' if kind is SweepKeys else 'run'}.", hint)
         del mapping[key]
 
 
@@ -312,7 +275,7 @@ def _scenario(written: Written, context: Context) -> Plugin | None:
         context.diagnostics.add(written.name_path, "is a Python file, not a scenario's name.", hint)
         return None
     if not written.name.endswith((".yaml", ".yml")):
-        return find_plugin(Kind.SCENARIO, written, context.registry, context.diagnostics)
+        return find_plugin(Kind.SCENARIO, written, context)
     from harness.data.scenario_file import load_scenario_file
 
     path = (context.base / written.name).resolve()
@@ -330,9 +293,7 @@ def _scenario(written: Written, context: Context) -> Plugin | None:
         context.scenario_files[path] = plugin
     found = context.scenario_files[path]
     # By its name, so that one that is registered twice is refused.
-    return found and find_plugin(
-        Kind.SCENARIO, Written(found.name, {}, written.path, written.key), context.registry, context.diagnostics
-    )
+    return found and find_plugin(Kind.SCENARIO, Written(found.name, {}, written.path, written.key), context)
 
 
 def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -> tuple[Written, RunSettings]:
@@ -387,7 +348,7 @@ def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> 
     values = getattr(keys, key)
     if kind is Kind.METRIC and not values:
         context.diagnostics.add((*path, key), "is empty; a run measures something.")
-    return resolve_members(kind, placed((*path, key), values), context.registry, context.diagnostics)
+    return resolve_members(kind, placed((*path, key), values), context)
 
 
 def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
@@ -395,11 +356,11 @@ def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
     if keys.model is not None and keys.models is not None:
         context.diagnostics.add((*path, "model"), "is also set as `models`.", "Remove one of them.")
     elif keys.model is not None:
-        own = list(resolve_models([((*path, "model"), keys.model)], context.registry, context.diagnostics))
+        own = list(resolve_models([((*path, "model"), keys.model)], context))
     elif keys.models is not None:
         if not keys.models:
             context.diagnostics.add((*path, "models"), "is empty; a run needs a model.")
-        own = list(resolve_models(placed((*path, "models"), keys.models), context.registry, context.diagnostics))
+        own = list(resolve_models(placed((*path, "models"), keys.models), context))
     elif context.models is None and context.diagnostics.document is None:
         context.diagnostics.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
     elif context.models is None:
@@ -412,7 +373,7 @@ def _models(keys: RunKeys, path: KeyPath, context: Context) -> Sequence[Model]:
 
 def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Component]:
     method = entry.method or default
-    plugin = find_plugin(Kind.ADAPTER, method, context.registry, context.diagnostics)
+    plugin = find_plugin(Kind.ADAPTER, method, context)
     if plugin is None:
         return
     if getattr(plugin.target, "needs_options", False) and not entry.details.options:
@@ -423,7 +384,7 @@ def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Cont
         context.diagnostics.add(method.path, message, f"The scenario's own method is {default.name!r}.")
         return
     others = context.models or ()
-    check_capabilities(plugin, entry.models, others, entry.path, context.registry, context.diagnostics)
+    check_capabilities(plugin, entry.models, others, entry.path, context)
     known = settings_of(method.name, context.registry)
     inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
     layers = (inherited, _known(defaults.settings, known), _own_settings(entry, method.name, context))
@@ -448,14 +409,14 @@ def _measured(
         named = [((*entry.path, "adapter"), name) for name in details.metrics]
         origin = f"adapter {adapter.name!r}"
         own = True
-        chosen = resolve_members(Kind.METRIC, named, context.registry, context.diagnostics, origin=origin)
+        chosen = resolve_members(Kind.METRIC, named, context, origin=origin)
     metrics = {metric.name: metric for metric in chosen}
     main = entry.keys.main_metric or entry.details.main_metric
     if not entry.keys.main_metric and own and other_method and main not in metrics and metrics:
         main = next(iter(metrics))
     if main not in metrics and main in context.registry.names(Kind.METRIC):
         place = (*entry.path, "main_metric") if entry.keys.main_metric else entry.scenario.path
-        for component in resolve_members(Kind.METRIC, [(place, main)], context.registry, context.diagnostics):
+        for component in resolve_members(Kind.METRIC, [(place, main)], context):
             metrics[component.name] = component
     return tuple(metrics.values()), main
 
@@ -493,7 +454,3 @@ def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, c
         context.diagnostics.add(entry.scenario.path, f"the main metric of scenario {entry.plugin.name!r} {wrong}", hint)
     else:
         context.diagnostics.extend([load(entry.details.file).diagnostic(("main_metric",), wrong, hint)])
-
-
-def _said(key: str, keys: RunKeys, defaults: DefaultKeys) -> Any:
-    return getattr(keys if key in keys.model_fields_set else defaults, key)

@@ -12,8 +12,8 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from harness.contracts.plugins import Kind, Plugin
 from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import Registry
+from harness.sweeps.fan_out import takes_list
 from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
-from harness.sweeps.resolve import takes_list
 
 Schema = dict[str, Any]
 

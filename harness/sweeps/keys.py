@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from harness.contracts import Split
-from harness.errors import Diagnostic, KeyPath, SpecError, show_path
+from harness.errors import KeyPath
 from harness.plugins.parameters import check_parameters
+from harness.sweeps.diagnostics import Diagnostics
 from harness.sweeps.foreign_names import key_hint
-from harness.yaml_lines import Located
 
 _Count = Annotated[int, Field(ge=1)]
 _AnySplit = Annotated[Split, Field(strict=False)]
@@ -120,71 +117,6 @@ class RunKeys(DefaultKeys):
 K = TypeVar("K", bound=_Keys)
 
 
-@dataclass
-class Diagnostics:
-    """Every error of one sweep, and every warning, each once and with its place."""
-
-    document: Located | None
-    """The file; None when all of it came from the command line."""
-    options: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What was given on the command line, by option; a path such as ``("--model", 0)`` leads there."""
-    _found: dict[Diagnostic, None] = field(default_factory=dict)
-    _warned: dict[Diagnostic, None] = field(default_factory=dict)
-
-    def warn(self, path: KeyPath, message: str, hint: str = "") -> None:
-        """Note something that is allowed but that the user should know."""
-        self._warned[self._place(path, message, hint)] = None
-
-    @property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """The warnings, in the order of their lines."""
-        return tuple(sorted(self._warned, key=lambda warning: warning.line or 0))
-
-    def add(self, path: KeyPath, message: str, hint: str = "") -> None:
-        """Note an error."""
-        self.extend([self._place(path, message, hint)])
-
-    @property
-    def count(self) -> int:
-        """How many errors there are so far."""
-        return len(self._found)
-
-    def extend(self, found: Sequence[Diagnostic]) -> None:
-        """Note errors that already have a place."""
-        self._found.update(dict.fromkeys(found))
-
-    def where(self, path: KeyPath) -> str:
-        """Return a place as text, for a message about another place."""
-        diagnostic = self._place(path, "", "")
-        return diagnostic.path if diagnostic.line is None else f"{diagnostic.path} on line {diagnostic.line}"
-
-    def raise_any(self) -> None:
-        """Raise what was found, in the order of the lines, if anything was.
-
-        Raises:
-            SpecError: There is an error.
-        """
-        if self._found:
-            raise SpecError(sorted(self._found, key=lambda diagnostic: diagnostic.line or 0))
-
-    def _place(self, path: KeyPath, message: str, hint: str) -> Diagnostic:
-        if path and str(path[0]).startswith("--") and not self._written(path[0]):
-            return Diagnostic((self._shown_option(path),), message, hint, "command line")
-        if self.document is None:
-            return Diagnostic(path, message, hint, "command line")
-        return self.document.diagnostic(path, message, hint)
-
-    def _written(self, key: str | int) -> bool:
-        """Return whether the file itself has a key that looks like an option."""
-        return self.document is not None and isinstance(self.document.data, Mapping) and key in self.document.data
-
-    def _shown_option(self, path: KeyPath) -> str:
-        option, rest = str(path[0]), path[1:]
-        if rest and isinstance(rest[0], int):
-            option, rest = f"{option} {shlex.quote(self.options[option][rest[0]])}", rest[1:]
-        return f"{option} [{show_path(rest)}]" if rest else option
-
-
 def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, diagnostics: Diagnostics) -> K | None:
     """Return the keys of a sweep, its defaults or a run, and note every error.
 
@@ -207,97 +139,3 @@ def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, diagnostic
         wrong = {str(diagnostic.keys[0]) for diagnostic in found if diagnostic.keys}
         keys, _ = check_parameters(kind, {key: item for key, item in value.items() if key not in wrong})
     return keys if isinstance(keys, kind) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One argument as it was written."""
-
-    value: Any
-    """Its value."""
-    path: KeyPath
-    """Where it stands."""
-    text: bool = False
-    """Whether it is text of a shorthand, which may stand for a number."""
-    origin: str = ""
-    """Whose setting it is if the file does not hold it, for messages: ``scenario 'boolq'``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A component as it was written: a name, its arguments, and where they stand."""
-
-    name: str
-    """Its name."""
-    arguments: Mapping[str, Setting]
-    """Its arguments."""
-    path: KeyPath
-    """Where it stands."""
-    key: str = ""
-    """The key of the name, where it is written as a mapping."""
-    origin: str = ""
-    """Who wrote it, if not the file, for messages."""
-
-    @property
-    def name_path(self) -> KeyPath:
-        """Where the name stands."""
-        return (*self.path, self.key) if self.key else self.path
-
-
-def read_component(
-    value: Any,
-    path: KeyPath,
-    diagnostics: Diagnostics,
-    *,
-    key: str = "name",
-    nameless: bool = False,
-    parse: Callable[[str], tuple[str, Mapping[str, str]]],
-    origin: str = "",
-) -> Written | None:
-    """Return a component that is written as text or as a mapping; None, and an error noted, if it is neither.
-
-    Args:
-        value: What was written.
-        path: Where it stands.
-        diagnostics: Takes errors.
-        key: The mapping's key that holds the name: ``name``, or ``method`` for an adapter.
-        nameless: Whether a mapping may lack the name, which is then empty.
-        parse: Splits text into name and arguments; its ValueError is an error.
-        origin: Who wrote it, if not the file.
-    """
-    if isinstance(value, str):
-        try:
-            name, arguments = parse(value)
-        except ValueError as error:
-            diagnostics.add(path, str(error))
-            return None
-        settings = {k: Setting(v, (*path, k), text=True, origin=origin) for k, v in arguments.items()}
-        return Written(name, settings, path, origin=origin)
-    if not isinstance(value, Mapping):
-        diagnostics.add(path, f"is a name, or a mapping with `{key}`, not {shown(value)}.")
-        return None
-    named = value.get(key, "" if nameless else None)
-    if not isinstance(named, str) or (not named and key in value):
-        message = f"`{key}` is required." if key not in value else f"is a name, not {shown(named)}."
-        diagnostics.add((*path, key), message, absence_hint(key, value))
-        return None
-    settings = {k: Setting(v, (*path, k), origin=origin) for k, v in value.items() if k != key}
-    return Written(named, settings, path, key if key in value else "", origin)
-
-
-def shown(value: object) -> str:
-    """Return a value as it is shown in a message: short, whatever it is."""
-    text = "null" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
-def absence_hint(missing: str, value: Mapping[str, Any]) -> str:
-    """Return what a mapping that lacks a key may have meant: a mistyped key, a shorthand with a space in it; or ''."""
-    near = difflib.get_close_matches(missing, value, n=1, cutoff=0.7)
-    if near:
-        return f"Did you mean {missing!r} by {near[0]!r}?"
-    if len(value) == 1:
-        ((key, inner),) = value.items()
-        if isinstance(inner, str | int | float) and key:
-            return f"Did you mean '{key}:{inner}', without a space after the colon?"
-    return ""

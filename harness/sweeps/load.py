@@ -11,16 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from harness.contracts.specs import RunSpec
-from harness.errors import Diagnostic, KeyPath, PluginError, SpecError, did_you_mean
+from harness.errors import Diagnostic, KeyPath, PluginError, SpecError, did_you_mean, shown
 from harness.plugins.registry import Registry, default_registry
-from harness.sweeps.expand import Context, Defaults, expand_entry, read_defaults, report_misplaced_keys
+from harness.sweeps.components import placed, resolve_models
+from harness.sweeps.context import Context
+from harness.sweeps.diagnostics import Diagnostics
+from harness.sweeps.expand import Defaults, expand_entry, read_defaults, report_misplaced_keys
+from harness.sweeps.fan_out import MAX_RUNS
 from harness.sweeps.json_schema import json_schema
-from harness.sweeps.keys import Diagnostics, SweepKeys, read_keys, shown
-from harness.sweeps.resolve import MAX_RUNS, placed, resolve_models
-from harness.yaml_lines import Located, load
+from harness.sweeps.keys import SweepKeys, read_keys
+from harness.yaml_lines import load
 
 __all__ = [
     "Sweep",
@@ -51,90 +54,84 @@ class Sweep:
     """What is allowed but may not be what the user meant, with its place."""
 
 
+class Overrides(TypedDict, total=False):
+    """What the command line sets for all runs of a sweep."""
+
+    plugins: Sequence[Path]
+    """Further plugins: Python files, scenario files, or folders of them."""
+    suite: str | None
+    """Replaces the sweep's suite."""
+    models: Sequence[str]
+    """Replace the models of the sweep and of its runs."""
+    only: Sequence[str]
+    """Keep the runs whose scenario's name or shorthand matches one of these patterns (``mmlu``, ``raft:*``)."""
+    max_eval_instances: int | None
+    """Replaces that of every run."""
+    max_declined: float | None
+    """Replaces that of every run."""
+    seed: int | None
+    """Replaces that of every run."""
+
+
 def load_sweep(
-    path: Path,
-    *,
-    plugins: Sequence[Path] = (),
-    suite: str | None = None,
-    models: Sequence[str] = (),
-    only: Sequence[str] = (),
-    max_eval_instances: int | None = None,
-    max_declined: float | None = None,
-    seed: int | None = None,
-    registry: Registry | None = None,
+    path: Path, *, registry: Registry | None = None, **overrides: Unpack[Overrides]
 ) -> tuple[Sweep, Registry]:
     """Read a sweep and check all of it before anything is loaded.
 
     Args:
         path: The YAML file. Plugins and scenario files that it names are relative to its folder.
-        plugins: Further plugins: Python files, scenario files, or folders of them.
-        suite: Replaces the sweep's own.
-        models: Replace the models of the sweep and of its runs.
-        only: Keep the runs whose scenario's name or shorthand matches one of these patterns (``mmlu``, ``raft:*``).
-        max_eval_instances: Replaces that of every run.
-        max_declined: Replaces that of every run.
-        seed: Replaces that of every run.
-        registry: Where names are looked up, and the sweep's plugins are added; the installed plugins without it.
+        registry: Where names are looked up, and the sweep's plugins are added (default: the installed plugins).
+        overrides: What replaces parts of the file.
 
     Raises:
         SpecError: There are errors; it holds all of them.
     """
     document = load(path)
-    overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, max_declined, seed)
-    diagnostics = Diagnostics(document, overrides.shown())
+    diagnostics = Diagnostics(document, _options(overrides))
     diagnostics.extend(document.diagnostics)
     if not isinstance(document.data, Mapping):
         what = "is empty" if document.data is None else f"holds {shown(document.data)}"
         diagnostics.add((), f"{what}; a sweep is a mapping with `suite`, `models` and `runs`.")
         diagnostics.raise_any()
     elif "runs" not in document.data and {"source", "input"} <= document.data.keys():
-        diagnostics.add(
-            (), "is a scenario's file, not a sweep.", f"To run it: harness run -r {path} -m backend:identifier"
-        )
+        hint = f"To run it: harness run -r {path} -m backend:identifier"
+        diagnostics.add((), "is a scenario file, not a sweep.", hint)
         diagnostics.raise_any()
-    return _read(document.data, path.parent, document, diagnostics, overrides, registry)
+    return _read(document.data, path.parent, "runs", diagnostics, registry, overrides)
 
 
 def sweep_from_entries(
     entries: Sequence[str],
     models: Sequence[str],
+    /,
     *,
-    suite: str | None = None,
-    plugins: Sequence[Path] = (),
-    only: Sequence[str] = (),
-    max_eval_instances: int | None = None,
-    max_declined: float | None = None,
-    seed: int | None = None,
     registry: Registry | None = None,
+    **overrides: Unpack[Overrides],
 ) -> tuple[Sweep, Registry]:
     """Return the sweep that the command line's ``--run`` and ``--model`` describe; like :func:`load_sweep`.
 
     Its suite is ``command-line`` unless another is given.
     """
-    overrides = _Overrides(tuple(plugins), suite, tuple(models), tuple(only), max_eval_instances, max_declined, seed)
-    diagnostics = Diagnostics(None, {"--run": entries, **overrides.shown()})
+    overrides["models"] = models
+    diagnostics = Diagnostics(None, {**_options(overrides), "--run": entries})
     if not models:
         diagnostics.add(("--model",), "is required.", "For example: --model hf:openai-community/gpt2")
-    data = {"suite": "command-line", "runs": list(entries)}
-    return _read(data, Path(), None, diagnostics, overrides, registry)
+    return _read({"suite": "command-line", "runs": list(entries)}, Path(), "--run", diagnostics, registry, overrides)
 
 
 def sweep_from_mapping(
     content: Mapping[str, Any],
     *,
     option: str = "--run",
-    plugins: Sequence[Path] = (),
-    seed: int | None = None,
     registry: Registry | None = None,
+    **overrides: Unpack[Overrides],
 ) -> tuple[Sweep, Registry]:
     """Return the sweep whose keys and values a program has put together; like :func:`load_sweep`.
 
-    The option is what errors in its runs are said of.
+    Errors in its runs are reported for the given command-line option.
     """
-    overrides = _Overrides(tuple(plugins), None, (), (), None, None, seed)
-    shown_runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
-    diagnostics = Diagnostics(None, {option: shown_runs, **overrides.shown()})
-    return _read(content, Path(), None, diagnostics, overrides, registry, option)
+    runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
+    return _read(content, Path(), option, Diagnostics(None, {option: runs, **_options(overrides)}), registry, overrides)
 
 
 def find_sweep(name: str) -> Path:
@@ -160,59 +157,55 @@ def shipped_sweeps() -> dict[str, Path]:
     return {file.stem: file for folder in folders for file in sorted(Path(folder).glob("*.yaml"))}
 
 
-@dataclass(frozen=True, slots=True)
-class _Overrides:
-    """What the command line says about every run."""
-
-    plugins: tuple[Path, ...]
-    suite: str | None
-    models: tuple[str, ...]
-    only: tuple[str, ...]
-    max_eval_instances: int | None
-    max_declined: float | None
-    seed: int | None
-
-    def shown(self) -> dict[str, Sequence[str]]:
-        return {"--model": self.models, "--only": self.only, "--plugin": [str(plugin) for plugin in self.plugins]}
+def _options(overrides: Overrides) -> dict[str, Sequence[str]]:
+    """Return what was given on the command line, by option, for messages."""
+    return {
+        "--model": overrides.get("models", ()),
+        "--only": overrides.get("only", ()),
+        "--plugin": [str(plugin) for plugin in overrides.get("plugins", ())],
+    }
 
 
 def _read(
     data: Mapping[str, Any],
     base: Path,
-    document: Located | None,
+    key: str,
     diagnostics: Diagnostics,
-    overrides: _Overrides,
     registry: Registry | None,
-    option: str = "--run",
+    overrides: Overrides,
 ) -> tuple[Sweep, Registry]:
-    registry = registry if registry is not None else default_registry()
-    # What can be read of a sweep with errors is checked all the same, so that all errors are reported at once.
+    """Read a sweep's keys, models, defaults and entries; ``key`` is where the entries are, for messages.
+
+    What can be read of a sweep with errors is checked all the same, so that all errors are reported at once.
+    """
+    context = Context(registry if registry is not None else default_registry(), diagnostics, base)
     named = [base / name for name in _list(data, "plugins") if isinstance(name, str)]
-    plugins = [
-        *_load_plugins(overrides.plugins, "--plugin", registry, diagnostics),
-        *_load_plugins(named, "plugins", registry, diagnostics),
-    ]
-    written = {**data, "suite": overrides.suite} if overrides.suite is not None else dict(data)
-    report_misplaced_keys(written, SweepKeys, (), registry, diagnostics)
+    plugins = [*overrides.get("plugins", ()), *named]
+    _load_plugins(overrides.get("plugins", ()), "--plugin", context)
+    _load_plugins(named, "plugins", context)
+    written = dict(data)
+    if overrides.get("suite") is not None:
+        written["suite"] = overrides.get("suite")
+    report_misplaced_keys(written, SweepKeys, (), context)
     keys = read_keys(SweepKeys, written, (), diagnostics)
-    context = Context(registry, diagnostics, base, keys.suite if keys else "unnamed")
-    _apply(overrides, data, context)
+    context.suite = keys.suite if keys else "unnamed"
+    _read_models(data, overrides.get("models", ()), context)
+    _replace_settings(overrides, context)
     defaults = data.get("defaults")
     shared = read_defaults(defaults, context) if isinstance(defaults, Mapping) else Defaults()
     entries = data.get("runs")
-    runs = _expand(entries, "runs" if document else option, shared, context) if isinstance(entries, list) else []
-    runs = _select(runs, overrides.only, diagnostics)
+    runs = _expand(entries, key, shared, context) if isinstance(entries, list) else []
+    runs = _select(runs, overrides.get("only", ()), diagnostics)
     diagnostics.raise_any()
-    needed = tuple(path.resolve() for path in (*plugins, *context.scenario_files))
     sweep = Sweep(
         context.suite,
         tuple(runs),
-        document.file if document else "command line",
-        tuple(dict.fromkeys(needed)),
+        diagnostics.document.file if diagnostics.document else "command line",
+        tuple(dict.fromkeys(path.resolve() for path in (*plugins, *context.scenario_files))),
         keys.description if keys else "",
         diagnostics.warnings,
     )
-    return sweep, registry
+    return sweep, context.registry
 
 
 def _list(data: Mapping[str, Any], key: str) -> list[Any]:
@@ -220,51 +213,53 @@ def _list(data: Mapping[str, Any], key: str) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _load_plugins(paths: Sequence[Path], key: str, registry: Registry, diagnostics: Diagnostics) -> Sequence[Path]:
+def _load_plugins(paths: Sequence[Path], key: str, context: Context) -> None:
     for index, path in enumerate(paths):
-        known = len(registry.problems)
+        known = len(context.registry.problems)
         try:
-            registry.load_path(path)
+            context.registry.load_path(path)
         except PluginError as error:
-            diagnostics.add((key, index), str(error))
-        # A file that was named must work; in a folder a broken one is reported and does not keep the others from it.
-        if not path.is_dir():
-            for problem in registry.problems[known:]:
-                diagnostics.add((key, index), str(problem))
-    return paths
+            context.diagnostics.add((key, index), str(error))
+        # A file that was named must work; a broken file in a folder is only logged.
+        for problem in () if path.is_dir() else context.registry.problems[known:]:
+            context.diagnostics.add((key, index), str(problem))
 
 
-def _apply(overrides: _Overrides, data: Mapping[str, Any], context: Context) -> None:
-    """Put into the context what the command line says, and the sweep's own models."""
-    diagnostics = context.diagnostics
+def _read_models(data: Mapping[str, Any], replacements: Sequence[str], context: Context) -> None:
+    """Read the sweep's models, which those of the command line replace."""
     written = data.get("models")
     if isinstance(written, list):
-        context.models = list(resolve_models(placed(("models",), written), context.registry, diagnostics))
-        if not written and not overrides.models:
-            diagnostics.add(("models",), "is empty; a sweep needs a model.", "For example: [hf:openai-community/gpt2]")
+        context.models = list(resolve_models(placed(("models",), written), context))
+        if not written and not replacements:
+            hint = "For example: [hf:openai-community/gpt2]"
+            context.diagnostics.add(("models",), "is empty; a sweep needs a model.", hint)
     elif written is not None:
         context.models = ()
-    if overrides.models:
-        context.models = list(resolve_models(placed(("--model",), overrides.models), context.registry, diagnostics))
+    if replacements:
+        context.models = list(resolve_models(placed(("--model",), replacements), context))
         context.fixed_models = True
-    if overrides.max_eval_instances is not None and overrides.max_eval_instances < 1:
-        diagnostics.add(("--max-eval-instances",), f"is at least 1, not {overrides.max_eval_instances}.")
-    else:
-        context.max_eval_instances = overrides.max_eval_instances
-    if overrides.max_declined is not None and not 0 <= overrides.max_declined <= 1:
-        diagnostics.add(("--max-declined",), f"must be a share from 0 to 1, not {overrides.max_declined:g}.")
-    else:
-        context.max_declined = overrides.max_declined
-    context.seed = overrides.seed
+
+
+def _replace_settings(overrides: Overrides, context: Context) -> None:
+    """Check what the command line sets for every run, and keep it for the entries."""
+    most, declined, seed = overrides.get("max_eval_instances"), overrides.get("max_declined"), overrides.get("seed")
+    if most is not None and most < 1:
+        context.diagnostics.add(("--max-eval-instances",), f"must be at least 1, not {most}.")
+        most = None
+    if declined is not None and not 0 <= declined <= 1:
+        context.diagnostics.add(("--max-declined",), f"must be a share from 0 to 1, not {declined:g}.")
+        declined = None
+    given = {"max_eval_instances": most, "max_declined": declined, "seed": seed}
+    context.settings = {name: value for name, value in given.items() if value is not None}
 
 
 def _expand(entries: Sequence[Any], key: str, defaults: Defaults, context: Context) -> list[RunSpec]:
     diagnostics = context.diagnostics
     if not entries:
-        diagnostics.add((key,), "is empty; nothing would be run.")
+        diagnostics.add((key,), "is empty; there is nothing to run.")
     runs: dict[str, RunSpec] = {}
     writers: dict[str, KeyPath] = {}
-    wrong: set[KeyPath] = set()  # What is left of these without their errors may equal another.
+    wrong: set[KeyPath] = set()  # without their wrong parts, these may equal other entries
     for index, value in enumerate(entries):
         path = (key, index)
         first: KeyPath | None = None
@@ -278,9 +273,9 @@ def _expand(entries: Sequence[Any], key: str, defaults: Defaults, context: Conte
         if diagnostics.count > before:
             wrong.add(path)
         elif first is not None and not new and first not in wrong:
-            diagnostics.add(path, f"is written already, at {diagnostics.where(first)}.", "Remove one of them.")
+            diagnostics.add(path, f"is the same run as {diagnostics.where(first)}.", "Remove one of them.")
         if len(runs) > MAX_RUNS:
-            diagnostics.add(path, f"makes it more than {MAX_RUNS:,} runs in one sweep.")
+            diagnostics.add(path, f"brings the sweep to more than {MAX_RUNS:,} runs.")
             break
     return list(runs.values())
 

@@ -1,0 +1,215 @@
+"""Scenarios, methods, metrics, perturbations and models: the names in a sweep looked up, with every argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.contracts.plugins import Kind, MetricDetails, Plugin
+from harness.contracts.specs import Component
+from harness.errors import HarnessError, KeyPath, PluginError, did_you_mean, shown
+from harness.inference.judge_pool import Judges
+from harness.plugins.parameters import parameters_of
+from harness.plugins.registry import nearest_name
+from harness.sweeps.context import Context, Model
+from harness.sweeps.fan_out import combinations, parameters
+from harness.sweeps.foreign_names import METHODS, scenario_hint
+from harness.sweeps.shorthand import parse_entry, parse_model
+from harness.sweeps.written import Setting, Written, by, read_component
+from harness.validation import allowed_values
+
+Placed = Iterable[tuple[KeyPath, Any]]
+"""Values as they were written, each with its place."""
+
+
+def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None:
+    """Return the plugin that is named; None, and an error noted, if there is none."""
+    if written.name in context.registry.names(kind):
+        try:
+            return context.registry.get(kind, written.name)
+        except PluginError as error:
+            context.diagnostics.add(written.name_path, str(error))
+            return None
+    hint = _foreign_name(kind, written.name, context) or nearest_name(kind, written.name, context.registry.names(kind))
+    broken = [str(problem) for problem in context.registry.problems if written.name and written.name in str(problem)]
+    if broken:
+        hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
+    context.diagnostics.add(
+        written.name_path, f"there is no {kind} named {shown(written.name)}{by(written.origin)}.", hint
+    )
+    return None
+
+
+def _foreign_name(kind: Kind, name: str, context: Context) -> str:
+    """Return what another program's name of a task or a method is here; '' where it is none."""
+    if kind is Kind.ADAPTER and METHODS.get(name) in context.registry.names(kind):
+        return f"Here it is called {METHODS[name]!r}."
+    if kind is not Kind.SCENARIO:
+        return ""
+    choices: dict[str, dict[str, tuple[str, ...]]] = {}
+    for scenario in context.registry.names(kind):
+        try:
+            fields = parameters_of(context.registry.get(kind, scenario)).model_fields
+        except PluginError:
+            continue
+        choices[scenario] = {key: allowed_values(field.annotation) for key, field in fields.items()}
+    return scenario_hint(name, choices)
+
+
+def resolve_members(
+    kind: Kind, values: Placed, context: Context, *, origin: str = "", scenario: str = "…"
+) -> list[Component]:
+    """Return metrics or perturbations in order, sets resolved to their members, with every argument.
+
+    The same member twice is one; the same with other arguments is an error.
+
+    Args:
+        kind: Which of the two.
+        values: What is written, with its places.
+        context: Knows the plugins, and takes errors.
+        origin: Who names them, if it is not the sweep.
+        scenario: The run's scenario, for messages that write the run anew.
+    """
+    resolved: dict[str, Component] = {}
+    for path, value in values:
+        written = read_component(value, path, context.diagnostics, parse=parse_entry, origin=origin)
+        plugin = written and find_plugin(kind, written, context)
+        if not written or not plugin:
+            continue
+        lacking = _lacking(plugin, written) if origin else None
+        if lacking:
+            message, form = lacking
+            others = ", ".join(form if other == value else str(other) for _, other in values)
+            hint = f"Write {{scenario: {scenario}, {kind}s: [{others}]}}."
+            context.diagnostics.add(written.path, f"{kind} {written.name!r}{by(origin)} needs {message}.", hint)
+            continue
+        for component in _members(kind, written, plugin, context):
+            if resolved.setdefault(component.name, component) != component:
+                message = f"is listed twice with different arguments: {component.label} and"
+                message += f" {resolved[component.name].label}. A run can have each {kind} once."
+                context.diagnostics.add(written.path, f"{kind} {message}")
+    return list(resolved.values())
+
+
+def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:
+    """Return what a plugin needs and nobody gave, and the plugin with it as YAML; None if nothing lacks."""
+    if plugin.target is None:
+        return None
+    try:
+        fields = parameters_of(plugin).model_fields
+    except PluginError:
+        return None
+    lacking = {name: field for name, field in fields.items() if field.is_required() and name not in written.arguments}
+    given = [f"{name}: {setting.value}" for name, setting in written.arguments.items()]
+    wanted = [f"{name}: {(allowed_values(field.annotation) or ('…',))[0]}" for name, field in lacking.items()]
+    message = " and ".join(
+        f"{name}, {field.description}" if field.description else name for name, field in lacking.items()
+    )
+    return (message, f"{{name: {written.name}, {', '.join([*given, *wanted])}}}") if lacking else None
+
+
+def resolve_models(values: Placed, context: Context) -> Iterator[Model]:
+    """Yield the models, one for each combination where lists of parameters fan out."""
+    seen: dict[str, KeyPath] = {}
+    for path, value in values:
+        written = read_component(value, path, context.diagnostics, parse=parse_model)
+        backend = written and _backend(written, context)
+        model = parameters(backend, path, context.diagnostics) if backend else None
+        if not written or not backend or not model:
+            continue
+        for params in combinations(model, written.arguments, path, context.diagnostics):
+            # Only what was given: a backend's defaults are part of its fingerprint, not of the model's name.
+            given = params.model_dump(mode="json", exclude_unset=True)
+            known: frozenset[str] = getattr(backend.target, "operational", frozenset())
+            operational = {key: value for key, value in given.items() if key in known}
+            arguments = {key: value for key, value in given.items() if key not in known}
+            component = Component(name=written.name, arguments=arguments)
+            key = component.model_dump_json()
+            if key not in seen:
+                seen[key] = path
+                yield Model(component, operational, backend, path)
+            elif seen[key] != path:
+                context.diagnostics.add(
+                    path, f"is the same model as {context.diagnostics.where(seen[key])}.", "Remove one of them."
+                )
+            else:
+                context.diagnostics.add(
+                    path, f"gives one model several values of {' and '.join(operational)}.", "Choose one."
+                )
+
+
+def placed(path: KeyPath, values: Sequence[Any]) -> Placed:
+    """Return a list's values with their places."""
+    return [((*path, index), value) for index, value in enumerate(values)]
+
+
+def _members(kind: Kind, written: Written, plugin: Plugin, context: Context) -> Iterator[Component]:
+    try:
+        members = list(_expanded(kind, written, plugin, context))
+    except (PluginError, ValueError) as error:
+        context.diagnostics.add(written.path, f"{kind} set {plugin.name!r}: {error}")
+        return
+    except RecursionError:
+        context.diagnostics.add(written.path, f"{kind} set {plugin.name!r} contains itself.")
+        return
+    for member, arguments in members:
+        model = parameters(member, written.path, context.diagnostics)
+        for params in combinations(model, arguments, written.path, context.diagnostics, fan_out=False) if model else ():
+            component = Component(name=member.name, arguments=params.model_dump(mode="json"))
+            if isinstance(member.details, MetricDetails) and member.details.judges:
+                _check_judge(component, written.path, context)
+            yield component
+
+
+def _check_judge(metric: Component, path: KeyPath, context: Context) -> None:
+    """Report a judge that does not exist or is given wrong parameters; building one loads nothing."""
+    try:
+        Judges(context.registry)(metric.arguments.get("judge", ""))
+    except HarnessError as error:
+        context.diagnostics.add(path, str(error))
+
+
+def _expanded(
+    kind: Kind, written: Written, plugin: Plugin, context: Context
+) -> Iterator[tuple[Plugin, Mapping[str, Setting]]]:
+    """Yield what a plugin stands for with its arguments: itself, or the members of a set all the way down.
+
+    Raises:
+        PluginError: There is no such member.
+        ValueError: A member is not written as it should be.
+        RecursionError: A set contains itself.
+    """
+    if plugin.target is not None:
+        yield plugin, written.arguments
+        return
+    for key, setting in written.arguments.items():
+        context.diagnostics.add(setting.path, f"{kind} set {plugin.name!r} takes no parameters, not {key!r}.")
+    origin = f"{kind} set {plugin.name!r}"
+    for member in plugin.members:
+        entry = parse_entry(member)
+        settings = {key: Setting(text, written.path, text=True, origin=origin) for key, text in entry.arguments.items()}
+        inner = Written(entry.name, settings, written.path, origin=origin)
+        yield from _expanded(kind, inner, context.registry.get(kind, entry.name), context)
+
+
+def _backend(written: Written, context: Context) -> Plugin | None:
+    prefix, colon, identifier = written.name.partition(":")
+    known = context.registry.names(Kind.BACKEND)
+    if not colon:
+        guess = "replay" if written.name.endswith(".jsonl") and "replay" in known else "hf"
+        hint = f"Did you mean '{guess}:{written.name}'?" if guess in known else did_you_mean("", known)
+        context.diagnostics.add(
+            written.name_path,
+            f"{shown(written.name)} does not name a backend; write a model as backend:identifier.",
+            hint,
+        )
+    elif prefix not in known:
+        hint = nearest_name(Kind.BACKEND, prefix, known)
+        if hint.startswith("Did"):
+            hint = hint.replace("'?", f":{identifier}'?", 1)
+        context.diagnostics.add(written.name_path, f"there is no backend named {shown(prefix)}.", hint)
+    elif not identifier:
+        context.diagnostics.add(written.name_path, f"'{prefix}:' has no identifier after it.")
+    else:
+        return find_plugin(Kind.BACKEND, Written(prefix, {}, written.path, written.key), context)
+    return None

@@ -1,0 +1,50 @@
+"""What all entries of a sweep share while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.contracts.plugins import Plugin
+from harness.contracts.specs import Component
+from harness.errors import KeyPath
+from harness.plugins.registry import Registry
+from harness.sweeps.diagnostics import Diagnostics
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of a sweep."""
+
+    component: Component
+    """Its name, and the settings that can change its answers."""
+    operational: dict[str, Any]
+    """Its other settings."""
+    backend: Plugin
+    """Its backend."""
+    path: KeyPath
+    """Where it was written."""
+
+
+@dataclass
+class Context:
+    """What all entries of a sweep share."""
+
+    registry: Registry
+    """Where names are looked up."""
+    diagnostics: Diagnostics
+    """Takes errors."""
+    base: Path
+    """The folder that paths are relative to."""
+    suite: str = "unnamed"
+    """The suite's name."""
+    models: Sequence[Model] | None = None
+    """The sweep's models; None if it names none."""
+    fixed_models: bool = False
+    """True if they replace the models of single entries."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of a run that the command line sets for every run, such as ``seed``."""
+    scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
+    """The scenario files that entries name, as they are met; None for one with errors."""
