@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from harness.installation import install_advice as install_advice, user_cache_folder as user_cache_folder
     from harness.output.redaction import Redaction as Redaction, shown_address as shown_address
 
+    __all__: list[str]
     __version__: str
 else:
     import ast

@@ -1,6 +1,34 @@
-"""The errors that a user can cause or must know of; the command line prints their message and exits 2.
+"""The errors of the harness. The command line prints a :class:`HarnessError` as its message and exits with code 2.
 
-Anything else that is raised is a bug in the harness or in a plugin and keeps its traceback.
+Anything else that reaches the command line is a bug in the harness or in a plugin, and keeps its traceback::
+
+    HarnessError                    the message is fit to be shown to a user
+    ├── DataError                   data are missing, damaged, or not what the scenario expects
+    ├── MetricError                 a metric lacks what its definition needs
+    ├── ModelError                  a model cannot be loaded or cannot answer
+    ├── PluginError                 a plugin is missing, broken, or used with wrong parameters
+    ├── SpecError                   a sweep or scenario file has errors; holds a Diagnostic for each
+    └── StorageError                results cannot be read or written
+        └── CacheError              nor can the response cache (inference.cache)
+    ValueError
+    └── StrictJsonError             a text is not JSON; whoever reads it says of which file
+    KeyboardInterrupt
+    └── Terminated                  the system asked this process to end (cli.interrupts)
+
+These never leave the module that raises them, or the few that it serves::
+
+    Exception
+    ├── CannotAnswerError           a server cannot answer the request (models.api.retries)
+    ├── NotShareable                a model cannot read texts together (models.transformers.shareable)
+    ├── RecursiveLoopError          a template's loop calls itself (data.template_limits)
+    ├── RemoteError                 an error in the process that runs generated code (metrics/_code_sandbox)
+    ├── RequestFailedError          one request has no answer (models.api.calls)
+    │   ├── FilteredError           a content filter withheld it
+    │   └── RefusedError            the server refused a feature that it may lack
+    └── UnusableAnswerError         a server's answer breaks the protocol (models.api.retries)
+    BaseException                   code that is not ours cannot catch these by accident
+    ├── OtherSideEndedError         the process that ran generated code has ended (metrics/_code_sandbox)
+    └── OutOfTimeError              a chat template took too long (models.tokens.chat_template_worker)
 """
 
 from __future__ import annotations

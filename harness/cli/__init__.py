@@ -9,38 +9,35 @@ import sys
 import click
 
 from harness.cli.interrupts import Terminated
-from harness.errors import HarnessError
+from harness.cli.logs import log_options
+from harness.errors import HarnessError, did_you_mean
 from harness.output.terminal import make_diagnostics_safe, say
 from harness.sweeps.foreign_names import OPTIONS
 
-# Command → the module that defines it as a function of the same name (``-`` and Python's words avoided). Modules are
-# imported only when their command runs, so that help and completion answer at once.
 COMMANDS = {
-    "quickstart": ("harness.cli.quickstart", "Train two tiny models and evaluate them: the product in miniature."),
-    "run": ("harness.cli.run", "Run a sweep, or single runs, and write a JSON per run."),
-    "validate": ("harness.cli.check", "Check a sweep, and report every mistake in it."),
+    "quickstart": ("harness.cli.quickstart", "Train two tiny models, evaluate them, and compare them."),
+    "run": ("harness.cli.run", "Run a sweep, or single runs, and write the results."),
+    "validate": ("harness.cli.check", "Check a sweep and report every error in it."),
     "preview": ("harness.cli.check", "Show the exact prompts of a sweep's first instances."),
-    "schema": ("harness.cli.check", "Print the JSON Schema of sweeps, for editors."),
-    "list": ("harness.cli.plugins", "List scenarios, adapters, metrics, perturbations and backends."),
+    "schema": ("harness.cli.check", "Print the JSON Schema of sweep files, for editors."),
+    "list": ("harness.cli.plugins", "List scenarios, adapters, metrics, perturbations, backends and judges."),
     "show": ("harness.cli.plugins", "Show a plugin's definition, source, parameters and defaults."),
-    "new": ("harness.cli.new", "Write a working starting point for a scenario or a metric."),
-    "score": ("harness.cli.results", "Compute a run's statistics again from its examples."),
+    "new": ("harness.cli.new", "Write a working example of a scenario or a metric, to start from."),
+    "score": ("harness.cli.results", "Recompute the statistics of runs from their examples."),
     "stats": ("harness.cli.results", "Show every statistic of a run."),
-    "contamination": (
-        "harness.cli.contamination",
-        "Prove what models have seen, by the order it was published in.",
-    ),
-    "leaderboard": ("harness.cli.results", "Compare the models of a results folder."),
-    "lab": ("harness.cli.lab", "Train models that have seen chosen test sets, and measure what a test finds."),
-    "serve": ("harness.cli.serve", "Show the results in a browser while a sweep runs."),
-    "import": ("harness.cli.imports", "Import results of HELM and of lm-evaluation-harness."),
-    "compare": ("harness.cli.compare", "Compare two runs or models on the same instances, with tests."),
-    "cache": ("harness.cli.cache", "Look after the response cache: stats, prune, export, import."),
+    "contamination": ("harness.cli.contamination", "Test whether models were trained on a data set."),
+    "leaderboard": ("harness.cli.results", "Compare all models in a results folder."),
+    "lab": ("harness.cli.lab", "Train models on known test sets, to measure the power of contamination tests."),
+    "serve": ("harness.cli.serve", "Show the results in a browser, updated while a sweep runs."),
+    "import": ("harness.cli.imports", "Import results from HELM or lm-evaluation-harness."),
+    "compare": ("harness.cli.compare", "Compare two runs or two models on the same instances."),
+    "cache": ("harness.cli.cache", "Manage the response cache."),
 }
+"""For each command the module that defines it, imported when the command is called, and its line in the help."""
 
 
 class _Lazy(click.Group):
-    """A group that knows its commands' names and help lines without importing them."""
+    """A group that shows its commands in the help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -48,8 +45,9 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        found = getattr(importlib.import_module(COMMANDS[cmd_name][0]), f"{cmd_name}_command")
-        return found if isinstance(found, click.Command) else None
+        command: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name][0]), f"{cmd_name}_command")
+        _add_log_options(command)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -59,10 +57,16 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from harness.errors import did_you_mean
-
             ctx.fail(f"there is no command {args[0]!r}. {did_you_mean(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
+
+
+def _add_log_options(command: click.Command) -> None:
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _add_log_options(inner)
+    elif not any(parameter.name == "log_level" for parameter in command.params):
+        command.params += log_options()
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -75,7 +79,7 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one message on standard error and exit code 2."""
+    """Run the command line; an error of the user's is one message on standard error, and exit code 2."""
     make_diagnostics_safe()
     try:
         group(standalone_mode=False)
@@ -95,6 +99,6 @@ def main() -> None:
         sys.stderr.write("Terminated.\n" if terminated else "Interrupted.\n")
         sys.exit(143 if terminated else 130)
     except BrokenPipeError:
-        # The reader of our output has gone, for example `head`: no error of ours.
+        # The reader of our output has ended, as `head` does: not an error of ours.
         sys.stderr.close()
         sys.exit(141)

@@ -7,25 +7,17 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.answers.declined import Declined
-from harness.answers.served_models import served_models, served_notes
 from harness.cli import options
-from harness.cli.interrupts import terminable
-from harness.cli.sources import read_sweep
-from harness.contracts.plugins import AdapterDetails, Kind
-from harness.contracts.specs import RunSpec
-from harness.costs.prices import load_prices
-from harness.costs.runtimes import load_runtimes
-from harness.errors import HarnessError, StorageError
-from harness.output.console import make_console
-from harness.plugins.registry import Registry
-from harness.progress.file import ProgressFile
-from harness.progress.terminal import watch
-from harness.runs.runner import Settings, run_sweep
-from harness.storage.results import RunRecord
+
+if TYPE_CHECKING:
+    from harness.contracts.specs import RunSpec
+    from harness.plugins.registry import Registry
+    from harness.runs.runner import Settings
+    from harness.storage.results import RunRecord
 
 
 @click.command("run")
@@ -59,6 +51,11 @@ def run_command(
     The same command again skips what is finished and continues what was interrupted. Exit code 1 says that a run
     failed, 2 that a mistake kept anything from being run, or that the disk failed.
     """
+    from harness.cli.sources import read_sweep
+    from harness.costs.prices import load_prices
+    from harness.costs.runtimes import load_runtimes
+    from harness.runs.runner import Settings
+
     found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances, max_declined)
     if dry_run:
         _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
@@ -76,6 +73,13 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
         KeyboardInterrupt: The user or, with a ``Terminated``, the system stopped it; how to go on was said.
         StorageError: The response cache or the results cannot be written or read; how to go on was said.
     """
+    from harness.cli.interrupts import terminable
+    from harness.errors import StorageError
+    from harness.output.console import make_console
+    from harness.progress.file import ProgressFile
+    from harness.progress.terminal import watch
+    from harness.runs.runner import run_sweep
+
     console = make_console(err=True)
     records: list[RunRecord] = []
     try:
@@ -118,12 +122,17 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
 
 def _report_of(registry: Registry, method: str) -> str:
     """Return the command that reports on runs of a method, where it declares one."""
+    from harness.contracts.plugins import AdapterDetails, Kind
+
     details = registry.get(Kind.ADAPTER, method).details
     return details.report if isinstance(details, AdapterDetails) else ""
 
 
 def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:
     """Yield, for each model, how many answers were declined, and what is odd about what the server answered with."""
+    from harness.answers.declined import Declined
+    from harness.answers.served_models import served_models, served_notes
+
     by_model: dict[str, list[RunRecord]] = {}
     for record in records:
         by_model.setdefault(record.spec.model.name, []).append(record)
@@ -148,9 +157,11 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     from rich.table import Table
     from rich.text import Text
 
+    from harness.errors import HarnessError
     from harness.inference.caching_model import Client
     from harness.inference.judge_pool import Judges
     from harness.inference.model_pool import load_model
+    from harness.output.console import make_console
     from harness.runs.pipeline import prepare, run_judges
     from harness.runs.preview import plan
     from harness.runs.runner import finished_before

@@ -17,6 +17,7 @@ from harness.statistics import benjamini_hochberg, holm
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord
 from harness.storage.run_labels import distinctions
+from harness.sweeps.shorthand import parse_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,7 @@ def _answer_notes(run: RunRecord) -> Iterator[str]:
 
 def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
     """Return a model's runs by what was asked, everything of the spec but suite and model; the newest of equals."""
-    named = [run for run in runs if model in (run.spec.model.name, run.spec.model.label)]
+    named = [run for run in runs if _is_named(run.spec.model, model)]
     labels = sorted({run.spec.model.label for run in named})
     if not named:
         hint = did_you_mean(model, {run.spec.model.label for run in runs})
@@ -267,3 +268,13 @@ def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
     for run in sorted(exact, key=lambda run: (run.status == "ok", run.finished)):
         by_question[run.spec.question] = run
     return by_question
+
+
+def _is_named(model: Component, written: str) -> bool:
+    """Return True if a text is a model's name or label, or its name with settings as ``harness run -m`` takes them."""
+    if written in (model.name, model.label):
+        return True
+    entry = parse_model(written)
+    given = {key: str(value).casefold() for key, value in model.arguments.items()}
+    settings = {key: value.casefold() for key, value in entry.arguments.items()}
+    return bool(settings) and entry.name == model.name and settings.items() <= given.items()

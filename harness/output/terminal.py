@@ -28,11 +28,13 @@ def say(text: str = "", *, err: bool = False, newline: bool = True, **style: Any
 def make_diagnostics_safe() -> None:
     """Send logged warnings, and the traceback of a bug, through the same escaping."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Formatter())
+        logging.lastResort.setFormatter(SafeFormatter())
     sys.excepthook = _print_traceback
 
 
-class _Formatter(logging.Formatter):
+class SafeFormatter(logging.Formatter):
+    """Formats a log record with control characters shown as escapes."""
+
     def format(self, record: logging.LogRecord) -> str:
         return lines(super().format(record))
 

@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import logging
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,8 @@ from harness.plugins.decorators import ATTRIBUTE, check_api_version
 from harness.plugins.index import SET_KEYS, Index, Listing, summary_line
 
 GROUP = "harness.plugins"
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Registry:
         self.problems: list[Problem] = []
         self._entries: dict[tuple[Kind, str], _Entry] = {}
         self._files: dict[str, _File] = {}
-        self._loaded: dict[str, Problem | None] = {}
+        self._loaded: set[str] = set()
         self._digests: dict[Path, bytes] = {}
         self._index: Index | None = None
 
@@ -243,7 +246,8 @@ class Registry:
         """Import a file, once, and register what it declares; what it should have declared and has not is refused."""
         if _key(file) in self._loaded:
             return
-        self._loaded[_key(file)] = None
+        self._loaded.add(_key(file))
+        _LOG.debug("loading %s", file.label)
         known = len(self.problems)
         with self._reporting(file.label):
             if file.path is not None and file.path.suffix != ".py":

@@ -7,6 +7,7 @@ in part, as lists that fan out do, each run is made once.
 from __future__ import annotations
 
 import importlib.util
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -34,6 +35,8 @@ __all__ = [
     "sweep_from_entries",
     "sweep_from_mapping",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,7 @@ def _read(
         keys.description if keys else "",
         diagnostics.warnings,
     )
+    _LOG.info("%s: suite %r has %d runs", sweep.file, sweep.suite, len(sweep.runs))
     return sweep, context.registry
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -49,3 +51,62 @@ def test_a_reader_that_goes_away_is_no_traceback(folder: Path) -> None:
     assert b"Traceback" not in process.stderr.read()
     process.stderr.close()
     assert process.wait() in {0, 1, 141}
+
+
+def test_a_scenario_in_a_sweep_s_place_is_told_how_to_run(harness: Harness) -> None:
+    said = harness("run", "mmlu:subject=anatomy")
+    assert said.code == 2
+    assert "not a sweep" in said.err
+    assert "-r mmlu:subject=anatomy -m" in said.err
+
+
+@pytest.fixture
+def levels() -> Iterator[None]:
+    """Loggers as they were before the test."""
+    names = ("harness", "scenarios", "adapters", "metrics", "harness.plugins", "harness.sweeps")
+    before = {name: logging.getLogger(name).level for name in names}
+    handlers = [*logging.getLogger().handlers]
+    yield
+    logging.getLogger().handlers[:] = handlers
+    for name, level in before.items():
+        logging.getLogger(name).setLevel(level)
+
+
+@pytest.mark.usefixtures("levels")
+def test_the_log_is_shown_as_far_as_is_asked(harness: Harness) -> None:
+    assert "harness.sweeps" not in harness("validate", "sweep.yaml").err
+    informed = harness("validate", "sweep.yaml", "-v")
+    assert informed.code == 0
+    assert "INFO harness.sweeps.load: sweep.yaml: suite 'small' has 4 runs" in informed.err
+    assert "DEBUG" not in informed.err
+    assert "harness.sweeps" not in informed.out
+    assert "DEBUG harness.plugins.registry: loading" in harness("validate", "sweep.yaml", "-vv").err
+
+
+@pytest.mark.usefixtures("levels")
+def test_the_log_of_one_package_is_shown(harness: Harness) -> None:
+    said = harness("validate", "sweep.yaml", "--log-level", "plugins=debug")
+    assert "harness.plugins.registry: loading" in said.err
+    assert "harness.sweeps" not in said.err
+    wrong = harness("validate", "sweep.yaml", "--log-level", "plugins=dbug")
+    assert wrong.code == 2
+    assert "Did you mean 'debug'?" in wrong.err
+
+
+@pytest.mark.usefixtures("levels")
+def test_control_characters_in_the_log_are_escaped(harness: Harness, folder: Path) -> None:
+    (folder / "\x1b[31m.yaml").write_text((folder / "sweep.yaml").read_text())
+    said = harness("validate", "\x1b[31m.yaml", "-v")
+    assert "\x1b" not in said.err
+    assert "suite 'small'" in said.err
+
+
+def test_models_are_compared_by_what_a_run_calls_them(harness: Harness) -> None:
+    for setting in ("window=300", "window=400"):
+        assert harness("run", "-r", "./quiz.yaml", "-m", f"fake:0,{setting}", "--suite", "two").code == 0
+    said = harness("compare", "fake:0,window=300", "fake:0,window=400", "--suite", "two", "--format", "json")
+    assert said.code == 0, said.err
+    assert "fake:0,window=300" in said.out
+    ambiguous = harness("compare", "fake:0", "fake:0,window=300", "--suite", "two")
+    assert ambiguous.code == 2
+    assert "several models" in ambiguous.err

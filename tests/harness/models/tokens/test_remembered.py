@@ -14,6 +14,7 @@ import pytest
 
 from harness.models.tokens import remembered
 from harness.models.tokens.checkpoint import Checkpoint, find_checkpoint
+from harness.models.tokens.checkpoint_files import SETTLED_SECONDS
 from harness.models.tokens.remembered import Facts, remembered_facts
 
 
@@ -111,7 +112,7 @@ def test_a_known_fingerprint_takes_no_heavy_library(models_dir: Path, tmp_path: 
         found: list[object] = json.loads(ran.stdout.splitlines()[-1])
         return found
 
-    time.sleep(remembered.SETTLED_SECONDS)
+    time.sleep(SETTLED_SECONDS)
     first, second = ask(), ask()
     assert first[:3] == second[:3]
     assert (first[3], second[3]) == (True, False)

@@ -1,0 +1,77 @@
+"""``--log-level`` and ``-v``: show the log of the harness and its plugins on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+import click
+
+from harness.errors import did_you_mean
+from harness.output.terminal import SafeFormatter
+
+LEVELS = ("debug", "info", "warning", "error")
+_PACKAGES = ("harness", "scenarios", "adapters", "metrics")
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is at the moment: progress bars replace it while they are shown."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(SafeFormatter(_FORMAT))
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        pass
+
+
+def log_options() -> list[click.Option]:
+    """Return the options; they act as they are parsed, and commands do not see them."""
+    return [
+        click.Option(
+            ["--log-level"],
+            multiple=True,
+            metavar="[NAME=]LEVEL",
+            expose_value=False,
+            callback=_set_levels,
+            help=f"Log messages of this level and above: {', '.join(LEVELS)} (default: warning). With NAME, a package "
+            "such as inference, of that package only. Repeatable.",
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            count=True,
+            expose_value=False,
+            callback=_set_verbosity,
+            help="Same as --log-level info; -vv: debug.",
+        ),
+    ]
+
+
+def _set_levels(context: click.Context, option: click.Parameter, values: tuple[str, ...]) -> None:
+    for value in values:
+        name, _, level = value.rpartition("=")
+        if level.lower() not in LEVELS:
+            raise click.BadParameter(f"{level!r} is not a level. {did_you_mean(level, LEVELS)}", context, option)
+        own = name.partition(".")[0] in _PACKAGES
+        _show(level, [name if own else f"harness.{name}"] if name else _PACKAGES)
+
+
+def _set_verbosity(context: click.Context, option: click.Parameter, count: int) -> None:
+    if count:
+        _show("info" if count == 1 else "debug", _PACKAGES)
+
+
+def _show(level: str, names: Sequence[str]) -> None:
+    root = logging.getLogger()
+    if not any(isinstance(handler, _StandardError) for handler in root.handlers):
+        root.addHandler(_StandardError())
+    for name in names:
+        logging.getLogger(name).setLevel(level.upper())
