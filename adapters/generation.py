@@ -16,7 +16,7 @@ from harness import Adapted, GenerateRequest, Instance, Prediction, Response, ad
 
 @adapter("generation", source="Liang et al. 2022, section 7 (arXiv:2211.09110)")
 class Generation(FewShotAdapter):
-    """Few-shot prompting: examples of inputs with their outputs, then the input whose output the model writes."""
+    """Few-shot prompting: examples of inputs with their outputs, then the input, whose output the model writes."""
 
     asks = frozenset({"generate"})
 
@@ -24,7 +24,7 @@ class Generation(FewShotAdapter):
         """Settings of generation; the defaults are those of HELM's generation factory."""
 
         max_tokens: int = Field(default=5, ge=1)
-        """Most tokens that the model generates."""
+        """Maximum number of tokens that the model generates."""
 
         temperature: float = Field(default=0.0, ge=0.0)
         """Sampling temperature; 0 is greedy decoding."""
@@ -33,17 +33,13 @@ class Generation(FewShotAdapter):
         """Texts that end the output."""
 
         num_outputs: int = Field(default=1, ge=1)
-        """How many completions are drawn; the likeliest is the prediction, and metrics ``…@k`` see all."""
+        """Number of completions; the most likely one is the prediction, and metrics ``…@k`` see all of them."""
 
         multi_label: bool = False
-        """Whether an example shows all its correct references, joined by ", ", or the first only."""
+        """Show all correct references in an example, joined by ", ", instead of the first."""
 
     def __init__(self, params: Params) -> None:
         self.params: Generation.Params = params
-
-    @property
-    def max_tokens(self) -> int:
-        return self.params.max_tokens
 
     def label(self, instance: Instance) -> Label:
         return correct_text(instance)
@@ -64,19 +60,12 @@ class Generation(FewShotAdapter):
             seed=self._sampling_seed(instance, trial, seed),
             origin=origin_of(instance, trial),
         )
-        return Adapted(
-            instance=instance,
-            requests=(request,),
-            train_instances=fitted.train_instances,
-            dropped_examples=fitted.dropped_examples,
-            truncated=fitted.truncated,
-            trial=trial,
-        )
+        return fitted.adapted(instance, [request], trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Take the likeliest completion, or the first where the model gives no log-probabilities (as HELM).
+        """Take the most likely completion, or the first if the model gives no log-probabilities (as in HELM).
 
-        An empty completion has no probability, so it is never the likeliest; in HELM it counts as certain.
+        An empty completion has no probability, so it is never the most likely; in HELM it counts as certain.
         """
         completions = completions_of(responses[0], adapted.instance)
         written = [completion for completion in completions if completion.text or probability_of(completion)]
@@ -89,7 +78,7 @@ class Generation(FewShotAdapter):
         )
 
     def _sampling_seed(self, instance: Instance, trial: int, seed: int) -> int:
-        """Return a seed of the instance's own, of 31 bits, which every server takes; 0 where nothing is sampled."""
+        """Return the instance's own seed, of 31 bits, which every server accepts; 0 for greedy decoding."""
         if self.params.temperature == 0:
             return 0
         return derive_seed(seed, f"sampling/trial={trial}/{instance.perturbation}/{instance.id}") >> 33

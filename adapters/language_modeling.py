@@ -23,17 +23,17 @@ from harness import (
 
 @adapter("language_modeling", source="Liang et al. 2022, section 7 (arXiv:2211.09110)")
 class LanguageModeling(Adapter):
-    """The input scored from its first token to its last, each given as much of what precedes it as the window holds.
+    """The input itself is scored, each token given as much of the preceding text as the window holds.
 
     The first token is predicted from the beginning-of-text token. HELM cuts the text into windows itself and decodes
-    them again, which brings forth U+FFFD characters that it then strips, and with a beginning-of-text of several tokens
-    loses the last tokens; here the model gets the text as it is, so that nothing needs to be stripped.
+    them again, which produces U+FFFD characters that it then strips, and loses the last tokens if the
+    beginning-of-text has several tokens. Here the model gets the text unchanged.
     """
 
     asks = frozenset({"score"})
 
     class Params(BaseModel):
-        """Language modelling has no settings: nothing but the input is put to the model."""
+        """Language modelling has no settings: the model gets only the input."""
 
         model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,11 +51,11 @@ class LanguageModeling(Adapter):
     ) -> Iterator[Adapted]:
         for instance in instances:
             if not instance.input:
-                raise HarnessError(f"instance {instance.id!r} has an empty input, of which there is nothing to score.")
+                raise HarnessError(f"instance {instance.id!r} has an empty input, which cannot be scored.")
             request = ScoreRequest("", instance.input, origin=origin_of(instance, trial))
             yield Adapted(instance=instance, requests=(request,), trial=trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Predict nothing; the log-probabilities, which metrics read, must be there."""
+        """Return an empty prediction; metrics read the log-probabilities, which are checked here."""
         token_logprobs(responses[0], adapted, 0)
         return Prediction(text="")

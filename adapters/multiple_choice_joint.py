@@ -1,4 +1,4 @@
-"""Multiple choice, joint: the options are listed by letter in one prompt, and the model writes a letter."""
+"""Joint multiple choice: the options are listed by letter in one prompt, and the model writes a letter."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from adapters._prompt.prompt_policy import Pattern
 from harness import Adapted, GenerateRequest, Instance, Prediction, Response, adapter, read_option
 
 TOP_LOGPROBS = 5
-"""How many of the likeliest tokens are reported for the letter (HELM's ``num_outputs`` of joint multiple choice)."""
+"""Number of most likely tokens reported for the letter (HELM's ``num_outputs`` of joint multiple choice)."""
 
 
 @adapter("multiple_choice_joint", source="Hendrycks et al. 2021 (arXiv:2009.03300); Liang et al. 2022, section 7")
 class MultipleChoiceJoint(LetteredAdapter):
-    """The question and all options in one prompt, each option by a letter; the letter that the model writes counts.
+    """The question and all options, listed by letter, in one prompt; the model answers with a letter.
 
-    The letter may be alone or in a short answer, such as "B) Paris" or "I think it's B"; the rules are those of
-    :mod:`harness.answers.reading`. An output that names no option, or several, chooses none; its prediction is empty.
+    The letter may be alone or in a short answer, such as "B) Paris" or "I think it's B". An output that names no
+    option, or several, chooses none; the prediction is then empty.
     """
 
     asks = frozenset({"generate"})
@@ -31,14 +31,14 @@ class MultipleChoiceJoint(LetteredAdapter):
     class Params(LetteredOptions):
         """Settings of joint multiple choice; the defaults are those of HELM's multiple-choice factory.
 
-        As in HELM nothing is sampled and no text stops the output.
+        As in HELM, decoding is greedy and there are no stop sequences.
         """
 
         max_tokens: int = Field(default=1, ge=1)
-        """Most tokens that the model generates."""
+        """Maximum number of tokens that the model generates."""
 
         output_mapping_pattern: Pattern | None = None
-        r"""Finds the letter in the output (``answer is \(?([A-J])``): its first group, or the match if it has none.
+        r"""Finds the letter in the output (``answer is \(?([A-J])``): the pattern's first group, else the whole match.
 
         An output without a match chooses no option.
         """
@@ -46,10 +46,6 @@ class MultipleChoiceJoint(LetteredAdapter):
     def __init__(self, params: Params) -> None:
         self.params: MultipleChoiceJoint.Params = params
         self._pattern = re.compile(params.output_mapping_pattern) if params.output_mapping_pattern else None
-
-    @property
-    def max_tokens(self) -> int:
-        return self.params.max_tokens
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
         letters = option_letters(instance, self.params)
@@ -60,15 +56,7 @@ class MultipleChoiceJoint(LetteredAdapter):
             top_logprobs=TOP_LOGPROBS,
             origin=origin_of(instance, trial),
         )
-        return Adapted(
-            instance=instance,
-            requests=(request,),
-            labels=letters,
-            train_instances=fitted.train_instances,
-            dropped_examples=fitted.dropped_examples,
-            truncated=fitted.truncated,
-            trial=trial,
-        )
+        return fitted.adapted(instance, [request], trial, labels=letters)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Map the option that the output names to its reference."""
@@ -85,7 +73,7 @@ class MultipleChoiceJoint(LetteredAdapter):
         )
 
     def _answer(self, output: str) -> str:
-        """Return the part of the output that names the option; empty where the pattern does not match."""
+        """Return the part of the output that names the option; empty if the pattern does not match."""
         if self._pattern is None:
             return output
         match = self._pattern.search(output.strip())

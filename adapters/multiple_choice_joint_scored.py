@@ -1,4 +1,4 @@
-"""Multiple choice, joint and scored: the joint prompt, and each option's letter scored as its continuation."""
+"""Joint multiple choice by scores: each option's letter is scored as the continuation of the joint prompt."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.lettered_options import LetteredAdapter, LetteredOptions, option_letters
-from adapters._prompt.scoring import adapted_to_scores, choose, each_score, score_request, scored_answers
+from adapters._prompt.scoring import choose, each_score, score_request, scored_answers
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 
 @adapter("multiple_choice_joint_scored", source="Gao et al., lm-evaluation-harness, task mmlu (Zenodo 10256836)")
 class MultipleChoiceJointScored(LetteredAdapter):
-    """The prompt of joint multiple choice; the option whose letter the model finds likeliest is chosen.
+    """The prompt of joint multiple choice; the option whose letter is most likely is chosen.
 
-    Unlike an output that is written freely, the choice is always one of the options, and a model that can only score is
-    enough. The letter is scored behind the whitespace that ends the output prefix, as lm-evaluation-harness scores it.
+    Unlike with free output, the choice is always one of the options, and a model that can only score is enough. The
+    letter is scored after the whitespace that ends the output prefix, as in lm-evaluation-harness.
     """
 
     asks = frozenset({"score"})
@@ -34,7 +34,7 @@ class MultipleChoiceJointScored(LetteredAdapter):
         requests = [
             score_request(fitted.prompts[0], answer, instance, trial, index) for index, answer in enumerate(answers)
         ]
-        return adapted_to_scores(instance, requests, fitted, trial, labels=letters)
+        return fitted.adapted(instance, requests, trial, labels=letters)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Choose the letter with the highest log-likelihood, summed over its tokens."""

@@ -1,4 +1,4 @@
-"""Multiple choice, separate and calibrated: each option's likelihood, given the question relative to without it."""
+"""Separate calibrated multiple choice: how much the question raises each option's likelihood."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import plain_question
-from adapters._prompt.scoring import adapted_to_scores, choose, each_score, score_request
+from adapters._prompt.scoring import choose, each_score, score_request
 from adapters.multiple_choice_separate_original import SeparateAdapter, SeparatePolicy
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 NO_QUESTION = "Answer:"
-"""The input in the place of the question, after which an option's own likelihood is taken (Brown et al. 2020)."""
+"""The input that replaces the question for an option's unconditional likelihood (Brown et al. 2020)."""
 
 
 @adapter("multiple_choice_separate_calibrated", source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)")
 class MultipleChoiceSeparateCalibrated(SeparateAdapter):
-    """Each option scored twice, after the question and after "Answer:" alone; the highest difference is chosen.
+    """Each option is scored after the question and after "Answer:" alone; the one with the largest difference wins.
 
-    The requests of a reference stand side by side, the question's first. Options that occur in many instances are asked
-    about without the question each time, and answered once by the response cache.
+    The two requests for a reference are adjacent, the one with the question first. Options that occur in many instances
+    are requested without the question each time, but the response cache has the model answer only once.
     """
 
     class Params(SeparatePolicy):
@@ -38,7 +38,7 @@ class MultipleChoiceSeparateCalibrated(SeparateAdapter):
             for index, answer in enumerate(answers)
             for context, role in ((fitted.prompts[0], "original"), (unasked, "calibration"))
         ]
-        return adapted_to_scores(instance, requests, fitted, trial)
+        return fitted.adapted(instance, requests, trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Choose the reference whose log-likelihood the question raises most."""

@@ -1,4 +1,4 @@
-"""Multiple choice, separate: each option is scored by itself, as the continuation of the question."""
+"""Separate multiple choice: each option is scored separately, as the continuation of the question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adapters._prompt.few_shot_adapter import FewShotAdapter
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import Shot, gold_answer, plain_question
 from adapters._prompt.prompt_policy import PromptPolicy
-from adapters._prompt.scoring import adapted_to_scores, choose, score_request, scored_answers, token_logprobs
+from adapters._prompt.scoring import choose, score_request, scored_answers, token_logprobs
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 LENGTHS: Mapping[str, Callable[[Sequence[float], str], int]] = {
@@ -24,7 +24,7 @@ LENGTHS: Mapping[str, Callable[[Sequence[float], str], int]] = {
 
 
 class SeparatePolicy(PromptPolicy):
-    """A prompt policy of an input and one option behind it, and nothing else: HELM's separate factory."""
+    """A prompt policy of only the input and an option after it, as in HELM's separate factory."""
 
     input_prefix: str = ""
     """Before each input."""
@@ -36,17 +36,17 @@ class SeparatePolicy(PromptPolicy):
     """Before each option; its trailing whitespace is scored with the option."""
 
     output_suffix: str = ""
-    """After an example's option; what follows a scored option cannot change its score and is left out."""
+    """After the option of an example; it is left out after a scored option, whose score it could not change."""
 
     max_train_instances: int = Field(default=0, ge=0)
-    """How many train instances a prompt shows as examples."""
+    """Number of train instances in a prompt."""
 
     multi_label: bool = False
-    """Whether an example shows all its correct references, joined by ", ", or the first only."""
+    """Show all correct references in an example, joined by ", ", instead of the first."""
 
 
 class SeparateAdapter(FewShotAdapter):
-    """A method that scores each reference's text after the same prompt."""
+    """A method that scores the text of each reference after the same prompt."""
 
     asks = frozenset({"score"})
     needs_options = True
@@ -61,25 +61,24 @@ class SeparateAdapter(FewShotAdapter):
         return Shot(instance.id, ((plain_question(instance, self.params), answer),))
 
     def answers(self, instance: Instance, prompts: PromptFitter) -> tuple[str, ...]:
-        """Return what is scored for each reference."""
+        """Return the text that is scored for each reference."""
         texts = [reference.text for reference in instance.references]
         return scored_answers(instance, texts, self.params.answer_gap, chat=prompts.chat)
 
 
 @adapter("multiple_choice_separate_original", source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)")
 class MultipleChoiceSeparateOriginal(SeparateAdapter):
-    """Each option scored as the continuation of the question; the highest mean log-probability per token is chosen.
+    """Each option is scored as the continuation of the question; the highest mean log-probability per token wins.
 
-    All options of an instance follow the same prompt. HELM lets the examples that fit differ between them.
+    All options of an instance follow the same prompt; in HELM the number of examples that fit can differ between them.
     """
 
     class Params(SeparatePolicy):
         """Settings of separate multiple choice; the defaults are those of HELM's separate factory, without examples."""
 
         length_normalization: Literal["tokens", "characters", "none"] = "tokens"
-        """What an option's log-likelihood is divided by.
-
-        Its number of tokens (HELM), of characters (lm-evaluation-harness's ``acc_norm``), or nothing (its ``acc``).
+        """Divide an option's log-likelihood by its number of tokens (as HELM), its number of characters (as
+        lm-evaluation-harness's ``acc_norm``) or nothing (``acc``).
         """
 
     def __init__(self, params: Params) -> None:
@@ -91,7 +90,7 @@ class MultipleChoiceSeparateOriginal(SeparateAdapter):
         requests = [
             score_request(fitted.prompts[0], answer, instance, trial, index) for index, answer in enumerate(answers)
         ]
-        return adapted_to_scores(instance, requests, fitted, trial)
+        return fitted.adapted(instance, requests, trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Choose the reference with the highest log-likelihood for its length."""

@@ -1,4 +1,4 @@
-"""Ranking, binary: for each passage the model says whether it answers the query, and how surely it says so ranks it."""
+"""Binary ranking: the model says of each passage whether it answers the query; its confidence ranks the passages."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ IRRELEVANT = "No"
 
 @adapter("ranking_binary", source="Nogueira and Cho 2019 (arXiv:1901.04085); Liang et al. 2022, section 7")
 class RankingBinary(FewShotAdapter):
-    """One question for each passage, "Does the passage answer the query?"; surest yes first, surest no last.
+    """One question for each passage, "Does the passage answer the query?", ranked from the most certain yes to no.
 
-    Passages are ranked as in HELM: those with the answer yes by its probability, then those with no by its
-    improbability, then all others by theirs. A passage's score p, 0 to 3, sorts them that way: 2 + p for yes, 2 - p for
-    no and 1 - p for others, where p is the probability of the answer. An empty answer has no probability and scores 0.
+    Passages are ranked as in HELM: first those answered with yes, the most probable yes first; then those answered with
+    no, the least probable no first; then all others. The score expresses this order: with p the probability of the
+    answer it is 2 + p for yes, 2 − p for no and 1 − p for other answers. An empty answer has no probability and
+    scores 0.
     """
 
     asks = frozenset({"generate"})
@@ -56,13 +57,13 @@ class RankingBinary(FewShotAdapter):
         """The question about each passage."""
 
         max_train_instances: int = Field(default=2, ge=0)
-        """How many train queries a prompt shows, each with a relevant and an irrelevant passage: twice as many blocks.
+        """Number of train queries in a prompt, each with a relevant and an irrelevant passage.
 
-        HELM's factory is given the number of blocks, 4, and halves it.
+        HELM's factory takes the number of passages, 4, and halves it.
         """
 
         max_tokens: int = Field(default=5, ge=1)
-        """Most tokens that the model generates."""
+        """Maximum number of tokens that the model generates."""
 
         stop_sequences: tuple[StopSequence, ...] = ("\n",)
         """Texts that end the answer."""
@@ -70,19 +71,15 @@ class RankingBinary(FewShotAdapter):
     def __init__(self, params: Params) -> None:
         self.params: RankingBinary.Params = params
 
-    @property
-    def max_tokens(self) -> int:
-        return self.params.max_tokens
-
     def label(self, instance: Instance) -> Label:
         return correct_text(instance)
 
     def candidates(self, train: Sequence[Instance]) -> Sequence[Instance]:
-        """Return the train queries that have a passage of each kind, so that examples are balanced."""
+        """Return the train queries with both a relevant and an irrelevant passage, so that examples are balanced."""
         both = [instance for instance in train if len({reference.correct for reference in instance.references}) == 2]
         if train and not both:
             raise HarnessError(
-                "no train instance has both a relevant and an irrelevant passage, as an example needs. "
+                "no train instance has both a relevant and an irrelevant passage, which an example needs. "
                 "Set max_train_instances: 0."
             )
         return both
@@ -96,7 +93,7 @@ class RankingBinary(FewShotAdapter):
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
         if not instance.references:
-            raise HarnessError(f"instance {instance.id!r} has no references, so that there is nothing to rank.")
+            raise HarnessError(f"instance {instance.id!r} has no references to rank.")
         questions = [self._question(instance, reference) for reference in instance.references]
         fitted = prompts.fit(questions, instance=instance.id)
         requests = [
@@ -108,20 +105,10 @@ class RankingBinary(FewShotAdapter):
             )
             for index, prompt in enumerate(fitted.prompts)
         ]
-        return Adapted(
-            instance=instance,
-            requests=tuple(requests),
-            train_instances=fitted.train_instances,
-            dropped_examples=fitted.dropped_examples,
-            truncated=fitted.truncated,
-            trial=trial,
-        )
+        return fitted.adapted(instance, requests, trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Score each passage; the highest, the first of those that tie, is the choice.
-
-        ``texts`` holds what the model said of each passage.
-        """
+        """Score each passage and choose the highest, the first of a tie; ``texts`` are the model's answers."""
         completions = [completions_of(response, adapted.instance)[0] for response in responses]
         scores = [_score(completion, adapted.instance) for completion in completions]
         choice = scores.index(max(scores))
@@ -133,7 +120,7 @@ class RankingBinary(FewShotAdapter):
         )
 
     def _question(self, instance: Instance, reference: Reference) -> Question:
-        """Return a passage and the query; the passage is what may be cut, since the query says what is asked."""
+        """Return a passage and the query; only the passage may be cut, since the query is the question."""
         policy = self.params
         query = f"{policy.reference_suffix}{policy.input_prefix}{instance.input}{policy.input_suffix}"
         return Question(policy.reference_prefix, reference.text, query)

@@ -1,4 +1,4 @@
-"""How one example of a data set is put down as text: as its authors published it, or as a prompt with its answer."""
+"""An example of a data set as text: as its authors published it, or as a prompt with its answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def rendered(instance: Instance, rendering: Rendering, affixes: ExampleFormat) -
     """Return an example's text, its answer included.
 
     Raises:
-        HarnessError: The scenario does not say how it was published, or it has nothing to be shown by letter. Then it
-            does not say either whether its order is the published one, so that no rendering could be tested.
+        HarnessError: The scenario does not say how the example was published, so that its order need not be the
+            published one and no rendering can be tested; or it has no options to be listed by letter.
     """
     if not instance.published:
         raise HarnessError(
-            f"instance {instance.id!r} does not say how it was published, so that there is no published order to test: "
+            f"instance {instance.id!r} has no published text, so that there is no published order to test: "
             "its scenario draws, shuffles or computes its instances. Test the data's own file with "
-            "published_file:path=FILE, or give the scenario's file the key `published`."
+            "published_file:path=FILE, or add the key `published` to the scenario's file."
         )
     if rendering == "published":
         return instance.published

@@ -1,8 +1,8 @@
 """Few-shot examples: which train instances a prompt shows.
 
-One set for each train trial, shared by every evaluation instance but those that are themselves in it: they get a set
-drawn from the other train instances. A sampled set depends on the run's seed, the trial and the train instances as a
-set, and on nothing else: not on the data's order, the evaluation's order, its limit or the worker.
+All evaluation instances of a train trial share one set of examples, except those that are in it: they get a set drawn
+from the other train instances. A sampled set depends only on the run's seed, the trial and the train instances as a
+set, not on the order of the data or of the evaluation, its limit or the worker.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError, Instance, derive_rng
 
 Label = str | int | None
-"""What examples are balanced by; None for an instance that has no label."""
+"""The label by which examples are balanced; None for an instance without one."""
 
 
 def correct_text(instance: Instance) -> Label:
@@ -25,16 +25,16 @@ def correct_text(instance: Instance) -> Label:
 def correct_position(instance: Instance) -> Label:
     """Return the label of a multiple-choice instance: the position of its first correct reference.
 
-    HELM takes the reference's text, which differs in nearly every question, so that it balances nothing.
+    HELM uses the reference's text, which differs in nearly every question and so balances nothing.
     """
     return next((index for index, reference in enumerate(instance.references) if reference.correct), None)
 
 
 def same_question(example: Instance, instance: Instance) -> bool:
-    """Return whether showing one instance gives away the other: they are one, or equal under different ids.
+    """Return True if showing one instance gives away the other: they are the same, or equal under different ids.
 
-    Instances are equal if their inputs are, surrounding whitespace aside, and if they have a reference in common or one
-    of them has none: "Which of these is true?" with other options is another question.
+    Instances are equal if their inputs are, apart from surrounding whitespace, and if they share a reference or one of
+    them has none: "Which of these is true?" with other options is another question.
     """
     if (example.id, example.split) == (instance.id, instance.split):
         return True
@@ -47,14 +47,14 @@ def same_question(example: Instance, instance: Instance) -> bool:
 def select_examples(
     train: Sequence[Instance], policy: PromptPolicy, *, label: Callable[[Instance], Label], trial: int, seed: int
 ) -> tuple[Instance, ...]:
-    """Return the train instances that the prompts of a trial show, in the prompts' order.
+    """Return the train instances that the prompts of a trial show, in order.
 
-    Sampled examples go round the labels, the most frequent first and ties in random order, one random instance of
-    each, until there are enough (HELM, Liang et al. 2022, section 7); instances without a label fill the rest. Where
-    there are fewer train instances than asked for, all are taken.
+    Examples are sampled round by round: one random instance of each label, the most frequent label first and ties in
+    random order, until there are enough (HELM, Liang et al. 2022, section 7). Instances without a label fill the rest.
+    If there are fewer train instances than requested, all are shown.
 
     Raises:
-        HarnessError: There are no train instances left to show.
+        HarnessError: There are no train instances to show.
     """
     count = policy.max_train_instances
     if count == 0:
@@ -73,7 +73,7 @@ def select_examples(
     unlabelled = pools.pop(None, [])
     order = sorted(pools, key=str)
     rng.shuffle(order)
-    order.sort(key=lambda label: -len(pools[label]))  # stable: labels that are equally frequent stay shuffled
+    order.sort(key=lambda label: -len(pools[label]))  # stable: equally frequent labels stay shuffled
 
     chosen: list[Instance] = []
     while order and len(chosen) < count:

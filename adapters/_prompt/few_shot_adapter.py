@@ -1,4 +1,4 @@
-"""What the few-shot methods share: one set of examples per trial, and prompts that fit the window."""
+"""The base of the few-shot methods: one set of examples per trial, and prompts that fit the window."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from harness import Adapted, Adapter, Completion, HarnessError, Instance, ModelE
 class FewShotAdapter(Adapter):
     """An adaptation method whose prompts show train instances as examples.
 
-    A subclass says how an instance looks as an example, what examples are balanced by, and what is asked of an
-    evaluation instance.
+    A subclass defines how an example looks, by what label examples are balanced, and the requests for an evaluation
+    instance.
     """
 
     params: PromptPolicy
 
     @property
     def train_trials(self) -> int:
-        """How many times the evaluation is repeated, each with other examples."""
+        """How many times the evaluation is repeated, each time with other examples."""
         return self.params.train_trials
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens the model may generate; 0 for methods that only score."""
-        return 0
+        """Number of tokens that the model may generate; 0 for methods that only score."""
+        return int(getattr(self.params, "max_tokens", 0))
 
     @abstractmethod
     def label(self, instance: Instance) -> Label:
-        """Return what examples are balanced by."""
+        """Return the label by which examples are balanced."""
 
     @abstractmethod
     def shot(self, instance: Instance) -> Shot:
-        """Return a train instance as prompts show it."""
+        """Return a train instance as an example."""
 
     @abstractmethod
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
@@ -73,7 +73,7 @@ class FewShotAdapter(Adapter):
 
 @dataclass(frozen=True, slots=True)
 class _Examples:
-    """Few-shot examples, and what writes prompts that show them."""
+    """Few-shot examples and the writer of prompts that show them."""
 
     chosen: Sequence[Instance]
     prompts: PromptFitter
@@ -85,9 +85,9 @@ def _fitters(
     shared: _Examples,
     choose: Callable[[Sequence[Instance]], _Examples],
 ) -> Iterator[tuple[Instance, PromptFitter]]:
-    """Yield each instance with what writes its prompts: the shared examples, or others where it is among them.
+    """Yield each instance with its prompts' writer: of the shared examples, or of others if it is one of these.
 
-    Perturbed copies follow their original and show what it shows.
+    Perturbed copies follow their original and show the same examples.
     """
     own, last = shared, None
     for instance in instances:
@@ -105,7 +105,7 @@ def _fitters(
 
 
 def origin_of(instance: Instance, trial: int, *, reference: int | None = None, role: str = "original") -> Origin:
-    """Return where a request about an instance comes from."""
+    """Return the origin of a request about an instance."""
     return Origin(instance.id, instance.perturbation, trial, reference, role)
 
 
@@ -113,7 +113,7 @@ def completions_of(response: Response, instance: Instance) -> tuple[Completion, 
     """Return a response's completions, at least one.
 
     Raises:
-        ModelError: There is none.
+        ModelError: There are none.
     """
     if not response.completions:
         raise ModelError(f"the model gave no completion for instance {instance.id!r}.")
@@ -121,7 +121,7 @@ def completions_of(response: Response, instance: Instance) -> tuple[Completion, 
 
 
 def probability_of(completion: Completion) -> float | None:
-    """Return the model's probability of a completion, at most 1; None if unknown, or undefined for an empty text."""
+    """Return the model's probability of a completion, at most 1; None if it is unknown or the text is empty."""
     if completion.logprob is None or math.isnan(completion.logprob):
         return None
     return math.exp(min(0.0, completion.logprob))
@@ -133,6 +133,6 @@ def _check_chat(policy: PromptPolicy, tokenization: Tokenization) -> None:
     for setting, instead in (("system_prompt", "Use instructions"), ("examples_as_turns", "Leave it out")):
         if getattr(policy, setting):
             raise HarnessError(
-                f"{setting} is set, but the model has no chat template, so nothing would come of it. "
-                f"{instead}, or take a chat model."
+                f"{setting} is set, but the model has no chat template and would ignore it. "
+                f"{instead}, or use a chat model."
             )

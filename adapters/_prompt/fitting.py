@@ -1,7 +1,7 @@
-"""Prompts made to fit a model's window: whole examples go first, then the end of the input.
+"""Prompts that fit the model's window: whole examples are dropped first, then the end of the input is cut.
 
-What follows the input, the output prefix above all, always survives; HELM cuts the prompt's end, and with it the place
-where the answer belongs.
+Everything after the input, such as the output prefix, is always kept. HELM cuts the end of the prompt, and with it the
+place where the answer belongs.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from adapters._prompt.prompt import PromptWriter, Question
-from harness import HarnessError, Prompt, Tokenization
+from harness import Adapted, HarnessError, Instance, Prompt, Request, Tokenization
 
 SLACK = 8
-"""By how many tokens a prompt's length may differ from the sum of its parts' lengths.
+"""Largest difference, in tokens, between the length of a prompt and the sum of the lengths of its parts.
 
-Tokens merge across the place where parts meet, and special tokens are counted with each part.
+Tokens can merge where parts meet, and special tokens are counted with each part.
 """
 
 EMPTY = Question("", "", "")
@@ -32,25 +32,42 @@ class Fitted:
     train_instances: tuple[str, ...]
     """Ids of the examples that they show."""
     dropped_examples: int
-    """How many examples were left out."""
+    """Number of examples that did not fit."""
     truncated: bool
-    """Whether a question was cut."""
+    """True if a question was cut."""
+
+    def adapted(
+        self, instance: Instance, requests: Sequence[Request], trial: int, *, labels: tuple[str, ...] = ()
+    ) -> Adapted:
+        """Return the instance with the requests that were made from these prompts."""
+        return Adapted(
+            instance=instance,
+            requests=tuple(requests),
+            labels=labels,
+            train_instances=self.train_instances,
+            dropped_examples=self.dropped_examples,
+            truncated=self.truncated,
+            trial=trial,
+        )
 
 
 class PromptFitter:
     """Writes prompts that leave room for the model's answer.
 
-    How many examples fit depends on the question and the answer alone. Most prompts are told to fit by their bytes,
-    since a token is never shorter than one; others by the examples' length, counted once, and the question's; and only
-    those that are within a few tokens of the window are counted whole.
+    Tokenizing every prompt would be slow, so that each is checked in the cheapest way that decides::
+
+        bytes of examples + question             ≤ room   it fits: a token has at least one byte
+        tokens of examples (counted once)
+          + tokens of the question               ≤ room   it fits, or not, unless within SLACK tokens of the window
+        tokens of the whole prompt               ≤ room   the rest: fewer examples until it fits
 
     Args:
         writer: Writes the prompts.
-        tokenization: The model, as far as an adapter may know it.
-        max_tokens: How many tokens the model may generate.
+        tokenization: The model's window and tokenizer.
+        max_tokens: Number of tokens that the model may generate.
 
     Raises:
-        HarnessError: The window leaves no room for a prompt, or the policy needs a chat model and this is none.
+        HarnessError: The window leaves no room for a prompt.
     """
 
     def __init__(self, writer: PromptWriter, tokenization: Tokenization, *, max_tokens: int = 0) -> None:
@@ -60,7 +77,7 @@ class PromptFitter:
         self._window = tokenization.window
         self._head_tokens: dict[int, int] = {}
         self._ids = tuple(shot.instance for shot in writer.shots)
-        self._adds_up = not writer.policy.substitutions  # a substitution may change what a part's length is
+        self._adds_up = not writer.policy.substitutions  # a substitution can change the length of a part
         if self._window is not None and max_tokens >= self._window:
             raise HarnessError(
                 f"max_tokens is {max_tokens}, which leaves no room for a prompt in the model's window of "
@@ -68,12 +85,12 @@ class PromptFitter:
             )
 
     def fit(self, questions: Sequence[Question], *, answers: Sequence[str] = (), instance: str) -> Fitted:
-        """Return one prompt for each question, with as many examples as fit with the longest of them.
+        """Return one prompt for each question, all with as many examples as fit with the longest question.
 
         Args:
-            questions: What is asked; the questions of one instance show the same examples, so that their answers can
-                be compared.
-            answers: The texts that are scored after the prompt, where any are; the prompt leaves room for the longest.
+            questions: The questions about one instance; their prompts show the same examples, so that answers can be
+                compared.
+            answers: The texts that are scored after the prompt, if any; the prompts leave room for the longest.
             instance: The instance's id, for messages.
 
         Raises:
@@ -92,25 +109,25 @@ class PromptFitter:
 
     @property
     def chat(self) -> bool:
-        """Whether the prompts are conversations."""
+        """True if the prompts are conversations."""
         return self._writer.chat
 
     def without_examples(self, question: Question) -> Prompt:
-        """Return the prompt of a question that is known to be short, without examples."""
+        """Return the prompt of a short question, without examples."""
         return self._writer.write(question, 0)
 
     def _surely_fits(self, question: Question, examples: int, budget: int) -> bool:
-        """Return whether the bytes alone tell that a prompt fits."""
+        """Return True if a prompt fits even if every byte is a token."""
         return self._adds_up and self._head(examples) + _bytes(str(question)) + SLACK <= budget
 
     def _most_examples(self, question: Question, budget: int) -> int:
-        """Return how many examples fit beside the question; -1 if the question alone is too long."""
+        """Return the number of examples that fit with the question; -1 if the question alone is too long."""
         if self._surely_fits(question, len(self._ids), budget):
             return len(self._ids)
         own = self._count(self._writer.write_alone(question)) - self._empty
         most = len(self._ids)
         if self._adds_up:
-            # A prompt grows with every example: halving finds the most that could fit, however many there are.
+            # A prompt grows with every example, so that bisection finds the most that could fit.
             most = bisect_right(range(most + 1), budget - own + SLACK, key=self._head) - 1
         for examples in range(most, -1, -1):
             if self._adds_up and budget - self._head(examples) - own >= SLACK:
@@ -125,7 +142,7 @@ class PromptFitter:
         return Fitted(prompts, (), len(self._ids), truncated=cut != list(questions))
 
     def _cut_one(self, question: Question, budget: int, instance: str) -> Question:
-        """Return the question with the longest beginning of its text that fits without examples."""
+        """Return the question with as much of its text as fits without examples."""
         if self._surely_fits(question, 0, budget) or self._count(self._writer.write(question, 0)) <= budget:
             return question
         shortest = self._count(self._writer.write(question.cut_to(""), 0))

@@ -1,4 +1,4 @@
-"""Answer options shown by letter, as the joint methods of multiple choice show them."""
+"""Answer options listed by letter, for the joint methods of multiple choice."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ def _characters(value: Any) -> Any:
 class LetteredOptions(PromptPolicy):
     r"""A prompt policy whose questions list the answer options by letter.
 
-    Between input and output stands, for each reference, ``letter in reference_prefix + text + reference_suffix``; an
-    example's output is the letter of its correct reference.
+    Between input and output, each reference is written as ``reference_prefix + text + reference_suffix``, with its
+    letter in the prefix. The output of an example is the letter of its correct reference.
     """
 
     suffix_without_noun: ClassVar[str] = ""
 
     reference_prefix: str = "A. "
-    """Before each option; its first letter or digit counts up from option to option."""
+    """Before each option; its first letter or digit is counted up from option to option."""
 
     reference_suffix: str = "\n"
     """After each option."""
 
     reference_prefix_characters: Annotated[tuple[str, ...], BeforeValidator(_characters)] | None = Field(default=None)
-    """What takes the place of that first letter, one for each option (``ABCDEFGHJK``); counted up where not given."""
+    """The letter of each option (``ABCDEFGHJK``), instead of counting up."""
 
     multi_label: bool = False
-    """Whether an example shows the letters of all its correct references, joined by ", ", or the first only."""
+    """Show the letters of all correct references in an example, joined by ", ", instead of the first."""
 
     @field_validator("reference_prefix")
     @classmethod
     def _has_letter(cls, prefix: str) -> str:
         if not any(map(str.isalnum, prefix)):
-            raise ValueError("it must hold a letter or a digit, as 'A. ' does")
+            raise ValueError("it must contain a letter or a digit, like 'A. '")
         return prefix
 
     @field_validator("reference_prefix_characters")
@@ -50,14 +50,14 @@ class LetteredOptions(PromptPolicy):
     def _differ(cls, characters: tuple[str, ...] | None) -> tuple[str, ...] | None:
         for character in characters or ():
             if not character.strip():
-                raise ValueError("a blank cannot stand for an option")
+                raise ValueError("a blank cannot be the letter of an option")
         if characters is not None and len(set(characters)) < len(characters):
             raise ValueError("two options would have the same letter")
         return characters
 
 
 class LetteredAdapter(FewShotAdapter):
-    """A method that shows answer options by letter; what it asks of the model is up to the subclass."""
+    """A method that lists answer options by letter; the subclass makes the requests."""
 
     needs_options = True
     params: LetteredOptions
@@ -76,7 +76,7 @@ class LetteredAdapter(FewShotAdapter):
 
 
 def lettered_question(instance: Instance, letters: tuple[str, ...], policy: LetteredOptions) -> Question:
-    """Return an instance's input with the options below it, each behind its letter."""
+    """Return an instance's input and, below it, its options with their letters."""
     place = _letter_place(policy.reference_prefix)
     before, after = policy.reference_prefix[:place], policy.reference_prefix[place + 1 :]
     options = "".join(
@@ -90,18 +90,18 @@ def option_letters(instance: Instance, policy: LetteredOptions) -> tuple[str, ..
     """Return the letter of each reference.
 
     Raises:
-        HarnessError: The instance has no references, or more than there are letters.
+        HarnessError: The instance has no references, or too few letters for them.
     """
     count = len(instance.references)
     if not count:
-        raise HarnessError(f"instance {instance.id!r} has no references, so that there is nothing to choose from.")
+        raise HarnessError(f"instance {instance.id!r} has no references to choose from.")
     given = policy.reference_prefix_characters
     letters = _count_up(policy.reference_prefix, count) if given is None else given
     if count > len(letters):
         setting = f"reference_prefix {policy.reference_prefix!r}" if given is None else "reference_prefix_characters"
         raise HarnessError(
-            f"instance {instance.id!r} has {count} references, but {setting} gives letters for {len(letters)} only. "
-            "Give reference_prefix_characters, one for each reference."
+            f"instance {instance.id!r} has {count} references, but {setting} gives letters for only {len(letters)}. "
+            "Set reference_prefix_characters, one for each reference."
         )
     return letters[:count]
 
@@ -111,7 +111,7 @@ def _letter_place(prefix: str) -> int:
 
 
 def _count_up(prefix: str, count: int) -> tuple[str, ...]:
-    """Return so many letters from the prefix's own on, fewer where it comes to what is no letter or digit."""
+    """Return ``count`` letters from the prefix's own on, or fewer if a character is not a letter or digit."""
     letters: list[str] = []
     code = ord(prefix[_letter_place(prefix)])
     while chr(code).isalnum() and len(letters) < count:

@@ -10,19 +10,19 @@ from adapters._prompt.prompt_policy import PromptPolicy
 from harness import Instance, Message, Prompt
 
 NO_ANSWER = "n/a"
-"""The answer that an example shows where none of its references is correct (HELM)."""
+"""The answer of an example without a correct reference (as in HELM)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, up to the output prefix."""
+    """The question of a prompt, up to the output prefix."""
 
     before: str
-    """What precedes the text that may be cut."""
+    """The part before the text that may be cut."""
     text: str
-    """The only part that is cut when a prompt is too long."""
+    """The only part that is cut if a prompt is too long."""
     after: str
-    """What follows it."""
+    """The part after it."""
 
     def __str__(self) -> str:
         return self.before + self.text + self.after
@@ -34,16 +34,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One train instance as a prompt shows it: questions with their answers."""
+    """One train instance as an example: questions with their answers."""
 
     instance: str
     """The train instance's id."""
     turns: tuple[tuple[Question, str], ...]
-    """Pairs of a question and its answer; one, but for methods that show an instance in several ways."""
+    """Pairs of a question and its answer; several for methods that show an instance in several ways."""
 
 
 def plain_question(instance: Instance, policy: PromptPolicy) -> Question:
-    """Return the question that is the instance's input alone."""
+    """Return the question that consists of the instance's input."""
     return Question(policy.input_prefix, instance.input, policy.input_suffix)
 
 
@@ -52,8 +52,8 @@ def gold_answer(instance: Instance, answers: Sequence[str], *, multi_label: bool
 
     Args:
         instance: The example.
-        answers: What stands for each reference, its text or its letter.
-        multi_label: Whether all correct answers are shown, joined by ", ", or the first only.
+        answers: The text or the letter of each reference.
+        multi_label: Show all correct answers, joined by ", ", instead of the first.
     """
     correct = [answer for answer, reference in zip(answers, instance.references, strict=True) if reference.correct]
     if not correct:
@@ -62,12 +62,12 @@ def gold_answer(instance: Instance, answers: Sequence[str], *, multi_label: bool
 
 
 class PromptWriter:
-    """Writes the prompts of one train trial; they share their examples and differ in the question.
+    """Writes the prompts of one train trial, which share their examples.
 
     Args:
         policy: The prompt policy.
-        shots: The examples, in the prompt's order.
-        chat: Whether prompts are conversations.
+        shots: The examples, in order.
+        chat: Write conversations instead of plain text.
     """
 
     def __init__(self, policy: PromptPolicy, shots: Sequence[Shot], *, chat: bool) -> None:
@@ -78,7 +78,7 @@ class PromptWriter:
         self._heads: dict[int, str] = {}
 
     def write(self, question: Question, examples: int) -> Prompt:
-        """Return the prompt that shows the first so many examples and asks the question."""
+        """Return the prompt with the first ``examples`` examples and the question."""
         if self._turns:
             return self._conversation(question, examples)
         block = str(question) + self.policy.question_end
@@ -88,7 +88,7 @@ class PromptWriter:
         return (*self._system(self.policy.system_prompt), Message("user", text))
 
     def write_alone(self, question: Question) -> Prompt:
-        """Return a prompt of the question only, from which its own share of a prompt's length can be told."""
+        """Return a prompt of the question alone, for counting the question's tokens."""
         text = self._substituted(str(question) + self.policy.question_end)
         return (Message("user", text),) if self.chat else text
 

@@ -1,4 +1,4 @@
-"""The prompt policy: everything that decides a prompt's text, as one frozen object.
+"""The prompt policy: all settings of a prompt's text, in one frozen object.
 
 The settings and their defaults are those of HELM's adapter specs and of the factories that its run specs use (Liang et
 al. 2022, section 7; ``helm.benchmark.adaptation``). Each method's ``Params`` extends the policy with its own settings
@@ -36,11 +36,11 @@ Pattern = Annotated[str, AfterValidator(_check_pattern)]
 """A regular expression in Python's syntax."""
 
 Substitution = Annotated[tuple[str, str], AfterValidator(_check_substitution)]
-"""A regular expression, and what replaces each of its matches."""
+"""A regular expression and the replacement of its matches."""
 
 
 StopSequence = Annotated[str, Field(min_length=1)]
-"""A text that ends an output; an empty one would end every output at once."""
+"""A text that ends the output; it must not be empty."""
 
 
 class ExampleFormat(BaseModel):
@@ -49,12 +49,12 @@ class ExampleFormat(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     suffix_without_noun: ClassVar[str] = "\n"
-    """The input suffix that ``input_noun: null`` stands for."""
+    """The input suffix for ``input_noun: null``."""
 
     input_noun: str | None = Field(default=None, exclude=True, repr=False)
     r"""Shorthand: ``Passage`` sets ``input_prefix: "Passage: "`` and ``input_suffix: "\n"``; ``null`` an empty prefix.
 
-    An affix that is itself given wins. Resolved settings hold the affixes only.
+    Explicit affixes take precedence. Resolved settings contain only the affixes.
     """
 
     output_noun: str | None = Field(default=None, exclude=True, repr=False)
@@ -89,7 +89,7 @@ class ExampleFormat(BaseModel):
 
     @property
     def question_end(self) -> str:
-        """What the question ends with: the output prefix without its trailing whitespace."""
+        """The end of the question: the output prefix without its trailing whitespace."""
         return self.output_prefix.rstrip()
 
     @property
@@ -101,20 +101,20 @@ class ExampleFormat(BaseModel):
 class PromptPolicy(ExampleFormat):
     r"""How instructions, examples and the question become one prompt.
 
-    ``prompt = global_prefix + instance_prefix.join([instructions, examples…, question]) + global_suffix``, the
-    instructions only where there are any, then every substitution in order. An example is ``input_prefix + input +
-    input_suffix + output_prefix + answer + output_suffix``; the question ends with ``output_prefix``, less its trailing
+    ``prompt = global_prefix + instance_prefix.join([instructions, examples…, question]) + global_suffix``, without
+    empty instructions; then the substitutions are applied in order. An example is ``input_prefix + input + input_suffix
+    + output_prefix + answer + output_suffix``. The question ends with ``output_prefix`` without its trailing
     whitespace, so that the model's first token may begin with a space.
     """
 
     global_prefix: str = ""
-    """Begins the prompt."""
+    """At the start of the prompt."""
 
     global_suffix: str = ""
-    """Ends the prompt, before the model's answer, be it generated or scored."""
+    """At the end of the prompt, before the answer that is generated or scored."""
 
     instructions: str = ""
-    r"""The task in words, as it stands; HELM's end in ``\n``, which with the instance prefix leaves a blank line."""
+    r"""The task in words, used verbatim; HELM's end in ``\n``, so that a blank line follows."""
 
     instance_prefix: str = "\n"
     """Between instructions, examples and question."""
@@ -123,26 +123,26 @@ class PromptPolicy(ExampleFormat):
     """Pairs of a regular expression and its replacement, applied to the whole prompt in order."""
 
     max_train_instances: int = Field(default=5, ge=0)
-    """How many train instances a prompt shows as examples, where they fit and there are as many."""
+    """Number of train instances in a prompt; fewer if they do not fit or there are not as many."""
 
     train_trials: int = Field(default=1, ge=1)
-    """How many times the evaluation is repeated, each with other examples; 1 where none are shown."""
+    """How many times the evaluation is repeated, each time with other examples; 1 if none are shown."""
 
     sample_train: bool = True
-    """Whether examples are sampled, balanced by label; if not they are taken in the scenario's order."""
+    """Sample examples, balanced by label, instead of taking them in the scenario's order."""
 
     system_prompt: str = ""
-    """System message, for a chat model; refused for a model without a chat template, which would never see it."""
+    """System message for a chat model; an error for a model without a chat template, which would never see it."""
 
     examples_as_turns: bool = False
-    """Whether a chat model sees each example as a user and an assistant turn, not all in one user turn.
+    """Show each example to a chat model as a user turn and an assistant turn, instead of all in one user turn.
 
-    Then the instructions follow ``system_prompt``, or head the first user turn where there is none. Refused for a model
+    The instructions then follow ``system_prompt`` or, without one, begin the first user turn. An error for a model
     without a chat template.
     """
 
     @model_validator(mode="after")
     def _no_trials_without_examples(self) -> PromptPolicy:
         if self.max_train_instances == 0 and self.train_trials > 1:
-            object.__setattr__(self, "train_trials", 1)  # frozen; every trial would ask the same
+            object.__setattr__(self, "train_trials", 1)  # frozen; all trials would be the same
         return self

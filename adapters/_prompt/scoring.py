@@ -1,4 +1,4 @@
-"""Choosing the reference that the model scores highest, from the log-likelihoods of what it was asked to score."""
+"""Choosing the reference with the highest score, from log-likelihoods."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 
 from adapters._prompt.few_shot_adapter import origin_of
-from adapters._prompt.fitting import Fitted
 from harness import Adapted, HarnessError, Instance, ModelError, Prediction, Prompt, Response, ScoreRequest
 
 
 def scored_answers(instance: Instance, texts: Sequence[str], gap: str, *, chat: bool) -> tuple[str, ...]:
-    """Return what is scored for each reference: its text behind the whitespace that ended the output prefix.
+    """Return the text that is scored for each reference: its own, after the whitespace that ended the output prefix.
 
     A chat model's turn begins with the text itself.
 
     Raises:
-        HarnessError: There are no references, or one has no text to be scored.
+        HarnessError: There are no references, or one is empty.
     """
     if not texts:
-        raise HarnessError(f"instance {instance.id!r} has no references, so that there is nothing to choose from.")
+        raise HarnessError(f"instance {instance.id!r} has no references to choose from.")
     answers = tuple(text if chat else gap + text for text in texts)
     for index, answer in enumerate(answers):
         if not answer:
@@ -34,26 +33,11 @@ def score_request(
     return ScoreRequest(context, answer, origin=origin_of(instance, trial, reference=reference, role=role))
 
 
-def adapted_to_scores(
-    instance: Instance, requests: Sequence[ScoreRequest], fitted: Fitted, trial: int, labels: tuple[str, ...] = ()
-) -> Adapted:
-    """Return an instance with the requests that score its references."""
-    return Adapted(
-        instance=instance,
-        requests=tuple(requests),
-        labels=labels,
-        train_instances=fitted.train_instances,
-        dropped_examples=fitted.dropped_examples,
-        truncated=fitted.truncated,
-        trial=trial,
-    )
-
-
 def token_logprobs(response: Response, adapted: Adapted, request: int) -> tuple[float, ...]:
     """Return the log-probabilities of a scored answer's tokens.
 
     Raises:
-        ModelError: The model gave none, or one that is not a number; they would otherwise count as certain.
+        ModelError: The model gave none, or one that is not a number.
     """
     if not response.logprobs or any(math.isnan(logprob) for logprob in response.logprobs):
         given = "a log-probability that is not a number" if response.logprobs else "no log-probabilities"
@@ -62,7 +46,7 @@ def token_logprobs(response: Response, adapted: Adapted, request: int) -> tuple[
 
 
 def choose(adapted: Adapted, scores: Sequence[float]) -> Prediction:
-    """Return the reference with the highest score, the first of those that tie.
+    """Return the reference with the highest score; the first of a tie.
 
     Its probability is its share in the softmax over the scores (HELM's ``max_prob``).
     """
@@ -82,7 +66,7 @@ def _share(scores: Sequence[float]) -> float | None:
 def each_score(
     adapted: Adapted, responses: Sequence[Response], score: Callable[[tuple[float, ...]], float]
 ) -> list[float]:
-    """Return the score of each response's log-probabilities, one response for each request."""
+    """Return the score of the log-probabilities of each response."""
     return [
         score(token_logprobs(response, adapted, index))
         for index, (_, response) in enumerate(zip(adapted.requests, responses, strict=True))

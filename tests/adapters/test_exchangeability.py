@@ -182,7 +182,7 @@ def test_blocks_need_a_key_that_there_is() -> None:
     ("instances", "message"),
     [
         ([example(number, perturbation="typos") for number in range(9)], "leave out the perturbations"),
-        ([Instance(str(number), "x") for number in range(9)], "does not say how it was published"),
+        ([Instance(str(number), "x") for number in range(9)], "has no published text"),
         ([example(number, "same") for number in range(9)], "all examples are equal"),
         ([example(number) for number in range(3)], "fewer than 4"),
     ],

@@ -129,5 +129,5 @@ def test_an_empty_answer_ranks_last(make: Make, characters: Any) -> None:
 
 
 def test_an_instance_without_passages_is_refused(make: Make, characters: Any) -> None:
-    with pytest.raises(HarnessError, match="nothing to rank"):
+    with pytest.raises(HarnessError, match="no references to rank"):
         adapt_one({"max_train_instances": 0}, make("e", "q", []), [], characters())
