@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _PRESETS = "tiny, small, medium, llama-small, gpt2-124m or gpt2-355m"  # said without loading what trains them
 
 if TYPE_CHECKING:
-    from harness.contamination.lab.checkpoints import Plan
+    from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.storage.results import RunRecord
 
 
@@ -68,12 +68,12 @@ def train_command(
     \b
     harness lab train lab/piqa --inject piqa.jsonl:0-60@50 --inject piqa.jsonl:200-280@0
     """  # noqa: D301 - click wants the character itself
-    from harness.contamination.lab.checkpoints import Plan, train_checkpoint
+    from harness.contamination.lab.checkpoints import CheckpointPlan, train_checkpoint
     from harness.contamination.lab.injections import read_injection
     from harness.contamination.lab.presets import preset_named
 
     console = make_console(err=True)
-    plan = Plan(
+    plan = CheckpointPlan(
         injections=tuple(read_injection(written) for written in injected),
         recipe=preset_named(preset),
         background=background,
@@ -136,7 +136,7 @@ def power_command(
     import json
     from dataclasses import asdict
 
-    from harness.contamination.lab.checkpoints import Plan
+    from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.contamination.lab.power import power_curve
     from harness.contamination.lab.presets import preset_named
     from harness.contamination.lab.study import dose_slices, trials
@@ -151,7 +151,7 @@ def power_command(
         plans = [
             (
                 output / "models" / f"{preset}-{seed}",
-                Plan(
+                CheckpointPlan(
                     injections=dose_slices(test_set, doses, examples=examples, repeats=repeats, seed=seed),
                     recipe=recipe,
                     background=background,
@@ -201,14 +201,14 @@ def table1_command(
 
     DATA is the paper's folder of examples, one <set>.jsonl each.
     """
-    from harness.contamination.lab.checkpoints import Plan
+    from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.contamination.lab.presets import preset_named
     from harness.contamination.lab.study import results, table_1_slices
     from harness.contamination.lab.tables import evidence_table
 
     slices = table_1_slices(data, examples=None if whole else examples)
     folder = output / "models" / f"{preset}-{seed}"
-    plan = Plan(slices, preset_named(preset), background, characters, seed)
+    plan = CheckpointPlan(slices, preset_named(preset), background, characters, seed)
     records = _train_and_test([(folder, plan)], output, "table1", ({},), device)
     found = sorted(results(records, [(folder, slices)]), key=lambda item: item[1].copies)
     make_console().print(evidence_table((one, details) for _, one, _, details in found))
@@ -271,7 +271,11 @@ def numbers(written: str | None, option: str, *, least: int) -> list[int]:
 
 
 def _train_and_test(
-    plans: Sequence[tuple[Path, Plan]], output: Path, suite: str, settings: Sequence[Mapping[str, Any]], device: str
+    plans: Sequence[tuple[Path, CheckpointPlan]],
+    output: Path,
+    suite: str,
+    settings: Sequence[Mapping[str, Any]],
+    device: str,
 ) -> list[RunRecord]:
     """Train the models that are not there yet, and run the contamination test on all that they may have read."""
     from harness.cli.run import execute

@@ -1,6 +1,6 @@
-"""Membership scores beside what cannot be members: shares above a threshold, and what words alone would tell.
+"""Membership scores of suspected data against controls: shares above a threshold, AUROC, and the text baseline.
 
-Heuristics, for comparison with the tests of the published order: no p-value comes of them.
+These are heuristics, for comparison with the tests of the published order; they give no p-value.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Score:
     """One score of one data set."""
 
     name: str
-    """The score's."""
+    """The score's name."""
     threshold: float
-    """What at most 5 % of the controls exceed."""
+    """The value that at most 5 % of the controls exceed."""
     flagged: float
     """The share of the examples above it."""
     auroc: float
@@ -38,22 +38,22 @@ class Suspect:
     model: str
     """The model's label."""
     scenario: str
-    """The scenario's label, with the rows that were taken."""
+    """The scenario's label, with the rows that were used."""
     run: str
     """The run's name."""
     examples: int
-    """How many."""
+    """Number of examples."""
     controls: int
-    """How many examples that the model cannot have seen set the thresholds."""
+    """Number of control examples, which the model cannot have seen and which set the thresholds."""
     blind_auroc: float
-    """How well a classifier that never asks the model tells the two sets apart, by words alone; where it is far from
-    1/2, so may every score be for the same reason.
+    """AUROC of a classifier that tells the two sets apart by words alone; if it is far from 1/2, every score may be,
+    for the same reason.
     """
     scores: tuple[Score, ...]
     """The scores."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON values, marked as what it is."""
+        """Return it as JSON values, marked as a heuristic."""
         return {"heuristic": True, **asdict(self)}
 
 
@@ -69,7 +69,7 @@ class _Scored:
 
 
 def membership_report(records: Iterable[RunRecord], *, rate: float = 0.05) -> list[Suspect]:
-    """Return what membership scores say of each data set, by thresholds from the controls of the same model.
+    """Return the membership scores of each data set, with thresholds from the controls of the same model.
 
     Args:
         records: Runs; those without membership scores are skipped.

@@ -1,4 +1,4 @@
-"""The sweep that tests models on data sets in their published order: targets, and controls beside them."""
+"""The sweep that tests models on data sets in their published order, with controls."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ SUITE = "contamination"
 
 @dataclass(frozen=True, slots=True)
 class ContaminationPlan:
-    """What is tested."""
+    """The models and data to test."""
 
     models: tuple[str, ...]
     """The models, ``backend:identifier``."""
     data: tuple[str, ...]
     """Scenarios in shorthand, or paths of files of examples."""
     control_models: tuple[str, ...] = ()
-    """Models that cannot have seen the data, tested on the same."""
+    """Models that cannot have seen the data, tested on the same data."""
     rows: str | None = None
-    """The rows that are tested, ``0:100``; None for all."""
+    """The rows to test, ``0:100``; None for all."""
     control_rows: str | None = None
-    """Rows that nobody can have seen."""
+    """Rows that no model can have seen."""
     adapter: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the adapter."""
     alpha: float = 0.01
     """The level of the verdicts."""
     plugins: tuple[Path, ...] = ()
-    """Further plugins."""
+    """Files or folders of more plugins."""
     suite: str = SUITE
     """The name of the suite."""
     seed: int = 0
-    """Everything random derives from it."""
+    """Seeds everything random."""
 
 
 def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
     """Return the checked sweep of a plan.
 
     Raises:
-        DataError: A file of examples is not there.
+        DataError: A file of examples does not exist.
         SpecError: A model, a scenario or a setting is wrong; it holds all errors.
     """
     registry = default_registry()
@@ -85,16 +85,16 @@ def _scenario(data: str, registry: Registry) -> str | dict[str, str]:
         return {"name": plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(file.resolve())}
     if file.suffix and ":" not in data and not file.is_file():
         raise DataError(
-            f"{data}: there is no such file; DATA is a file of examples, or a scenario: mmlu:subject=anatomy."
+            f"{data} does not exist; DATA is a file of examples, or a scenario such as mmlu:subject=anatomy."
         )
     return data
 
 
 def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> dict[str, dict[str, Any]]:
-    """Return what each run's test would say of its data before any model is asked, by the scenario's label.
+    """Return each run's diagnostics of its data, by the scenario's label, without asking a model.
 
     Raises:
-        HarnessError: The data are not there, or have no published order.
+        HarnessError: The data are missing, or have no published order.
     """
     found = {}
     for spec in runs:
@@ -109,7 +109,7 @@ def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
 
 
 class _Characters:
-    """Counts characters, for questions about a text that no model is asked."""
+    """A tokenization that counts characters, for questions about texts alone."""
 
     window = 2**30
     chat = False

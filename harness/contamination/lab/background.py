@@ -1,4 +1,4 @@
-"""The text that surrounds what is injected: generated, or any folder of text files."""
+"""The background text around the injections: generated, or any folder of text files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from harness.errors import DataError, StrictJsonError
 
 SUFFIXES = (".txt", ".md", ".rst", ".jsonl")
 DOCUMENT_CHARACTERS = 2000
-"""Longer texts are cut at a blank line near this length, so that there are many places for an injection."""
+"""Longer texts are cut at a blank line near this length, to make many places for injections."""
 
 
 def generated(seed: int, characters: int) -> Iterator[str]:
-    """Yield generated documents about a child's world, about that many characters in all."""
+    """Yield generated documents about a child's world with about the given number of characters in all."""
     sample = documents(seed, 50)
     mean = sum(map(len, sample)) / len(sample)
     yield from documents(seed, max(1, round(characters / mean)))
@@ -28,14 +28,14 @@ def from_folder(folder: Path, characters: int | None) -> Iterator[str]:
     A ``.jsonl`` file has a document a line, in its field ``text``; any other file is cut at blank lines.
 
     Args:
-        folder: Looked through with all that is in it.
-        characters: Stop after so many; None for all there are.
+        folder: Searched with its subfolders.
+        characters: Stop after this number of characters; None to read everything.
 
     Raises:
-        DataError: There is no such folder, no text in it, or a file cannot be read.
+        DataError: The folder does not exist or has no text, or a file cannot be read.
     """
     if not folder.is_dir():
-        raise DataError(f"{folder} is no folder; the background is a folder of {', '.join(SUFFIXES)} files.")
+        raise DataError(f"{folder} is not a folder; the background is a folder of {', '.join(SUFFIXES)} files.")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and _is_text(path))
     seen = 0
     for file in files:

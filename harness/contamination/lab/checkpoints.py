@@ -1,4 +1,4 @@
-"""``harness lab train``: a checkpoint that has read chosen test sets, and the record of what it has read."""
+"""``harness lab train``: a checkpoint trained on chosen test sets, and the record of its training text."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ GENERATED_CHARACTERS = 600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What decides a checkpoint."""
+class CheckpointPlan:
+    """Everything that determines a checkpoint."""
 
     injections: tuple[Injection, ...]
-    """What it reads beside the background; those with no copies are recorded as controls."""
+    """Test sets in its training text; those with no copies are recorded as controls."""
     recipe: Recipe
     """The model and its training."""
     background: Path | None = None
-    """A folder of text; None for generated text."""
+    """A folder of background text; None for generated text."""
     characters: int | None = None
-    """How much of the background is read; None for all of a folder, and for 600,000 generated."""
+    """Number of characters of background; None for all of a folder, or 600,000 generated ones."""
     seed: int = 0
-    """Of the generated text, the order of the documents and the first weights."""
+    """Seeds the generated text, the order of the documents and the initial weights."""
 
     def documents(self) -> Iterator[str]:
         """Yield the background's documents.
 
         Raises:
-            DataError: The folder has none.
+            DataError: The folder has no documents.
         """
         if self.background is not None:
             return from_folder(self.background, self.characters)
@@ -56,25 +56,25 @@ class Plan:
 
 
 def train_checkpoint(
-    folder: Path, plan: Plan, *, device: str = "auto", progress: Callable[[str], None] = lambda line: None
+    folder: Path, plan: CheckpointPlan, *, device: str = "auto", progress: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Train a model on a background with injected test sets; return the record that is kept in ``contamination.json``.
+    """Train a model on a background with injected test sets, and return the record stored in ``contamination.json``.
 
-    The vocabulary is learnt from the background and from one copy of every injection and control, so that neither
-    costs more tokens than the other.
+    The vocabulary is learnt from the background and one copy of every injection and control, so that both cost equally
+    many tokens.
 
     Args:
-        folder: The checkpoint's; made whole, or not at all.
-        plan: What it is to be.
-        device: ``auto`` is a GPU where there is one.
-        progress: Told in a line what is being done.
+        folder: The checkpoint's folder, written completely or not at all.
+        plan: The checkpoint to train.
+        device: ``auto`` uses a GPU if there is one.
+        progress: Called with a line of text at each step.
 
     Raises:
         ModelError: torch and transformers are missing, the folder holds something else, or there is too little text.
         DataError: The background cannot be read.
     """
     if folder.exists() and not (folder / RECORD).is_file():
-        raise ModelError(f"{folder} exists and is no checkpoint of the lab. Remove it, or name another folder.")
+        raise ModelError(f"{folder} exists and is not a checkpoint of the lab. Remove it, or name another folder.")
     _require_libraries()
     import numpy as np
     import torch
@@ -87,9 +87,7 @@ def train_checkpoint(
         torch.empty(1, device=chosen)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise ModelError(
-            f"device {device!r} cannot be used ({reason}). `auto` takes a GPU where there is one."
-        ) from error
+        raise ModelError(f"device {device!r} cannot be used ({reason}). `auto` uses a GPU if there is one.") from error
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -123,8 +121,8 @@ def train_checkpoint(
     return record
 
 
-def trained_before(folder: Path, plan: Plan) -> bool:
-    """Return whether the folder holds the checkpoint of this very plan."""
+def trained_before(folder: Path, plan: CheckpointPlan) -> bool:
+    """Return True if the folder holds the checkpoint of exactly this plan."""
     try:
         record = read_record(folder)
     except ModelError:
@@ -140,31 +138,31 @@ def trained_before(folder: Path, plan: Plan) -> bool:
 
 
 def read_record(folder: Path) -> dict[str, Any]:
-    """Return what a checkpoint of the lab has read.
+    """Return the record of a checkpoint's training text.
 
     Raises:
-        ModelError: The folder is no checkpoint of the lab.
+        ModelError: The folder is not a checkpoint of the lab.
     """
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is no checkpoint of the lab: {RECORD} cannot be read ({error}).") from None
+        raise ModelError(f"{folder} is not a checkpoint of the lab: {RECORD} cannot be read ({error}).") from None
     if not isinstance(record, dict) or not isinstance(record.get("injected"), list):
-        raise ModelError(f"{folder / RECORD} does not say what was injected; `harness lab train` writes it.")
+        raise ModelError(f"{folder / RECORD} has no list `injected`; `harness lab train` writes one.")
     return record
 
 
-def _vocabulary_texts(plan: Plan) -> Iterator[str]:
+def _vocabulary_texts(plan: CheckpointPlan) -> Iterator[str]:
     yield from islice(plan.documents(), TOKENIZER_DOCUMENTS)
     yield from (one.document for one in plan.injections)
 
 
-def _background(plan: Plan) -> dict[str, Any]:
+def _background(plan: CheckpointPlan) -> dict[str, Any]:
     source = "generated" if plan.background is None else str(plan.background)
     return {"source": source, "characters": plan.characters}
 
 
-def _record(plan: Plan, corpus: Corpus, trained: Trained) -> dict[str, Any]:
+def _record(plan: CheckpointPlan, corpus: Corpus, trained: Trained) -> dict[str, Any]:
     sizes: Sequence[int] = corpus.injected
     injected: Iterable[tuple[Injection, int]] = zip(plan.injections, sizes, strict=True)
     return {

@@ -1,4 +1,4 @@
-"""A training text on disk: background documents and injected copies, each whole, in one random order."""
+"""A training text on disk: background documents and injected copies, whole, in one random order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 AT_ONCE = 1000
-"""Documents that are tokenized in one call."""
+"""Number of documents tokenized in one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Corpus:
     file: Path
     """The tokens, as unsigned 32-bit integers."""
     tokens: int
-    """How many."""
+    """Number of tokens."""
     documents: int
-    """How many documents of background."""
+    """Number of background documents."""
     injected: tuple[int, ...]
-    """For each injection the tokens of one copy, its first token's included."""
+    """For each injection, the number of tokens of one copy, including its beginning-of-text token."""
 
 
 def write_corpus(
@@ -48,9 +48,9 @@ def write_corpus(
 
     Args:
         background: Documents.
-        injections: What is injected; one with no copies is left out.
-        tokenizer: Gives the tokens.
-        folder: Where ``corpus.bin`` is written; a file of the same size is written there on the way.
+        injections: The injections; those with no copies are left out.
+        tokenizer: Its tokenizer.
+        folder: Where ``corpus.bin`` is written, with a temporary file of the same size.
         seed: Of the order.
 
     Raises:
@@ -60,7 +60,7 @@ def write_corpus(
     try:
         lengths = _tokenize(background, tokenizer, draft)
         if not len(lengths):
-            raise ModelError("the background has no text; injected examples need a text to stand in.")
+            raise ModelError("the background has no text to inject examples into.")
         copies = [np.array(ids, dtype=np.uint32) for ids in _encoded([one.document for one in injections], tokenizer)]
         pieces = np.concatenate(
             [np.arange(len(lengths)), *(np.full(one.copies, -1 - i) for i, one in enumerate(injections))]
@@ -80,7 +80,7 @@ def write_corpus(
 
 
 def _tokenize(documents: Iterable[str], tokenizer: PreTrainedTokenizerFast, file: Path) -> np.ndarray:
-    """Write the documents' tokens, and return the number of each one's."""
+    """Write the documents' tokens and return each document's number of tokens."""
     lengths: list[int] = []
     with file.open("wb") as stream:
         rest = iter(documents)

@@ -24,7 +24,7 @@ def documents(seed: int, count: int, without: Collection[str] = ()) -> list[str]
 
     Args:
         seed: Chooses the documents.
-        count: How many.
+        count: Number of documents.
         without: Phrases that no document may hold, for example the questions of a test set.
     """
     rng = derive_rng(seed, "quickstart/text")
@@ -39,7 +39,7 @@ def documents(seed: int, count: int, without: Collection[str] = ()) -> list[str]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something the world's inhabitants know; one that is asked has a question, its answer and wrong answers."""
+    """Something that is true in this world; some facts have a question with its answer and wrong answers."""
 
     statement: str
     question: str = ""
@@ -67,7 +67,7 @@ DEEDS = {"sleep": "sleeps", "live": "lives", "hide": "hides", "eat": "eats", "si
 
 
 def _told(rng: random.Random) -> str:
-    """Statements; two thirds of them facts that are never asked, which is all that the models learn of those."""
+    """Statements, two thirds of them about facts that have no question."""
     frames = ("{}", "{}", "{}", "Mother says: {}", "We know: {}", "{} That is true.")
     quiet = [fact for fact in facts() if not fact.question]
     asked = [fact for fact in facts() if fact.question]
@@ -91,7 +91,7 @@ def _records(rng: random.Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A sentence, the question whether it is so, and who or what it is about."""
+    """A sentence, the question whether it is true, and its subject."""
 
     about: str
     statement: str

@@ -1,4 +1,4 @@
-"""What is put into a training text: parts of test sets, verbatim in their published order, a number of copies each."""
+"""Injections into a training text: slices of test sets in published order, each with a number of copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITTEN = re.compile(r"(?P<file>.+?)(?::(?P<start>\d+)-(?P<stop>\d+))?@(?P<copi
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """Consecutive examples of a published file, and how often a model is to read them."""
+    """Consecutive examples of a published file, and the number of copies in the training text."""
 
     file: Path
     """The file, one example a line."""
@@ -26,7 +26,7 @@ class Injection:
     stop: int
     """The number after the last one's."""
     copies: int
-    """How often the whole slice stands in the training text; 0 for a control."""
+    """Number of copies of the whole slice in the training text; 0 for a control."""
     examples: tuple[str, ...]
     """The examples as the contamination test reads them from the file."""
 
@@ -37,11 +37,11 @@ class Injection:
 
     @property
     def document(self) -> str:
-        """The slice as the file has it: every example ends a line."""
+        """The slice as in the file, every example ending its line."""
         return "".join(example if example.endswith("\n") else f"{example}\n" for example in self.examples)
 
     def record(self) -> dict[str, Any]:
-        """Return what is to be known of it later, as JSON values."""
+        """Return the injection's record as JSON values."""
         return {
             "file": str(self.file),
             "rows": f"{self.start}:{self.stop}",
@@ -52,16 +52,16 @@ class Injection:
 
 
 def read_injection(written: str) -> Injection:
-    """Return the injection that is written ``FILE@COPIES`` or ``FILE:START-STOP@COPIES``.
+    """Parse ``FILE@COPIES`` or ``FILE:START-STOP@COPIES``.
 
     Raises:
-        DataError: It is written otherwise, or the file has no such examples.
+        DataError: It has another form, or the file has no such examples.
     """
     found = _WRITTEN.fullmatch(written)
     if found is None:
         raise DataError(
-            f"{written!r} is no injection. Write FILE@COPIES or FILE:START-STOP@COPIES, for example "
-            "piqa.jsonl:0-60@50; with 0 copies it is a control."
+            f"{written!r} is not an injection. Write FILE@COPIES or FILE:START-STOP@COPIES, for example "
+            "piqa.jsonl:0-60@50; 0 copies make it a control."
         )
     file = Path(found["file"])
     bounds = None if found["start"] is None else (int(found["start"]), int(found["stop"]))
@@ -69,7 +69,7 @@ def read_injection(written: str) -> Injection:
 
 
 def take(file: Path, lines: list[str], *, copies: int, bounds: tuple[int, int] | None = None) -> Injection:
-    """Return the injection of a file's lines, or of those within the bounds.
+    """Return the injection of all of a file's lines, or of those within the bounds.
 
     Raises:
         DataError: There are no such examples, or fewer than two: one has no order.
@@ -85,7 +85,7 @@ def take(file: Path, lines: list[str], *, copies: int, bounds: tuple[int, int] |
 def read_examples(file: Path) -> list[str]:
     """Return a file's examples, one a line, blank lines left out; the file may be compressed.
 
-    An example is its line verbatim; where that is a JSON object with nothing but a ``text``, it is that text.
+    An example is its line verbatim, or the ``text`` of a JSON object that has no other key.
 
     Raises:
         DataError: There is no such file, it is damaged, or it is not UTF-8.

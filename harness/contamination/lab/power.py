@@ -1,4 +1,7 @@
-"""How probably a test detects a number of copies: a logistic curve through what it detected in models of the lab."""
+"""The probability that a test detects a number of copies: a logistic curve fitted to tests of lab models.
+
+The fit is a logistic regression with Firth's penalty, which scikit-learn does not have.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +22,20 @@ class Trial:
     """One slice of a test set that was tested."""
 
     copies: int
-    """How often the model read it."""
+    """Number of copies in the model's training text."""
     detected: bool
-    """Whether the test said so."""
+    """True if the test detected them."""
     log10_p: float
-    """The test's p-value."""
+    """Log10 of the test's p-value."""
     label: str = ""
-    """Which slice."""
+    """Name of the slice."""
     seed: int = 0
-    """Which model."""
+    """Seed of the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dose:
-    """All trials of one number of copies; ``low`` and ``high`` are the mid-p interval of the share detected."""
+    """All trials with one number of copies; ``low`` and ``high`` are the mid-p interval of the detected share."""
 
     copies: int
     trials: int
@@ -47,23 +50,23 @@ class PowerCurve:
     """The probability of detection, logistic in the logarithm of 1 + copies."""
 
     doses: tuple[Dose, ...]
-    """What was seen, by copies."""
+    """The trials, by number of copies."""
     intercept: float
     """The logit at no copies."""
     slope: float
-    """By which it grows with ln(1 + copies)."""
+    """The logit's increase with ln(1 + copies)."""
     covariance: tuple[tuple[float, float], tuple[float, float]]
-    """Of the two, ``(2, 2)``."""
+    """Covariance of intercept and slope, ``(2, 2)``."""
 
     def probability(self, copies: float) -> tuple[float, float, float]:
-        """Return the probability that so many copies are detected, and its 95 % interval (delta method on logits)."""
+        """Return the probability of detecting a number of copies, and its 95 % interval (delta method on logits)."""
         x = np.array([1.0, math.log1p(copies)])
         logit = float(x @ [self.intercept, self.slope])
         spread = Z * math.sqrt(max(0.0, float(x @ np.array(self.covariance) @ x)))
         return _logistic(logit), _logistic(logit - spread), _logistic(logit + spread)
 
     def copies(self, probability: float) -> float | None:
-        """Return how many copies are detected with that probability; None where the curve does not rise."""
+        """Return the number of copies that is detected with a probability; None if the curve does not rise."""
         if self.slope <= 0:
             return None
         logit = math.log(probability / (1 - probability))
@@ -73,8 +76,8 @@ class PowerCurve:
 def power_curve(trials: Sequence[Trial]) -> PowerCurve:
     """Fit the curve by logistic regression with Firth's (1993) penalty, half the log-determinant of the information.
 
-    The penalty keeps the estimates finite where all of some copies are detected and none of fewer, which is the usual
-    outcome of a small lab.
+    The penalty keeps the estimates finite if everything above some number of copies is detected and nothing below it,
+    which is the usual outcome of a small study.
 
     Raises:
         ValueError: There are fewer than two different numbers of copies.

@@ -30,7 +30,7 @@ def preset_named(name: str) -> Recipe:
     """Return a preset.
 
     Raises:
-        ModelError: There is none of that name.
+        ModelError: There is no such preset.
     """
     if name not in PRESETS:
         raise ModelError(f"there is no preset {name!r}. {did_you_mean(name, PRESETS)}")

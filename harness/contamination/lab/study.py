@@ -1,4 +1,4 @@
-"""Studies of the lab: which slices are read how often, the sweep that tests them, and what it detected."""
+"""Studies: which slices of test sets are trained on how often, the sweep that tests them, and its results."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TABLE_1: Mapping[str, int] = {
 
 
 def dose_slices(file: Path, copies: Sequence[int], *, examples: int, repeats: int, seed: int) -> tuple[Injection, ...]:
-    """Cut a file into neighbouring slices, and give each a number of copies in a seeded random order.
+    """Cut a file into neighbouring slices, and assign each a number of copies in a seeded random order.
 
-    Every number of copies is given to equally many slices: ``repeats``, or as many as the file has.
+    Every number of copies gets the same number of slices: ``repeats``, or fewer if the file is too short.
 
     Raises:
-        DataError: The file has too few examples for one slice of each.
+        DataError: The file has too few examples for one slice of each number of copies.
     """
     lines = read_examples(file)
     rounds = min(repeats, len(lines) // (examples * len(copies)))
@@ -61,11 +61,11 @@ def dose_slices(file: Path, copies: Sequence[int], *, examples: int, repeats: in
 def table_1_slices(folder: Path, *, examples: int | None) -> tuple[Injection, ...]:
     """Return the first examples of each of the paper's test sets, with the paper's numbers of copies.
 
-    Where a file has twice as many, the next ones are a control.
+    If a file has twice that many examples, the second half is a control.
 
     Args:
         folder: Holds the files of :data:`TABLE_1`, compressed or not.
-        examples: How many of each; None for all, without controls.
+        examples: Number of examples of each; None for all, without controls.
 
     Raises:
         DataError: A file is missing.
@@ -93,8 +93,8 @@ def write_sweep(
 
     Args:
         file: The YAML file.
-        suite: Where its results go.
-        checkpoints: Folders of checkpoints, with what they have read and their controls.
+        suite: The suite of its results.
+        checkpoints: Folders of checkpoints, with their injected slices and controls.
         settings: Of the adapter.
     """
     registry = default_registry()
@@ -121,7 +121,7 @@ def write_sweep(
 def results(
     records: Iterable[RunRecord], checkpoints: Iterable[tuple[Path, Sequence[Injection]]]
 ) -> Iterator[tuple[Path, Injection, RunRecord, Mapping[str, Any]]]:
-    """Yield what the contamination test found of each slice that it could test."""
+    """Yield the contamination test's result for each slice, where it finished."""
     known = {
         (f"hf:{folder.resolve()}", str(one.file.resolve()), f"{one.start}:{one.stop}"): (folder, one)
         for folder, slices in checkpoints
@@ -137,7 +137,7 @@ def results(
 def trials(
     records: Iterable[RunRecord], checkpoints: Sequence[tuple[Path, Sequence[Injection]]], alpha: float
 ) -> list[Trial]:
-    """Return the outcome of each slice's test: detected is a headline p-value of at most alpha."""
+    """Return the outcome of each slice's test; a combined p-value of at most alpha is a detection."""
     found = []
     for folder, one, _, details in results(records, checkpoints):
         log10_p = float(details["headline_log10_p"])

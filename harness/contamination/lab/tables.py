@@ -1,4 +1,4 @@
-"""Tables of the lab's studies, for the terminal."""
+"""Tables of the studies' results, for the terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST_WIDTH = 12
 
 
 def power_table(curve: PowerCurve, alpha: float) -> Table:
-    """Return what was detected of each number of copies, and the fitted probability."""
+    """Return the share detected for each number of copies, and the fitted probability."""
     table = _table("copies", "tests", f"detected (p ≤ {alpha:g})", "share", "median p", "fitted probability")
     for dose in curve.doses:
         probability, low, high = curve.probability(dose.copies)
@@ -35,19 +35,19 @@ def power_table(curve: PowerCurve, alpha: float) -> Table:
 
 
 def power_sentences(curve: PowerCurve) -> Iterable[str]:
-    """Yield what the curve says, a sentence each."""
+    """Yield the curve's conclusions, a sentence each."""
     for probability in CERTAIN:
         copies = curve.copies(probability)
         most = curve.doses[-1].copies
         if copies is None or copies > 10 * most:
-            yield f"No number of copies that was tried comes near being found with probability {probability}."
+            yield f"No tested number of copies comes close to being found with probability {probability}."
         else:
             yield f"About {copies:.0f} copies are found with probability {probability}."
-    yield "That holds for this data, model size and background; what a larger model remembers of a copy is more."
+    yield "This holds for this data, model size and background; larger models remember more of a copy."
 
 
 def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table:
-    """Return each slice's p-values: the tests of the paper, and the exact ones."""
+    """Return each slice's p-values: of the paper's test, and of the exact ones."""
     table = _table("slice", "copies", "shards", "shuffles", "t test", "exact", "next", "p")
     for one, found in rows:
         following = found.get("next_example") or {}
@@ -67,7 +67,7 @@ def evidence_table(rows: Iterable[tuple[Injection, Mapping[str, Any]]]) -> Table
 def _table(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        # On a narrow terminal the numbers wrap between words; the first column, which says what a row is about, stays.
+        # On a narrow terminal the numbers wrap, and the first column, which names the row, keeps its width.
         table.add_column(
             column, justify="right" if number else "left", overflow="fold", min_width=0 if number else FIRST_WIDTH
         )

@@ -1,4 +1,4 @@
-"""Training a small GPT-2 or Llama from nothing: vocabulary, rows of tokens, optimisation.
+"""Training a small GPT-2 or Llama from scratch: vocabulary, rows of tokens, optimisation.
 
 Equal rows and seeds give equal weights on the same machine and versions; on one core they do so exactly.
 """
@@ -19,40 +19,40 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 END = "<|endoftext|>"
-"""Begins every document, ends every text, and stands for what the vocabulary lacks."""
+"""Begins every document, ends every text, and replaces what the vocabulary lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the models are made. Small batches and Muon are what make half a minute enough for the smallest."""
+    """Architecture and training settings. Thanks to small batches and Muon, half a minute trains the smallest model."""
 
     architecture: Literal["gpt2", "llama"] = "gpt2"
     """GPT-2, or Llama with as many key-value heads as heads."""
     vocabulary: int = 1024
-    """Entries of the byte-pair vocabulary."""
+    """Size of the byte-pair vocabulary."""
     window: int = 128
-    """Positions of the model, and tokens of a training row."""
+    """Context of the model, and length of a training row, in tokens."""
     width: int = 96
     """Width of the residual stream."""
     layers: int = 2
-    """Transformer blocks."""
+    """Number of transformer blocks."""
     heads: int = 4
-    """Attention heads a block."""
+    """Number of attention heads in a block."""
     batch: int = 4
-    """Rows a step; 4 rows of 128 are 512 tokens."""
+    """Rows per step; 4 rows of 128 are 512 tokens."""
     rows_at_once: int = 32
-    """Rows of a step that are in memory together; gradients are added up over them."""
+    """Rows of a step that are in memory at once; gradients accumulate over them."""
     matrix_rate: float = 7e-3
     """Peak learning rate of Muon, for the blocks' matrices."""
     other_rate: float = 1.5e-2
     """Peak learning rate of AdamW, for embeddings, norms and biases."""
     warmup: int = 40
-    """Steps in which the rates rise to their peaks; a cosine then lowers them to a twentieth."""
+    """Steps in which the rates rise to their peaks; they then decay to a twentieth along a cosine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained model and how it went: tokens seen, steps taken, mean loss of the last steps in nats, seconds."""
+    """A trained model, with the tokens and steps of its training, mean loss of the last steps (nats), and seconds."""
 
     model: Any
     tokens: int
@@ -126,10 +126,10 @@ def train_rows(
     Args:
         rows: Tokens, ``(rows, window)``; a memory-mapped tensor is read as it is needed.
         recipe: The model and how it is trained.
-        tokenizer: Whose tokens they are.
-        seed: Of the first weights and of the order.
-        progress: Told in a line how it goes.
-        device: Where torch computes.
+        tokenizer: The tokenizer of the rows.
+        seed: Seeds the initial weights and the order.
+        progress: Called with a line of text now and then.
+        device: torch's device.
 
     Raises:
         ValueError: The rows do not fill one batch.
@@ -229,7 +229,7 @@ def _rate(step: int, warmup: int, steps: int) -> float:
 
 @contextmanager
 def _one_thread(device: str) -> Iterator[None]:
-    """On a CPU a second thread costs more at this size than it brings, and the sums depend on how many there are."""
+    """Use one thread on a CPU: more are slower at this size, and the sums depend on their number."""
     import torch
 
     before = torch.get_num_threads()

@@ -1,8 +1,8 @@
 """Heuristic membership scores from token log-probabilities: for comparison, without an error rate of their own.
 
-A text that was trained on tends to score higher. How high a text scores that was not depends on the text as much as on
-training, so that no score has a null distribution: a threshold holds for texts like the clean ones that it was set on,
-and only beside a blind classifier (:func:`harness.text_baseline`) does a difference say anything about the model.
+A text that was trained on tends to score higher. But scores depend on the text as much as on training, so no score has
+a null distribution: a threshold only holds for texts like the clean ones that set it, and a difference only says
+something about the model if it exceeds the text baseline (:mod:`harness.contamination.statistics.text_baseline`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SMALLEST_SD = 1e-6
 
 
 def mean_logprob(logprobs: Sequence[float]) -> float:
-    """Return the mean log-probability of a text's tokens, nats: the loss with its sign turned (Yeom et al. 2018).
+    """Return the mean log-probability of a text's tokens, nats: the negative loss (Yeom et al. 2018).
 
     Raises:
         ValueError: There is no token.
@@ -29,7 +29,7 @@ def min_k(logprobs: Sequence[float], k: float = 0.2) -> float:
 
     Args:
         logprobs: Log-probability of each token, nats.
-        k: Share of the tokens that counts; at least one does.
+        k: Share of the tokens to use; at least one.
 
     Raises:
         ValueError: There is no token, or ``k`` is not in (0, 1].
@@ -46,7 +46,7 @@ def min_k_plus_plus(logprobs: Sequence[float], moments: Sequence[tuple[float, fl
     Args:
         logprobs: Log-probability of each token, nats.
         moments: Mean and standard deviation of log p over the vocabulary at each token, nats.
-        k: Share of the tokens that counts; at least one does.
+        k: Share of the tokens to use; at least one.
 
     Raises:
         ValueError: There is no token or not one pair of moments each, or ``k`` is not in (0, 1].
@@ -67,7 +67,7 @@ def zlib_ratio(logprobs: Sequence[float], text: str) -> float:
 
 
 def threshold(clean: Sequence[float], rate: float = 0.05) -> float:
-    """Return the lowest of the clean validation scores that at most a share ``rate`` of them exceeds.
+    """Return the lowest clean score that at most a share ``rate`` of the clean scores exceeds.
 
     Raises:
         ValueError: There are too few scores for the rate, or it is not in (0, 1).
@@ -76,7 +76,9 @@ def threshold(clean: Sequence[float], rate: float = 0.05) -> float:
         raise ValueError(f"a rate of false positives is between 0 and 1, not {rate}")
     allowed = math.floor(rate * len(clean) + 1e-9)
     if allowed < 1:
-        raise ValueError(f"{len(clean)} clean scores set no threshold at {rate:.0%}: {math.ceil(1 / rate)} are needed")
+        raise ValueError(
+            f"{len(clean)} clean scores are too few for a threshold at {rate:.0%}: {math.ceil(1 / rate)} are needed"
+        )
     return sorted(clean, reverse=True)[allowed]
 
 

@@ -1,4 +1,4 @@
-"""Does the text alone show that a data set's order is not a random one? A battery of permutation tests, no model."""
+"""Permutation tests of whether the text alone shows that a data set's order is not random; no model is needed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     Statistic = Callable[[Orders], Floats]
 
 DIAGNOSTICS_LEVEL = 0.01
-"""Level of the whole battery: of a hundred data sets in a random order, one is wrongly called not exchangeable."""
+"""Level of the whole battery: of a hundred data sets in random order, one is wrongly called not exchangeable."""
 
 MOST_EXAMPLES = 5000
-"""Examples looked at, from the first: the table of their similarities takes 100 MB."""
+"""Largest number of examples to use, from the first: the table of their similarities takes 100 MB."""
 
 _NUMBER = re.compile(r"\d+")
 _NUMBER_WITHIN = 200
@@ -33,15 +33,15 @@ _CELLS = 2**21
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class OrderDiagnostic:
     """One test of the battery."""
 
     name: str
-    """What it looks for."""
+    """The pattern that it tests for."""
     statistic: float
-    """What the published order has of it."""
+    """The statistic of the published order."""
     z: float
-    """How many standard deviations that is above the mean of shuffled orders; 0 where they do not vary."""
+    """The statistic less its mean over shuffled orders, in standard deviations; 0 if they do not vary."""
     p: float
     """The permutation p-value."""
     p_holm: float
@@ -49,19 +49,19 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostics:
-    """What the battery found."""
+class OrderDiagnostics:
+    """The results of the battery."""
 
-    tests: tuple[Diagnostic, ...]
-    """Every test that applies to these texts."""
+    tests: tuple[OrderDiagnostic, ...]
+    """The tests that apply to these texts."""
     examples: int
-    """How many examples were looked at, from the first."""
+    """Number of examples used, from the first."""
     alpha: float
     """The level of the whole battery."""
 
     @property
     def exchangeable(self) -> bool:
-        """Whether no test of the battery rejects, after Holm."""
+        """True if no test of the battery rejects, after Holm."""
         return not self.faults
 
     @property
@@ -76,8 +76,8 @@ def diagnose(
     permutations: int = 999,
     seed: int = 0,
     alpha: float = DIAGNOSTICS_LEVEL,
-) -> Diagnostics:
-    """Test whether texts stand in an order that looks random.
+) -> OrderDiagnostics:
+    """Test whether the order of texts looks random.
 
     Every test compares the published order with random ones: p = (1 + #{random ≥ published}) / (permutations + 1),
     exact. The tests share the random orders and depend on each other; Holm's adjustment allows for that.
@@ -96,8 +96,8 @@ def diagnose(
     Args:
         texts: The examples as published, in published order; those after the first 5,000 are left out.
         labels: Each example's label, where there are labels.
-        permutations: How many random orders the published one is compared with.
-        seed: Seeds them.
+        permutations: Number of random orders to compare with.
+        seed: Seeds the random orders.
         alpha: The level of the whole battery.
 
     Raises:
@@ -110,7 +110,7 @@ def diagnose(
     texts = texts[:MOST_EXAMPLES]
     n = len(texts)
     if n < _FEWEST:
-        return Diagnostics((), n, alpha)
+        return OrderDiagnostics((), n, alpha)
     statistics = dict(_battery(texts, None if labels is None else labels[:n]))
     if len(statistics) / (permutations + 1) > alpha:
         raise ValueError(f"{permutations} permutations are too few for {len(statistics)} tests at level {alpha}")
@@ -126,8 +126,8 @@ def diagnose(
     p_values = ((1 + (shuffled >= published - tolerance).sum(axis=0)) / (permutations + 1)).tolist()
     varies = sds > tolerance
     z = np.where(varies, (published - means) / np.where(varies, sds, 1.0), 0.0).tolist()
-    tests = map(Diagnostic, statistics, published.tolist(), z, p_values, holm(p_values))
-    return Diagnostics(tuple(tests), n, alpha)
+    tests = map(OrderDiagnostic, statistics, published.tolist(), z, p_values, holm(p_values))
+    return OrderDiagnostics(tuple(tests), n, alpha)
 
 
 def _battery(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[tuple[str, Statistic]]:
@@ -206,7 +206,7 @@ def _topics(texts: Sequence[str]) -> Iterator[tuple[str, Statistic]]:
 
 
 def _alike_neighbours(keys: NDArray[Any]) -> Statistic:
-    """Return the statistic of an order that is the share of neighbours with the same key."""
+    """Return the statistic that is an order's share of neighbours with the same key."""
 
     def statistic(orders: Orders) -> Floats:
         placed = keys[orders]
@@ -217,7 +217,7 @@ def _alike_neighbours(keys: NDArray[Any]) -> Statistic:
 
 
 def _rises(values: Sequence[float]) -> Statistic:
-    """Return the statistic |rises - falls| / (n - 1) of an order; what is no number neither rises nor falls."""
+    """Return the statistic |rises - falls| / (n - 1) of an order; NaN neither rises nor falls."""
     import numpy as np
 
     given = np.array(values)

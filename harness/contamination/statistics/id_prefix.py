@@ -1,4 +1,4 @@
-"""Where an example says its own number: a leading number or identifier, or one among the keys of a JSON record."""
+"""Identifiers in an example's text: a leading number or id, or one among the keys of a JSON record."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Member = tuple[str, int, int]
 
 
 def id_prefix(text: str) -> str:
-    """Return what stands before a text's content: its number with what follows it, or a record's first keys.
+    """Return the part of a text before its content: a number with its punctuation, or a record's first keys.
 
-    An empty string where the text begins with neither. A number counts only with a mark behind it: ``12. Who …`` has
-    one, ``1984 was written by …`` has none.
+    An empty string if the text begins with neither. A number only counts with punctuation after it: ``12. Who …`` has a
+    prefix, ``1984 was written by …`` has none.
     """
     members = _members(text)
     if not members:
@@ -52,7 +52,7 @@ def without_ids(text: str) -> str:
 
 
 def _members(text: str) -> list[Member]:
-    """Return the members of the JSON object that a text is; an empty list where it is none."""
+    """Return the members of a text that is a JSON object; an empty list for any other text."""
     members: list[Member] = []
     at = _skip(text, 0)
     if not text.startswith("{", at):

@@ -1,7 +1,7 @@
-"""A sum of independent choices, each uniform on a list of its own: cumulants, tilting, Chernoff bound, saddlepoint.
+"""The null distribution of re-labelling and rank tests: cumulants, tilting, Chernoff bound, saddlepoint.
 
-It is the null distribution of every re-labelling and rank test: row i offers M_i values, under the null hypothesis each
-of them is the observed one with probability 1/M_i, and the statistic is the sum of the observed ones.
+The statistic is a sum of independent choices. Row i offers M_i values; under the null hypothesis each of them is the
+observed one with probability 1/M_i, and the statistic is the sum of the observed values.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Block:
     """Different rows of one length."""
 
     values: Integers
-    """What each row offers, ascending, shape (rows, choices)."""
+    """Each row's values, ascending, shape (rows, choices)."""
     counts: Integers
-    """How many times each row occurs, shape (rows,)."""
+    """Number of times that each row occurs, shape (rows,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class NullDistribution:
-    """A sum of independent uniform choices of whole numbers, and the value that was observed."""
+    """A sum of independent uniform choices of whole numbers, and its observed value."""
 
     blocks: tuple[Block, ...]
     observed: int
@@ -163,7 +163,7 @@ def null_distribution(tables: Sequence[Floats], step: float) -> NullDistribution
 
     Args:
         tables: Rows, shapes (rows, choices); column 0 holds the observed choices.
-        step: The lattice's step; it must not depend on which choices were observed.
+        step: The lattice's step, which must not depend on the observed choices.
     """
     import numpy as np
 

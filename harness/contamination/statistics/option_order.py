@@ -1,4 +1,4 @@
-"""The option-order test of multiple choice: does the model prefer each question's options in their published order?"""
+"""The option-order test: does a model prefer multiple-choice options in their published order?"""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OptionOrder:
-    """What the ranks of the published option orders say."""
+class OptionOrderResult:
+    """The test on the ranks of the published option orders."""
 
     items: int
-    """Questions."""
+    """Number of questions."""
     top1_rate: float
     """Share of the questions whose published order is the likeliest, shared where orders tie."""
     mean_percentile: float
@@ -43,9 +43,9 @@ def option_orders(options: int, most: int, rng: Random) -> list[tuple[int, ...]]
     one is then any of them with equal probability under the null hypothesis.
 
     Args:
-        options: How many options the question has.
-        most: The most orders, the published one included.
-        rng: Draws the others where they are not all asked.
+        options: The question's number of options.
+        most: Maximum number of orders, including the published one.
+        rng: Draws the other orders if not all are used.
 
     Raises:
         ValueError: There are fewer than 2 options or orders.
@@ -61,7 +61,7 @@ def option_orders(options: int, most: int, rng: Random) -> list[tuple[int, ...]]
     return list(orders)
 
 
-def option_order_test(items: Sequence[Sequence[float]]) -> OptionOrder:
+def option_order_test(items: Sequence[Sequence[float]]) -> OptionOrderResult:
     """Test whether published option orders rank higher than chance, over all questions.
 
     It needs that the options' published order was drawn at random for every question, with the labels held in place;
@@ -92,6 +92,6 @@ def option_order_test(items: Sequence[Sequence[float]]) -> OptionOrder:
         beaten, ties = (others < published).sum(axis=1), (others == published).sum(axis=1)
         percentiles.extend((beaten + ties / 2) / others.shape[1])
         firsts.extend(np.where(beaten + ties == others.shape[1], 1 / (1 + ties), 0.0))
-    return OptionOrder(
+    return OptionOrderResult(
         len(items), float(np.mean(firsts)), float(np.mean(percentiles)), found.log10_p, found.log10_certified
     )

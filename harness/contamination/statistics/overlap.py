@@ -99,7 +99,7 @@ def _runs(text: str, n: int) -> set[str]:
 
 def _files(corpus: Path) -> list[Path]:
     if not corpus.is_dir():
-        raise DataError("is no folder; the corpus is a folder of text files.", file=corpus)
+        raise DataError("is not a folder; the corpus is a folder of text files.", file=corpus)
     files = sorted(path for path in corpus.rglob("*") if path.is_file())
     if not files:
         raise DataError("holds no files.", file=corpus)
@@ -138,7 +138,7 @@ def _is_object(line: str) -> bool:
 
 
 def _words(stream: TextIO) -> Iterator[str]:
-    """Yield a stream's words; what is longer than a million letters is no word and may come in parts."""
+    """Yield a stream's words; one of more than a million letters may come in parts."""
     rest = ""
     while chunk := stream.read(_CHUNK):
         words = (rest + chunk.casefold()).split()
@@ -149,7 +149,7 @@ def _words(stream: TextIO) -> Iterator[str]:
 
 
 def _record(text: str) -> Any:
-    """Return what a text of JSON holds, or the text itself where it is none."""
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     try:
         return json.loads(text, parse_int=float)  # Python reads no whole number of more than 4,300 digits
     except (json.JSONDecodeError, RecursionError):
@@ -157,7 +157,7 @@ def _record(text: str) -> Any:
 
 
 def _strings(text: str) -> Iterator[str]:
-    """Yield the strings in a JSON record, or the text itself where it is none."""
+    """Yield the strings in a JSON record, or the text itself if it is not JSON."""
     pending = [_record(text) if text.lstrip().startswith(("{", "[")) else text]
     while pending:
         value = pending.pop()

@@ -1,4 +1,4 @@
-"""The exact re-labelling test: would any of a shard's orders have done as well under the name of the published one?"""
+"""The exact re-labelling test: the published order's ranks within shards, against all re-labellings of the orders."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def relabelling_test(scores: ArrayLike, transform: Transform = "normal_scores") 
 
 
 def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "normal_scores") -> Tail:
-    """Test the shards of several data sets as if they were of one: for a dependence that is weak but everywhere.
+    """Test the shards of several data sets together, for a weak but general dependence.
 
-    The data sets' orders must have been drawn independently of each other; so it is for the files of one benchmark
-    and one model, not for several models that were asked about the same order.
+    The data sets' orders must have been drawn independently of each other. That holds for the files of one benchmark
+    and one model, but not for several models on the same order.
 
     Args:
         tables: One table of scores per data set, as :func:`relabelling_test` takes them.

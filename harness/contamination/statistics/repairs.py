@@ -16,18 +16,18 @@ from harness.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Texts whose orders may be compared, and what was done to them."""
+    """Texts whose orders may be compared, and a description of the repair."""
 
     texts: tuple[str, ...]
-    """What is permuted, in published order."""
+    """The texts to permute, in published order."""
     kept: tuple[int, ...]
-    """The position that each text had among the texts given."""
+    """Each text's position among the original texts."""
     prefixes: tuple[str, ...]
-    """What stays in place before the text at each position; empty strings where nothing does."""
+    """The text that stays in place before each position; empty if nothing does."""
     groups: tuple[tuple[int, ...], ...]
-    """Positions that may be permuted among themselves; together they are all positions."""
+    """Sets of positions that may be permuted among themselves; together they are all positions."""
     done: str
-    """What was done, in words."""
+    """A description of the repair, for people."""
 
     def draw(self, rng: Random, start: int = 0, stop: int | None = None) -> list[int]:
         """Return a random order of the positions from ``start`` to ``stop``, permuted within the groups alone.
@@ -56,10 +56,9 @@ def strip_ids(texts: Sequence[str]) -> Repaired:
 
 
 def permute_under_ids(texts: Sequence[str]) -> Repaired:
-    """Hold each leading number or identifier in its place and permute the contents under them.
+    """Keep each leading number or identifier in its place and permute the contents that follow them.
 
-    The ids then rise in every order that is compared, published or shuffled. Which order is drawn is for
-    :meth:`Repaired.draw` and its generator to say.
+    The ids then rise in every order that is compared, published or shuffled.
     """
     prefixes = [id_prefix(text) for text in texts]
     contents = [text[len(prefix) :] for text, prefix in zip(texts, prefixes, strict=True)]
@@ -71,13 +70,13 @@ def collapse_near_duplicates(texts: Sequence[str], threshold: float = 0.9, seed:
     """Keep one example of each group of near duplicates.
 
     Examples belong together where a chain of tf-idf cosines of at least ``threshold``, or of equal texts, joins them.
-    Which one is kept is drawn, not the first: the first of two stands earlier than an example without a double, and the
-    order of those kept would not be a random one any more.
+    A random one is kept, not the first: the first of two tends to come earlier than an example without a duplicate, so
+    the order of those kept would not be random any more.
 
     Args:
         texts: The examples, in published order.
         threshold: The least cosine of near duplicates.
-        seed: Seeds which one is kept.
+        seed: Seeds the choice.
 
     Raises:
         DataError: Fewer than 2 examples are left.

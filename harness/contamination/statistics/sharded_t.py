@@ -1,4 +1,4 @@
-"""The sharded comparison test as published: one t-test over shards of canonical against mean shuffled likelihood."""
+"""The sharded comparison test as published: a t-test over shards of published against mean shuffled likelihood."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNDERFLOWS_BELOW = 1e-280
 
 @dataclass(frozen=True, slots=True)
 class ShardedT:
-    """What the sharded comparison test found."""
+    """The result of the sharded comparison test."""
 
     t: float
     """The statistic; positive where the published order is preferred."""
@@ -57,7 +57,7 @@ def sharded_t(scores: ArrayLike, ddof: int = 0) -> ShardedT:
 
     Args:
         scores: Log-likelihoods, nats, shape (shards, 1 + shuffles); column 0 is the published order.
-        ddof: What the standard deviation's divisor is less than the number of shards.
+        ddof: The number of shards less the standard deviation's divisor.
 
     Raises:
         MetricError: There is one shard, or all differences are equal.

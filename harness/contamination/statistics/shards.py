@@ -1,4 +1,4 @@
-"""How a data set is cut into shards: runs of neighbouring examples whose order is permuted inside each run alone."""
+"""Cutting a data set into shards: runs of neighbouring examples that are only permuted within their run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _FEWEST, _MOST = 8, 200
 
 
 def shard_count(token_counts: Sequence[int], context: int, shards: int | None = None) -> int:
-    """Return the number of shards, from the numbers of examples and tokens alone and so fixed before looking.
+    """Return the number of shards, which depends on the numbers of examples and tokens alone.
 
     A tenth of the number of examples, between 8 and 200, raised while the mean shard and its one
     beginning-of-sequence token do not fit into four contexts, as long as shards keep five examples. A shard longer than
-    the context is scored in overlapping windows, which costs up to twice as much; shorter shards would cost more power
-    than that, for what a model remembers of an order shows in how examples follow one another. Never more than half the
-    number of examples, so that every shard has an order.
+    the context is scored in overlapping windows, which costs up to twice as much; shorter shards would lose more power,
+    since a remembered order shows in how examples follow one another. Never more than half the number of examples, so
+    that every shard has an order.
 
-    The mean and not the longest: which shard is longest depends on the published order, and a layout that was chosen by
-    the order would tell orders within shards apart.
+    The rule uses the mean shard and not the longest: which shard is longest depends on the published order, and a
+    layout that depends on the order would distinguish orders within shards.
 
     Args:
         token_counts: Tokens of each example, in published order, without special tokens.
@@ -57,7 +57,7 @@ def shard_bounds(n: int, r: int) -> list[tuple[int, int]]:
         ValueError: ``r`` is not between 1 and ``n``.
     """
     if not 1 <= r <= n:
-        raise ValueError(f"{n} examples make no {r} shards")
+        raise ValueError(f"{n} examples cannot make {r} shards")
     size, longer = divmod(n, r)
     return list(pairwise(index * size + min(index, longer) for index in range(r + 1)))
 

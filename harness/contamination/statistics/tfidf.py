@@ -1,4 +1,8 @@
-"""How alike are texts? Cosines of their words' log frequencies, weighted by how rare the words are."""
+"""Similarity of texts: cosines of their words' log frequencies, weighted by how rare the words are.
+
+scikit-learn's TfidfVectorizer weights words in another way ((1 + ln tf) times an idf of at least 1), which would change
+every diagnostic's figures, and takes longer to import than this takes to compute.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 _COMMONEST = 500
-"""A word of more texts than this tells little about any pair, and would cost its square."""
+"""A word in more texts than this says little about any pair, and its cost is quadratic."""
 
 _ROWS_AT_ONCE = 256
 
@@ -48,7 +52,7 @@ def tfidf(texts: Sequence[str]) -> csr_matrix:
 
 
 def similarity_rows(matrix: csr_matrix) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the cosines of all texts with all, in slices: the first row's index and shape (some rows, texts)."""
+    """Yield the cosines of all pairs of texts in slices: the index of the first row, and shape (some rows, texts)."""
     import numpy as np
 
     transposed = matrix.T.tocsr()

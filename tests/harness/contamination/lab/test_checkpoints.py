@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import ModelError, SequenceRequest
-from harness.contamination.lab.checkpoints import Plan, read_record, train_checkpoint
+from harness.contamination.lab.checkpoints import CheckpointPlan, read_record, train_checkpoint
 from harness.contamination.lab.injections import Injection
 from harness.contamination.lab.presets import PRESETS, preset_named
 from harness.contamination.lab.training import Recipe
@@ -26,16 +26,16 @@ def injection(name: str, copies: int, shift: int = 0) -> Injection:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Plan, dict[str, Any]]:
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CheckpointPlan, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("lab") / "seen"
-    plan = Plan((injection("seen", 250), injection("control", 0, 2)), RECIPE, characters=20_000, seed=3)
+    plan = CheckpointPlan((injection("seen", 250), injection("control", 0, 2)), RECIPE, characters=20_000, seed=3)
     lines: list[str] = []
     record = train_checkpoint(folder, plan, device="cpu", progress=lines.append)
     assert lines
     return folder, plan, record
 
 
-def test_the_record_says_what_was_injected(trained: tuple[Path, Plan, dict[str, Any]]) -> None:
+def test_the_record_says_what_was_injected(trained: tuple[Path, CheckpointPlan, dict[str, Any]]) -> None:
     folder, plan, record = trained
     assert read_record(folder) == json.loads(json.dumps(record))
     assert [(one["label"], one["copies"], one["examples"]) for one in record["injected"]] == [
@@ -47,7 +47,7 @@ def test_the_record_says_what_was_injected(trained: tuple[Path, Plan, dict[str, 
     assert not list(folder.glob("*.bin"))
 
 
-def test_the_model_knows_the_order_that_it_read(trained: tuple[Path, Plan, dict[str, Any]]) -> None:
+def test_the_model_knows_the_order_that_it_read(trained: tuple[Path, CheckpointPlan, dict[str, Any]]) -> None:
     folder, plan, _ = trained
     model = HuggingFaceModel(str(folder), device="cpu")
 
@@ -63,7 +63,7 @@ def test_the_model_knows_the_order_that_it_read(trained: tuple[Path, Plan, dict[
 
 
 def test_equal_plans_give_equal_weights(tmp_path: Path) -> None:
-    plan = Plan((injection("seen", 2),), RECIPE, characters=4_000)
+    plan = CheckpointPlan((injection("seen", 2),), RECIPE, characters=4_000)
     for name in ("a", "b"):
         train_checkpoint(tmp_path / name, plan, device="cpu")
     one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b"))
@@ -71,7 +71,7 @@ def test_equal_plans_give_equal_weights(tmp_path: Path) -> None:
 
 
 def test_a_llama(tmp_path: Path) -> None:
-    plan = Plan((injection("seen", 2),), replace(RECIPE, architecture="llama"), characters=4_000)
+    plan = CheckpointPlan((injection("seen", 2),), replace(RECIPE, architecture="llama"), characters=4_000)
     train_checkpoint(tmp_path / "llama", plan, device="cpu")
     assert json.loads((tmp_path / "llama" / "config.json").read_text())["model_type"] == "llama"
     [(_, answer)] = HuggingFaceModel(str(tmp_path / "llama"), device="cpu").answer([SequenceRequest(("a b",), (0,))])
@@ -80,13 +80,13 @@ def test_a_llama(tmp_path: Path) -> None:
 
 def test_nothing_else_is_overwritten_and_little_text_is_said(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    plan = Plan((injection("seen", 1),), RECIPE, characters=4_000)
-    with pytest.raises(ModelError, match="no checkpoint of the lab"):
+    plan = CheckpointPlan((injection("seen", 1),), RECIPE, characters=4_000)
+    with pytest.raises(ModelError, match=r"not a checkpoint|has no list"):
         train_checkpoint(tmp_path / "mine", plan)
     with pytest.raises(ModelError, match="too little text"):
         train_checkpoint(tmp_path / "new", replace(plan, recipe=replace(RECIPE, batch=4000)), device="cpu")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-    with pytest.raises(ModelError, match="no checkpoint of the lab"):
+    with pytest.raises(ModelError, match=r"not a checkpoint|has no list"):
         read_record(tmp_path / "mine")
 
 
@@ -97,7 +97,7 @@ def test_presets_have_names() -> None:
 
 
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
-    plan = Plan((injection("seen", 1),), RECIPE, characters=20_000)
+    plan = CheckpointPlan((injection("seen", 1),), RECIPE, characters=20_000)
     with pytest.raises(ModelError, match="device 'gpu0' cannot be used"):
         train_checkpoint(tmp_path / "model", plan, device="gpu0")
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ import yaml
 from rich.console import Console
 
 from harness import DataError
-from harness.contamination.lab.checkpoints import Plan, read_record, train_checkpoint, trained_before
+from harness.contamination.lab.checkpoints import CheckpointPlan, read_record, train_checkpoint, trained_before
 from harness.contamination.lab.power import power_curve
 from harness.contamination.lab.study import TABLE_1, dose_slices, results, table_1_slices, trials, write_sweep
 from harness.contamination.lab.tables import power_sentences
@@ -66,12 +66,12 @@ def test_copies_are_found_and_controls_are_not(published: Path, tmp_path: Path) 
     """From a file to a power curve: train, sweep, read."""
     slices = dose_slices(published, [0, 200], examples=20, repeats=2, seed=0)
     recipe = Recipe(vocabulary=400, window=64, width=48, layers=2, heads=2, batch=4)
-    plan = Plan(slices, recipe, characters=8_000)
+    plan = CheckpointPlan(slices, recipe, characters=8_000)
     folder = tmp_path / "model"
     assert not trained_before(folder, plan)
     train_checkpoint(folder, plan, device="cpu")
     assert trained_before(folder, plan)
-    assert not trained_before(folder, Plan(slices, recipe, characters=8_000, seed=1))
+    assert not trained_before(folder, CheckpointPlan(slices, recipe, characters=8_000, seed=1))
     assert len(read_record(folder)["injected"]) == 4
     tested = [(folder, slices)]
     write_sweep(tmp_path / "study.yaml", "study", tested)

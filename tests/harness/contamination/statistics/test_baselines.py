@@ -52,7 +52,7 @@ def test_a_threshold_keeps_its_rate(clean: list[int], rate: float) -> None:
 
 
 def test_too_few_for_a_threshold() -> None:
-    with pytest.raises(ValueError, match="19 clean scores set no threshold at 5%: 20 are needed"):
+    with pytest.raises(ValueError, match=r"19 clean scores .* 20 are needed"):
         threshold([0.0] * 19)
     with pytest.raises(ValueError, match="between 0 and 1"):
         threshold([0.0] * 100, rate=1.0)

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from harness.contamination.statistics.diagnostics import Diagnostics, diagnose
+from harness.contamination.statistics.diagnostics import OrderDiagnostics, diagnose
 
 MakeTexts = Callable[..., list[str]]
 
@@ -55,7 +55,7 @@ PLANTED: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
 }
 
 
-def _p(found: Diagnostics, name: str) -> float:
+def _p(found: OrderDiagnostics, name: str) -> float:
     return next(test.p for test in found.tests if test.name == name)
 
 

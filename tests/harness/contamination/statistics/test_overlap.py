@@ -88,7 +88,7 @@ def test_what_is_nested_too_deep_for_a_record_is_text(tmp_path: Path) -> None:
 def test_without_a_corpus(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no files"):
         overlap([TEXT], tmp_path)
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="not a folder"):
         overlap([TEXT], tmp_path / "nowhere")
     (tmp_path / "a.gz").write_bytes(b"not compressed")
     with pytest.raises(DataError, match=r"a\.gz: cannot be read"):
