@@ -28,7 +28,7 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
     from harness.plugins.registry import default_registry
-    from harness.runs.runner import rescored
+    from harness.runs.rescoring import rescored
     from harness.storage.results import read_run, write_run
 
     registry = default_registry(plugins)

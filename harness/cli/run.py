@@ -158,12 +158,13 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     from rich.text import Text
 
     from harness.errors import HarnessError
-    from harness.inference.caching_model import Client
+    from harness.inference.caching_model import CachingModel
     from harness.inference.judge_pool import Judges
     from harness.inference.model_pool import load_model
     from harness.output.console import make_console
     from harness.runs.pipeline import prepare, run_judges
     from harness.runs.preview import plan
+    from harness.runs.provenance import definitions
     from harness.runs.runner import finished_before
     from harness.storage.run_labels import distinctions
 
@@ -176,21 +177,22 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     problems: dict[str, None] = {}
     total = [0, 0, 0, 0, 0]
     finished = 0
-    clients: dict[str, Client] = {}
+    models: dict[str, CachingModel] = {}
     judges = Judges(registry)
     told_apart = distinctions(runs, lambda spec: f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}")
     for spec, distinction in zip(runs, told_apart, strict=True):
         try:
-            client = clients.get(spec.model.model_dump_json())
-            if client is None:
-                client = Client(load_model(spec.configured_model, registry), spec.model.name, None)
-                clients[spec.model.model_dump_json()] = client
-            if not settings.force and finished_before(spec, registry, settings, client, judges) is not None:
+            model = models.get(spec.model.model_dump_json())
+            if model is None:
+                model = CachingModel(load_model(spec.configured_model, registry), spec.model.name, None)
+                models[spec.model.model_dump_json()] = model
+            defined = definitions(spec, registry, judges)
+            if not settings.force and finished_before(spec, registry, settings, model, defined) is not None:
                 finished += 1
                 continue
             for judge in run_judges(spec, registry, judges):
                 judge.fingerprint()
-            planned = plan(prepare(spec, registry, settings.data_dir), client.model)
+            planned = plan(prepare(spec, registry, settings.data_dir), model.model)
         except HarnessError as error:
             problems[str(error)] = None
             continue

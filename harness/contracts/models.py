@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from harness.contracts.requests import Prompt, Request, Response
@@ -103,6 +103,8 @@ class Model(ABC):
     """
     cacheable: ClassVar[bool] = True
     """True if its responses belong in the response cache; False if they are read from a file anyway."""
+    look_ahead: ClassVar[int] = 1
+    """How many requests it wants to choose from before it begins, to sort them or to put them into batches."""
 
     @property
     def window(self) -> int | None:
@@ -131,8 +133,16 @@ class Model(ABC):
         return {}
 
     @abstractmethod
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        """Yield ``(index, response)`` once for each request, as soon as each is known, in any order.
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        """Yield ``(index, response)`` once for each request that is taken, as soon as each is known, in any order.
+
+        A loop, ``for index, request in enumerate(requests)``, is enough: the model is called again when there is more.
+        A model that works on several requests at once takes as many as it has room for, and tries to take more after
+        each answer, and from time to time: ``requests`` never waits. It ends when there is nothing at the moment, and
+        may give more later, since other runs go on and some requests depend on answers.
+
+        Args:
+            requests: What to answer; advance it on the thread on which the answers are taken.
 
         Raises:
             ModelError: The model cannot be loaded, or cannot answer at all. What concerns one request only is that

@@ -1,9 +1,10 @@
-"""Puts requests to a model: what the cache knows is not asked, equal requests are asked once, every answer is kept."""
+"""A model with its response cache: what the cache knows is not asked, and every answer is checked and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from harness.answers.check import misfit
 from harness.contracts import Model, Request, Response
@@ -12,7 +13,20 @@ from harness.inference.cache import ResponseCache, request_key
 from harness.inference.ledger import CacheLedger
 
 
-class Client:
+@dataclass(slots=True, eq=False)
+class Question:
+    """A request on its way to a model."""
+
+    request: Request
+    """What is asked."""
+    key: bytes | None
+    """Its key in the response cache; None for a model whose answers are not kept."""
+
+
+QuestionT = TypeVar("QuestionT", bound=Question)
+
+
+class CachingModel:
     """One model with its response cache; it lives as long as the model is loaded, over many runs.
 
     Attributes:
@@ -30,70 +44,104 @@ class Client:
         self.model = model
         self.fingerprint = model.fingerprint()
         self.name = name
-        self._digest: bytes | None = None
+        self._known_as: bytes | None = None
         self._cache = cache if model.cacheable else None
         if self._cache is not None:
             model.keep_spending(CacheLedger(self._cache.path))
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
-        """Return the responses in the order of the requests.
+        """Return the responses in the order of the requests; equal ones are asked once.
 
         Raises:
             ModelError: The model cannot be loaded, or broke its contract.
             CacheError: The response cache cannot be read or written.
         """
-        found = dict(self.answers(requests))
-        return [found[place] for place in range(len(requests))]
+        asked: list[Question] = []
+        by_key: dict[bytes, Question] = {}
+        for request in requests:
+            question = Question(request, self.key(request))
+            asked.append(question if question.key is None else by_key.setdefault(question.key, question))
+        different = dict.fromkeys(asked)
+        found = self.known(different)
+        found |= self.answers(question for question in different if question not in found)
+        responses = []
+        for question in asked:
+            responses.append(found[question])
+            if found[question].error is None and question.key is not None:
+                found[question] = replace(found[question], cached=True)  # for equal ones that follow
+        return responses
 
-    def answers(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        """Yield the place of each request with its response, as it is known.
+    def key(self, request: Request) -> bytes | None:
+        """Return what is equal for equal requests; None where each is to be asked by itself."""
+        return None if self._cache is None else request_key(self._digest(self._cache), request)
+
+    def known(self, questions: Collection[QuestionT]) -> dict[QuestionT, Response]:
+        """Return the answers that the cache has; one that does not fit its request is not known.
 
         Raises:
-            ModelError: The model cannot be loaded, or broke its contract.
-            CacheError: The response cache cannot be read or written.
+            CacheError: The response cache cannot be read.
         """
         if self._cache is None:
-            yield from self._ask_model(requests)
-            return
-        cache = self._cache
-        if self._digest is None:
-            self._digest = cache.asked(self.name, self.fingerprint)
-        digest = self._digest
-        keys = [request_key(digest, request) for request in requests]
-        known = cache.get(list(dict.fromkeys(keys)))
-        places: dict[bytes, list[int]] = {}
-        for key, request in dict(zip(keys, requests, strict=True)).items():
-            if key in known and (problem := misfit(request, known[key])) is not None:
-                cache.note_unusable(problem)
-                del known[key]
-        for place, key in enumerate(keys):
-            if key in known:
-                yield place, known[key]
+            return {}
+        found = self._cache.get([question.key for question in questions if question.key is not None])
+        known: dict[QuestionT, Response] = {}
+        for question in questions if found else ():
+            response = None if question.key is None else found.get(question.key)
+            if response is None:
+                continue
+            if (problem := misfit(question.request, response)) is not None:
+                self._cache.note_unusable(problem)
             else:
-                places.setdefault(key, []).append(place)
-        missing = list(places)
-        if not missing:
-            return
-        for index, response in self._ask_model([requests[places[key][0]] for key in missing]):
-            key = missing[index]
-            if response.error is None:
-                # Each by itself, so that a kill at any moment loses no answer that was given.
-                cache.put(digest, [(key, response)])
-            first, *others = places[key]
-            yield first, response
-            again = response if response.error else replace(response, cached=True)
-            yield from ((place, again) for place in others)
+                known[question] = response
+        return known
 
-    def _ask_model(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        answered: set[int] = set()
-        for index, response in self.model.answer(requests):
-            if index in answered or not 0 <= index < len(requests):
-                raise ModelError(f"the model's backend answered request {index} of {len(requests)} twice or not asked.")
-            answered.add(index)
-            problem = misfit(requests[index], response)
-            if problem is not None:
+    def answers(self, questions: Iterable[QuestionT]) -> Iterator[tuple[QuestionT, Response]]:
+        """Let the model take questions as it has room, and yield each with its answer as it comes.
+
+        Raises:
+            ModelError: The model cannot be loaded, or broke its contract.
+            CacheError: The response cache cannot be written.
+        """
+        taken = _Taken(questions)
+        for index, response in self.model.answer(taken):
+            question = taken.answered(index)
+            if (problem := misfit(question.request, response)) is not None:
                 error = f"{self.name}: the answer does not fit its request: {problem}"
                 response = Response(error=error, seconds=response.seconds)
-            yield index, response
-        if len(answered) != len(requests):
-            raise ModelError(f"the model's backend answered {len(answered)} of {len(requests)} requests.")
+            if response.error is None and self._cache is not None and question.key is not None:
+                # Each by itself, so that a kill at any moment loses no answer that was given.
+                self._cache.put(self._digest(self._cache), [(question.key, response)])
+            yield question, response
+        if taken.open:
+            raise ModelError(f"the model's backend answered {taken.count - len(taken.open)} of {taken.count} requests.")
+
+    def _digest(self, cache: ResponseCache) -> bytes:
+        if self._known_as is None:
+            self._known_as = cache.asked(self.name, self.fingerprint)
+        return self._known_as
+
+
+class _Taken(Iterator[Request], Generic[QuestionT]):
+    """Requests as a model takes them, numbered; like what it takes them from, it may go on after it ended.
+
+    Attributes:
+        count: How many were taken.
+        open: Those that are not answered, by number.
+    """
+
+    def __init__(self, questions: Iterable[QuestionT]) -> None:
+        self._questions = iter(questions)
+        self.count = 0
+        self.open: dict[int, QuestionT] = {}
+
+    def __next__(self) -> Request:
+        question = next(self._questions)
+        self.open[self.count] = question
+        self.count += 1
+        return question.request
+
+    def answered(self, index: int) -> QuestionT:
+        """Return the question of that number, and forget it."""
+        if index not in self.open:
+            raise ModelError(f"the model's backend answered request {index} of {self.count} twice or not asked.")
+        return self.open.pop(index)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from harness.contracts import Model, Prompt, Request, Response
 from harness.contracts.plugins import BackendDetails, Kind, Plugin
 from harness.contracts.specs import Component
-from harness.errors import ModelError, PluginError
+from harness.errors import ModelError, PluginError, reraise_interrupt
 from harness.inference.cache import ResponseCache
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.plugins.parameters import build, check_parameters, parameters_of
 from harness.plugins.registry import Registry
+
+_log = logging.getLogger(__name__)
 
 
 def load_model(model: Component, registry: Registry) -> Model:
@@ -33,6 +37,60 @@ def load_model(model: Component, registry: Registry) -> Model:
         raise ModelError(f"{model.name}: the backend {plugin.name} needs {' and '.join(lacking)}{hint}.")
     loaded: Model = build(plugin, identifier, arguments=model.arguments)
     return loaded
+
+
+class LoadedModels:
+    """The models of a sweep, each constructed once, from the checks before the first run to the end of its last.
+
+    Args:
+        registry: Knows the backends.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._loaded: dict[str, Model | BaseException] = {}
+
+    def __enter__(self) -> LoadedModels:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __call__(self, component: Component) -> Model:
+        """Return a model.
+
+        Raises:
+            HarnessError: There is none; so it is whenever it is asked for again.
+        """
+        key = component.model_dump_json()
+        if key not in self._loaded:
+            try:
+                self._loaded[key] = load_model(component, self._registry)
+            except BaseException as error:
+                reraise_interrupt(error)
+                self._loaded[key] = error
+        found = self._loaded[key]
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def release(self, component: Component) -> None:
+        """Close a model; a failure is logged, since all that was asked of the model is known."""
+        model = self._loaded.pop(component.model_dump_json(), None)
+        if not isinstance(model, Model):
+            return
+        try:
+            model.close()
+        except BaseException as error:
+            reraise_interrupt(error)
+            _log.warning("%s could not be closed: %s: %s", component.name, type(error).__name__, error)
+
+    def close(self) -> None:
+        """Close all models."""
+        for key in list(self._loaded):
+            self.release(Component.model_validate_json(key))
 
 
 class Models:
@@ -69,8 +127,8 @@ class Models:
             self._asked[key] = _Asked(self, Component(name=name, arguments=arguments), plugin)
         return self._asked[key]
 
-    def open(self, component: Component) -> Client:
-        """Return a new client of a model.
+    def open(self, component: Component) -> CachingModel:
+        """Return a model with its response cache.
 
         Raises:
             HarnessError: There is no such model, or the response cache cannot be opened.
@@ -79,7 +137,7 @@ class Models:
         if isinstance(self._cache, Path) and self._opened is None and model.cacheable:
             self._opened = ResponseCache(self._cache)
         cache = self._cache if isinstance(self._cache, ResponseCache) else self._opened
-        return Client(model, component.name, cache)
+        return CachingModel(model, component.name, cache)
 
     def close(self) -> None:
         """Free what the models hold."""
@@ -96,7 +154,7 @@ class _Asked:
 
     def __init__(self, models: Models, component: Component, plugin: Plugin) -> None:
         self._models, self._component, self._plugin = models, component, plugin
-        self._client: Client | None = None
+        self._model: CachingModel | None = None
 
     @property
     def answers(self) -> frozenset[str]:
@@ -127,15 +185,15 @@ class _Asked:
         return self._open().ask(requests)
 
     def close(self) -> None:
-        if self._client is not None:
+        if self._model is not None:
             with suppress(Exception):  # what was asked of it is known; nothing more is
-                self._client.model.close()
-            self._client = None
+                self._model.model.close()
+            self._model = None
 
-    def _open(self) -> Client:
-        if self._client is None:
-            self._client = self._models.open(self._component)
-        return self._client
+    def _open(self) -> CachingModel:
+        if self._model is None:
+            self._model = self._models.open(self._component)
+        return self._model
 
 
 def _installed(module: str) -> bool:

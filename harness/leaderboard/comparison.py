@@ -11,7 +11,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.leaderboard.paired_scores import Answers, compare_answers
 from harness.plugins.registry import Registry
-from harness.runs.runner import scores_of_instances
+from harness.runs.rescoring import scores_of_instances
 from harness.seeds import derive_seed
 from harness.statistics import benjamini_hochberg, holm
 from harness.storage.example_files import read_examples

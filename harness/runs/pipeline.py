@@ -17,7 +17,6 @@ from harness.contracts import (
     Instance,
     Judge,
     Response,
-    RunMetric,
     Split,
     Stat,
     Tokenization,
@@ -33,10 +32,9 @@ from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
 from harness.runs.scoring import Scorer
 from harness.seeds import derive_rng, derive_seed
-from harness.storage.example_files import ExampleWriter, read_examples
+from harness.storage.example_files import ExampleWriter
 from harness.storage.instance_counts import InstanceCount
 from harness.storage.instance_scores import InstanceScores
-from harness.storage.results import RunRecord
 from harness.storage.run_schema import ExamplesDigest
 
 Perturb = Callable[..., Instance | None]
@@ -315,53 +313,3 @@ def summarise(spec: RunSpec, scorer: Scorer, outcome: Outcome) -> None:
     """
     outcome.stats, outcome.details = scorer.stats(), scorer.details()
     outcome.instance_scores = scorer.keyed_scores(spec.main_metric, spec.eval_split)
-
-
-def summarised_scores(record: RunRecord, name: str, registry: Registry, judges: Judges) -> Mapping[str, float]:
-    """Return what the run metrics say of a run's unperturbed instances under a name, by the instances' ids.
-
-    Raises:
-        HarnessError: The examples are missing or damaged, or a metric cannot score them.
-    """
-    spec = record.spec
-
-    def says(metric: str) -> bool:
-        target = registry.get(Kind.METRIC, metric).target
-        return (
-            isinstance(target, type)
-            and issubclass(target, RunMetric)
-            and target.instance_scores is not RunMetric.instance_scores
-        )
-
-    parts = tuple(part for part in spec.metrics if says(part.name))
-    scorer = build_scorer(spec.model_copy(update={"metrics": parts}), registry, judges)
-    for example, _, error in read_examples(record) if parts else ():
-        if error is None and example.instance.perturbation is None and example.instance.split == spec.eval_split:
-            scorer.add(example)
-    return scorer.instance_scores(name, spec.eval_split)
-
-
-def rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
-    """Compute a run's statistics again from its examples, and write the scores beside them.
-
-    Returns:
-        The statistics, and how many examples there are and have no answer; what the run took is not computed again.
-
-    Raises:
-        HarnessError: The examples are missing or damaged, or a metric cannot score them.
-    """
-    outcome = Outcome()
-    scorer = build_scorer(record.spec, registry, judges)
-    with ExampleWriter(record.directory) as writer:
-        for example, _, error in read_examples(record):
-            outcome.examples += 1
-            outcome.declined.add(example)
-            outcome.instances.add(example, scorer.labels)
-            outcome.unread += example.unread
-            if error is not None:
-                outcome.failed += 1
-                outcome.first_error = outcome.first_error or error
-            writer.write(example, {} if error is not None else scorer.add(example), error)
-        summarise(record.spec, scorer, outcome)
-    outcome.written = writer.written
-    return outcome

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from harness.contracts.specs import RunSpec
-from harness.runs.stream import Run
+from harness.runs.record import EndedRun
+from harness.runs.run import Run
 from harness.storage.results import RunRecord
 
 
@@ -49,9 +50,9 @@ class Turns:
 
     def __init__(self, watcher: SweepWatcher) -> None:
         self._watcher = watcher
-        self._going: list[Run] = []
-        self._planned: dict[Run, int] = {}
-        self._advanced: dict[Run, float] = {}
+        self._going: list[Run | EndedRun] = []
+        self._planned: dict[Run | EndedRun, int] = {}
+        self._advanced: dict[Run | EndedRun, float] = {}
 
     def started(self, run: Run) -> None:
         self._going.append(run)
@@ -71,7 +72,7 @@ class Turns:
             self._watcher.advanced(examples)
         self._sum_up()
 
-    def finished(self, run: Run, record: RunRecord) -> None:
+    def finished(self, run: Run | EndedRun, record: RunRecord) -> None:
         """Show that a run has ended, and then the one whose turn it is."""
         if not self._shows(run):
             self._show(run)
@@ -91,10 +92,10 @@ class Turns:
             planned = sum(self._planned[run] for run in self._going) if known else 0
             self._watcher.together(len(self._going), answered, planned)
 
-    def _shows(self, run: Run) -> bool:
+    def _shows(self, run: Run | EndedRun) -> bool:
         return self._going[:1] == [run]
 
-    def _show(self, run: Run) -> None:
+    def _show(self, run: Run | EndedRun) -> None:
         self._watcher.started(run.spec)
         if run in self._planned:
             self._watcher.planned(self._planned[run])

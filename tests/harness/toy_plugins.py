@@ -202,7 +202,7 @@ class _Model(Model):
     def fingerprint(self) -> Mapping[str, Any]:
         return {}
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         yield from ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,7 @@ from harness import (
 )
 from harness.models.api.calls import Calls, FilteredError
 from harness.models.api.endpoint import endpoint_from
-from harness.models.api.event_loop import LoopThread, stream
+from harness.models.api.event_loop import LoopThread, answer_at_once
 from harness.models.api.rate_limits import account_of
 from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
 from harness.models.api.settings import OPERATIONAL, ApiSettings
@@ -71,11 +71,9 @@ class ApiModel(Model):
         self._calls: Calls | None = None
         self._client: Any = None
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        if not requests:
-            return
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         calls = self._thread.run(self._opened())
-        yield from stream(self._thread, requests, self._answered, lambda: calls.at_once + 2)
+        yield from answer_at_once(self._thread, requests, self._answered, lambda: calls.at_once + 2)
 
     def keep_spending(self, ledger: Ledger) -> None:
         self._spending.keep(ledger)

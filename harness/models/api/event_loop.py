@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -15,15 +16,17 @@ from harness.models.api.calls import RequestFailedError
 
 T = TypeVar("T")
 
-BACKLOG = 1024
-"""Answers that may lie unread before no more are asked for."""
+READY = 1024
+"""Requests that wait in the event loop for room, or whose answers lie unread: enough that the calls go on while the
+thread that reads the answers is busy.
+"""
 
-FAREWELL = 5.0
+SHUTDOWN_SECONDS = 5.0
 """Seconds that calls under way have to end after an interrupt."""
 
 
-_GLANCE = 0.5
-"""Seconds of one wait for an answer."""
+POLL_SECONDS = 0.05
+"""Seconds of one wait for an answer: then it is looked for new requests, and an interrupt is noticed."""
 
 
 class LoopThread:
@@ -64,17 +67,12 @@ async def _end_others() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    error: BaseException | None
+Results = SimpleQueue[tuple[int, Response] | BaseException]
 
 
-Results = SimpleQueue[tuple[int, Response] | _End]
-
-
-def stream(
+def answer_at_once(
     thread: LoopThread,
-    requests: Sequence[Request],
+    requests: Iterable[Request],
     ask: Callable[[Request], Awaitable[Response]],
     at_once: Callable[[], int],
 ) -> Iterator[tuple[int, Response]]:
@@ -84,103 +82,124 @@ def stream(
 
     Args:
         thread: Where the requests are asked.
-        requests: What to ask.
+        requests: What to ask; when it ends it is looked at again as long as some are under way, since it may go on.
         ask: Asks one; what it raises ends everything, but for RequestFailedError, which is the response's error.
         at_once: How many requests may be under way now.
 
     Raises:
         ModelError: No request can be answered; what was answered before was yielded.
     """
-    results: Results = SimpleQueue()
-    running = asyncio.run_coroutine_threadsafe(_all(requests, ask, at_once, results), thread.loop)
+    calls = _Calls(ask, at_once)
+    coming, taken, answered = iter(requests), 0, 0
     ended = False
     try:
-        while not isinstance(item := _next(results), _End):
-            yield item
-        ended = True
-        if item.error is not None:
-            raise item.error
+        while True:
+            while taken - answered < at_once() + READY and (request := next(coming, None)) is not None:
+                thread.loop.call_soon_threadsafe(calls.add, taken, request)
+                taken += 1
+            if taken == answered:
+                return
+            item = _next(calls.results)
+            if isinstance(item, BaseException):
+                ended = True
+                raise item
+            if item is not None:
+                answered += 1
+                yield item
     except KeyboardInterrupt:
-        running.cancel()
-        yield from _rest(results)
+        thread.loop.call_soon_threadsafe(calls.cancel)
+        yield from _rest(calls.results)
         ended = True
         raise
     finally:
         if not ended:
-            running.cancel()
-            for _ in _rest(results):
+            thread.loop.call_soon_threadsafe(calls.cancel)
+            for _ in _rest(calls.results):
                 pass
 
 
-def _next(results: Results) -> tuple[int, Response] | _End:
-    while True:
-        try:
-            return results.get(timeout=_GLANCE)
-        except Empty:  # An interrupt that another thread received is noticed only between two waits.
-            continue
+def _next(results: Results) -> tuple[int, Response] | BaseException | None:
+    """Return an answer; None if none came for a while."""
+    try:
+        return results.get(timeout=POLL_SECONDS)
+    except Empty:
+        return None
 
 
 def _rest(results: Results) -> Iterator[tuple[int, Response]]:
     """Yield what is left of the answers until the end, which a cancelled task puts there soon."""
-    until = time.monotonic() + FAREWELL
+    until = time.monotonic() + SHUTDOWN_SECONDS
     while True:
         try:
             item = results.get(timeout=max(0.0, until - time.monotonic()))
         except Empty:
             return
-        if isinstance(item, _End):
+        if isinstance(item, BaseException):
             return
         yield item
 
 
-async def _all(
-    requests: Sequence[Request],
-    ask: Callable[[Request], Awaitable[Response]],
-    at_once: Callable[[], int],
-    results: Results,
-) -> None:
-    live: set[asyncio.Task[None]] = set()
-    freed = asyncio.Event()
-    shares = _Shares()
-    errors: list[BaseException] = []
+class _Calls:
+    """Requests that wait or are under way; it lives in the event loop, but for the results.
 
-    async def one(index: int, request: Request) -> None:
-        began = shares.enter()
+    Args:
+        ask: Asks one.
+        at_once: How many may be under way now.
+
+    Attributes:
+        results: The answers, and at the end an exception: what went wrong, or that it was cancelled.
+    """
+
+    def __init__(self, ask: Callable[[Request], Awaitable[Response]], at_once: Callable[[], int]) -> None:
+        self.results: Results = SimpleQueue()
+        self._ask, self._at_once = ask, at_once
+        self._waiting: deque[tuple[int, Request]] = deque()
+        self._live: set[asyncio.Task[None]] = set()
+        self._shares = _Shares()
+        self._ended: BaseException | None = None
+
+    def add(self, index: int, request: Request) -> None:
+        """Ask a request when there is room."""
+        self._waiting.append((index, request))
+        self._start()
+
+    def cancel(self) -> None:
+        """End all that is under way."""
+        self._end(asyncio.CancelledError())
+
+    def _start(self) -> None:
+        while self._waiting and self._ended is None and len(self._live) < max(1, self._at_once()):
+            task = asyncio.get_running_loop().create_task(self._one(*self._waiting.popleft()))
+            self._live.add(task)
+            task.add_done_callback(self._done)
+
+    async def _one(self, index: int, request: Request) -> None:
+        began = self._shares.enter()
         try:
-            response = await ask(request)
+            response = await self._ask(request)
         except RequestFailedError as failure:
             response = Response(error=str(failure))
         finally:
-            seconds = shares.leave() - began
-        results.put((index, replace(response, seconds=seconds)))
+            seconds = self._shares.leave() - began
+        self.results.put((index, replace(response, seconds=seconds)))
 
-    def done(task: asyncio.Task[None]) -> None:
-        live.discard(task)
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._live.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            errors.append(error)
-        freed.set()
+            self._end(error)
+        elif self._ended is None:
+            self._start()
+        elif not self._live:
+            self.results.put(self._ended)
 
-    try:
-        for index, request in enumerate(requests):
-            while not errors and (len(live) >= at_once() or results.qsize() >= BACKLOG):
-                freed.clear()
-                if live:
-                    await freed.wait()
-                else:
-                    await asyncio.sleep(0.01)
-            if errors:
-                break
-            task = asyncio.create_task(one(index, request))
-            live.add(task)
-            task.add_done_callback(done)
-        while live and not errors:
-            freed.clear()
-            await freed.wait()
-    finally:
-        for task in live:
-            task.cancel()
-        await asyncio.gather(*live, return_exceptions=True)
-        results.put(_End(errors[0] if errors else None))
+    def _end(self, error: BaseException) -> None:
+        if self._ended is None:
+            self._ended = error
+            self._waiting.clear()
+            for task in self._live:
+                task.cancel()
+        if not self._live:
+            self.results.put(self._ended)
 
 
 class _Shares:

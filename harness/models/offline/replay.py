@@ -98,7 +98,7 @@ class ReplayModel(Model):
     def description(self) -> Mapping[str, Any]:
         return {"modality": "text", "file": str(self._path)}
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         if self._predictions is None:
             self._predictions = _read(self._path)
         for index, request in enumerate(requests):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TypeVar
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
 from harness.models.tokens.segments import segment_sums
@@ -21,16 +18,11 @@ from harness.models.transformers.logit_rows import LogitRows
 from harness.models.transformers.packed_generation import generate
 from harness.models.transformers.prefix_scoring import PrefixSharing
 
-AT_ONCE = 4096
-"""Requests that are tokenized and sorted together."""
-
 NO_MEMORY = "there is not enough memory for this request alone."
 NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 NOTHING_TO_SCORE = "there is nothing to score: the continuation has no tokens of its own."
 
-Numbered = list[tuple[int, Request]]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+Numbered = Sequence[tuple[int, Request]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +42,17 @@ class CausalLM:
     sharing: PrefixSharing
     """Reads what texts have in common once, where the model can."""
 
-    def answer(self, requests: Iterable[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
-        """Yield each request's number with its response, as batches are done.
-
-        The next requests are tokenized, by another thread, while the model computes.
-        """
-        waiting = list(requests)
-        parts = [waiting[start : start + AT_ONCE] for start in range(0, len(waiting), AT_ONCE)]
-        for tokenized in _ahead(self._tokenize, parts):
-            yield from ((index, Response(error=reason)) for index, reason in tokenized.refused)
-            yield from self._score([one for one in tokenized.scores if not one.moments])
-            yield from self._score([one for one in tokenized.scores if one.moments], moments=True)
-            yield from self._generate(tokenized)
+    def answer(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
+        """Yield each request's number with its response, as batches are done."""
+        tokenized = self._tokenize(requests)
+        yield from ((index, Response(error=reason)) for index, reason in tokenized.refused)
+        yield from self._score([one for one in tokenized.scores if not one.moments])
+        yield from self._score([one for one in tokenized.scores if one.moments], moments=True)
+        yield from self._generate(tokenized)
 
     def _tokenize(self, requests: Numbered) -> _Tokenized:
         found = _Tokenized()
-        asked: Numbered = []
+        asked: list[tuple[int, Request]] = []
         self.tokenizer.ready(
             request.prompt if isinstance(request, GenerateRequest) else request.context
             for _, request in requests
@@ -251,15 +238,3 @@ class _Tokenized:
     scores: list[_Asked] = field(default_factory=list)
     draws: list[Draw] = field(default_factory=list)
     writers: list[_Written] = field(default_factory=list)
-
-
-def _ahead(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """Yield the result of each item, working on the next one in another thread."""
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        coming = deque([thread.submit(work, item) for item in items[:1]])
-        for item in items[1:]:
-            # The first call of a tokenizer may change its state; it is over before anything is decoded.
-            result = coming.popleft().result()
-            coming.append(thread.submit(work, item))
-            yield result
-        yield from (future.result() for future in coming)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import islice
 from typing import Any, Literal
 
 from harness import GenerateRequest, ModelError, Prompt, Request, Response, SequenceRequest, backend
@@ -53,6 +54,7 @@ class HuggingFaceModel(CheckpointModel):
     """
 
     operational = frozenset({"device", "devices", "device_map", "max_batch_tokens"})
+    look_ahead = 4096  # requests are tokenized, sorted and packed together, so that what they begin with is read once
 
     def __init__(
         self,
@@ -118,22 +120,14 @@ class HuggingFaceModel(CheckpointModel):
             self._pool.close()
             self._pool = None
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        asked = []
-        for index, request in enumerate(requests):
-            if isinstance(_prompt_of(request), str) or self.chat:
-                asked.append((index, request))
-            else:
-                yield index, Response(error=f"{self._name} has no chat template for a conversation.")
-        if not asked:
-            return
-        if self._crashes >= MOST_CRASHES:
-            raise ModelError(f"{self._name}: it is not used again, because CUDA failed {self._crashes} times.")
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        numbered = enumerate(requests)
         try:
-            if self._devices > 1 or not self._loaded_here():
-                yield from self._processes().answer(asked)
-            elif self._model is not None:
-                yield from self._model.answer(asked)
+            if self._devices > 1:
+                yield from self._processes().answer(numbered)
+                return
+            while part := list(islice(numbered, self.look_ahead)):
+                yield from self._answer_part(part)
         except Exception as error:
             if not is_sticky(error):
                 raise
@@ -141,6 +135,20 @@ class HuggingFaceModel(CheckpointModel):
             self._leave_gpu()
             advice = "CUDA_LAUNCH_BLOCKING=1 shows which operation fails."
             raise ModelError(f"{self._name}: {reason(error)}{AFTERWARDS} {advice}") from error
+
+    def _answer_part(self, part: Sequence[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
+        asked = []
+        for index, request in part:
+            if isinstance(_prompt_of(request), str) or self.chat:
+                asked.append((index, request))
+            else:
+                yield index, Response(error=f"{self._name} has no chat template for a conversation.")
+        if not asked:
+            return
+        if not self._loaded_here():
+            yield from self._processes().answer(asked)
+        elif self._model is not None:
+            yield from self._model.answer(asked)
 
     def _loaded_here(self) -> bool:
         """Load the model in this process; return False where this process cannot use its GPU any more."""
@@ -159,6 +167,8 @@ class HuggingFaceModel(CheckpointModel):
         self._model = None
 
     def _processes(self) -> WorkerPool:
+        if self._crashes >= MOST_CRASHES:
+            raise ModelError(f"{self._name}: it is not used again, because CUDA failed {self._crashes} times.")
         if self._pool is None or not self._pool.open:
             self._pool = self._start()
         return self._pool

@@ -12,6 +12,7 @@ import signal
 import traceback
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
@@ -62,14 +63,19 @@ class WorkerPool:
         Raises:
             ModelError: The model cannot be loaded, or a process died.
         """
-        waiting = _parts(list(requests), len(self._workers))
+        coming = iter(requests)
+        waiting: deque[Sequence[Numbered]] = deque()
         working: dict[int, dict[int, int]] = {}
         done = False
         try:
-            while waiting or working:
+            while True:
                 for worker in range(len(self._workers)):
+                    if not waiting and worker not in working:
+                        waiting = _parts(list(islice(coming, MOST)), len(self._workers))
                     if waiting and worker not in working:
                         working[worker] = self._send(worker, waiting.popleft())
+                if not working:
+                    break
                 for worker in self._ready(working):
                     message, content = self._receive(worker)
                     if message == "done":

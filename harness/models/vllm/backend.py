@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from harness import (
 )
 from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
-from harness.models.vllm.batching import VllmStream
+from harness.models.vllm.batching import AT_ONCE, VllmBatches
 from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_version
 from harness.models.vllm.scoring import Scoring
 
@@ -44,6 +44,7 @@ class VllmModel(CheckpointModel):
         chat: Whether conversations go through the tokenizer's chat template; None where it has one.
     """
 
+    look_ahead = AT_ONCE
     operational = frozenset({"tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "enforce_eager"})
 
     def __init__(
@@ -117,18 +118,16 @@ class VllmModel(CheckpointModel):
         if engine is not None:
             engine.close()
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        """Put all requests to the engine as one stream."""
-        asked: list[tuple[int, Request]] = []
-        for index, request in enumerate(requests):
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        numbered = enumerate(requests)
+        for index, request in numbered:
             reason = self._objection(request)
             if reason is None:
-                asked.append((index, request))
+                engine, scoring = self._running()
+                batches = VllmBatches(engine, scoring, self._tokenizer, self.window, numbered, self._objection)
+                yield from batches.answers((index, request))
             else:
                 yield index, Response(error=reason)
-        if asked:
-            engine, scoring = self._running()
-            yield from VllmStream(engine, scoring, self._tokenizer, self.window, asked).answers()
 
     def _running(self) -> tuple[Engine, Scoring]:
         if self._engine is None or self._scoring is None:

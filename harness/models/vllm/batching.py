@@ -1,10 +1,11 @@
-"""All requests of a call as one stream through a vLLM engine, tokenized while it computes."""
+"""Requests on their way through a vLLM engine: tokenized and sorted many at a time, while it computes others."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from harness import GenerateRequest, Request, Response
 from harness.models.tokens.tokenizer import TextTokenizer
@@ -17,7 +18,7 @@ AT_ONCE = 4096
 
 
 @dataclass(slots=True)
-class VllmStream:
+class VllmBatches:
     """Requests on their way through an engine; :meth:`answers` is called once."""
 
     engine: Engine
@@ -28,15 +29,21 @@ class VllmStream:
     """The model's."""
     window: int | None
     """Most tokens of prompt and completion together; None when unlimited."""
-    requests: Sequence[tuple[int, Request]]
-    """With their numbers; each can be answered."""
-    _start: int = 0
+    requests: Iterator[tuple[int, Request]]
+    """With their numbers; taken as the engine has room for them."""
+    objection: Callable[[Request], str | None]
+    """Why a request cannot be answered."""
     _jobs: deque[Job] = field(default_factory=deque)
     _rows: list[Row] = field(default_factory=list)
     _ready: deque[tuple[int, Response]] = field(default_factory=deque)
 
-    def answers(self) -> Iterator[tuple[int, Response]]:
-        """Yield each request's number with its response, as jobs finish."""
+    def answers(self, first: tuple[int, Request]) -> Iterator[tuple[int, Response]]:
+        """Yield each request's number with its response, as jobs finish.
+
+        Args:
+            first: A request that was taken already.
+        """
+        self._plan([first, *islice(self.requests, AT_ONCE - 1)])
         while True:
             for answered in self.engine.run(self._pull):
                 yield answered
@@ -65,14 +72,20 @@ class VllmStream:
                     return None
                 self._jobs.extend(self.scoring.jobs(self._rows))
                 self._rows = []
-            elif self._start < len(self.requests):
-                self._plan(self.requests[self._start : self._start + AT_ONCE])
-                self._start += AT_ONCE
+            elif part := list(islice(self.requests, AT_ONCE)):
+                self._plan(part)
             else:
                 return None
         return self._jobs.popleft()
 
-    def _plan(self, requests: Sequence[tuple[int, Request]]) -> None:
+    def _plan(self, taken: Sequence[tuple[int, Request]]) -> None:
+        requests = []
+        for index, request in taken:
+            reason = self.objection(request)
+            if reason is None:
+                requests.append((index, request))
+            else:
+                self._ready.append((index, Response(error=reason)))
         refused, jobs = generation_jobs(
             [(index, request) for index, request in requests if isinstance(request, GenerateRequest)],
             self.tokenizer,

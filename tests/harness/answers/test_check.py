@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from harness import Completion, GenerateRequest, Model, Request, Response, ScoreRequest, SequenceRequest
 from harness.answers.check import misfit, most_tokens
 from harness.inference.cache import ResponseCache
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.models.offline.fake import FakeModel
 from harness.storage.encoding import decode_response, encode_response
 
@@ -151,7 +151,7 @@ class Given(Model):
     def fingerprint(self) -> Mapping[str, Any]:
         return {"given": 1}
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         for index, _ in enumerate(requests):
             self.asked += 1
             yield index, self.prepared.pop(0)
@@ -165,7 +165,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_does_not_fit_is_a_failure_and_not_kept(path: Path, kept: bool) -> None:
     cache = ResponseCache(path)
-    client = Client(
+    client = CachingModel(
         Given(replace(answer(PLAIN), prompt_tokens=10**399), answer(PLAIN)), "given:x", cache if kept else None
     )
     (first,) = client.ask([PLAIN])
@@ -208,9 +208,9 @@ def test_a_cached_value_of_a_wrong_shape_is_asked_again_and_replaced(
     _damage(path, request_, zlib.compress(value))
     cache = ResponseCache(path)
     model = Given(answer(request_))
-    (response,) = Client(model, "given:x", cache).ask([request_])
+    (response,) = CachingModel(model, "given:x", cache).ask([request_])
     assert (model.asked, response.cached) == (1, False)
-    (again,) = Client(model, "given:x", cache).ask([request_])
+    (again,) = CachingModel(model, "given:x", cache).ask([request_])
     assert (model.asked, again.cached) == (1, True)
     assert replace(again, cached=False, seconds=0.0) == replace(answer(request_), seconds=0.0)
     with caplog.at_level(logging.WARNING):
@@ -225,7 +225,7 @@ def test_a_value_that_does_not_decompress_is_asked_again(path: Path, value: Any)
         value = zlib.compress(bytes(300 << 20), 1)
     _damage(path, PLAIN, value)
     cache = ResponseCache(path)
-    (response,) = Client(Given(answer(PLAIN)), "given:x", cache).ask([PLAIN])
+    (response,) = CachingModel(Given(answer(PLAIN)), "given:x", cache).ask([PLAIN])
     assert response.error is None
     cache.close()
 
@@ -233,9 +233,9 @@ def test_a_value_that_does_not_decompress_is_asked_again(path: Path, value: Any)
 def test_many_values_of_a_wrong_shape_are_one_warning(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     requests: list[Request] = [GenerateRequest(f"question {number}", 3) for number in range(30)]
     cache = ResponseCache(path)
-    Client(FakeModel("0"), "fake:0", cache).ask(requests)
+    CachingModel(FakeModel("0"), "fake:0", cache).ask(requests)
     cache.ask("UPDATE responses SET value = ?", (zlib.compress(b"{}"),))
-    responses = Client(FakeModel("0"), "fake:0", cache).ask(requests)
+    responses = CachingModel(FakeModel("0"), "fake:0", cache).ask(requests)
     assert not any(response.cached or response.error for response in responses)
     with caplog.at_level(logging.WARNING):
         cache.close()
@@ -248,6 +248,6 @@ def test_many_values_of_a_wrong_shape_are_one_warning(path: Path, caplog: pytest
 
 def _damage(path: Path, request: Request, value: object) -> None:
     cache = ResponseCache(path)
-    Client(Given(answer(request)), "given:x", cache).ask([request])
+    CachingModel(Given(answer(request)), "given:x", cache).ask([request])
     cache.ask("UPDATE responses SET value = ?", (value,))
     cache.close()

@@ -1,8 +1,9 @@
-"""The client: what is known is not asked, equal questions are asked once, and every answer is kept."""
+"""A model with its cache: what is known is not asked, equal questions are asked once, and every answer is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from harness import Completion, GenerateRequest, Model, ModelError, Request, Response
 from harness.costs.usage import Usage
 from harness.inference.cache import ResponseCache
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel, Question
 
 
 class Parrot(Model):
@@ -26,9 +27,8 @@ class Parrot(Model):
     def fingerprint(self) -> Mapping[str, Any]:
         return {"parrot": 1}
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        for index in reversed(range(len(requests))):
-            request = requests[index]
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        for index, request in reversed(list(enumerate(requests))):
             if not isinstance(request, GenerateRequest) or not isinstance(request.prompt, str):
                 raise ModelError("a parrot only repeats text")
             if self._stop_after is not None and len(self.asked) >= self._stop_after:
@@ -54,13 +54,13 @@ def cache(tmp_path: Path) -> Iterator[ResponseCache]:
 
 
 def test_answers_come_in_the_order_of_the_questions(cache: ResponseCache) -> None:
-    assert texts(Client(Parrot(), "parrot", cache).ask(ask("a", "b", "c"))) == ["a", "b", "c"]
+    assert texts(CachingModel(Parrot(), "parrot", cache).ask(ask("a", "b", "c"))) == ["a", "b", "c"]
 
 
 def test_equal_questions_are_asked_once_and_counted_as_cached(cache: ResponseCache) -> None:
     parrot = Parrot()
     requests = ask("a", "b", "a", "a")
-    responses = Client(parrot, "parrot", cache).ask(requests)
+    responses = CachingModel(parrot, "parrot", cache).ask(requests)
     assert texts(responses) == ["a", "b", "a", "a"]
     assert sorted(parrot.asked) == ["a", "b"]
     usage = Usage()
@@ -70,9 +70,9 @@ def test_equal_questions_are_asked_once_and_counted_as_cached(cache: ResponseCac
 
 
 def test_what_another_client_asked_is_not_asked_again(cache: ResponseCache) -> None:
-    Client(Parrot(), "parrot", cache).ask(ask("a", "b"))
+    CachingModel(Parrot(), "parrot", cache).ask(ask("a", "b"))
     second = Parrot()
-    responses = Client(second, "parrot", cache).ask(ask("b", "c"))
+    responses = CachingModel(second, "parrot", cache).ask(ask("b", "c"))
     assert texts(responses) == ["b", "c"]
     assert second.asked == ["c"]
     assert [response.cached for response in responses] == [True, False]
@@ -80,21 +80,21 @@ def test_what_another_client_asked_is_not_asked_again(cache: ResponseCache) -> N
 
 def test_an_interrupt_keeps_what_was_answered(cache: ResponseCache) -> None:
     with pytest.raises(KeyboardInterrupt):
-        Client(Parrot(stop_after=2), "parrot", cache).ask(ask("a", "b", "c"))
+        CachingModel(Parrot(stop_after=2), "parrot", cache).ask(ask("a", "b", "c"))
     second = Parrot()
-    Client(second, "parrot", cache).ask(ask("a", "b", "c"))
+    CachingModel(second, "parrot", cache).ask(ask("a", "b", "c"))
     assert second.asked == ["a"]
 
 
 def test_a_failure_is_answered_but_not_kept(cache: ResponseCache) -> None:
-    assert texts(Client(Parrot(fail="b"), "parrot", cache).ask(ask("a", "b"))) == ["a", "no"]
+    assert texts(CachingModel(Parrot(fail="b"), "parrot", cache).ask(ask("a", "b"))) == ["a", "no"]
     second = Parrot()
-    assert texts(Client(second, "parrot", cache).ask(ask("a", "b"))) == ["a", "b"]
+    assert texts(CachingModel(second, "parrot", cache).ask(ask("a", "b"))) == ["a", "b"]
     assert second.asked == ["b"]
 
 
 def test_an_equal_question_that_fails_is_not_counted_as_cached(cache: ResponseCache) -> None:
-    responses = Client(Parrot(fail="b"), "parrot", cache).ask(ask("b", "b"))
+    responses = CachingModel(Parrot(fail="b"), "parrot", cache).ask(ask("b", "b"))
     assert texts(responses) == ["no", "no"]
     assert [response.cached for response in responses] == [False, False]
 
@@ -105,17 +105,20 @@ class _Reader(Parrot):
 
 def test_a_model_that_only_reads_a_file_is_asked_everything_and_nothing_is_kept(cache: ResponseCache) -> None:
     reader = _Reader()
-    assert texts(Client(reader, "reader", cache).ask(ask("a", "b", "a"))) == ["a", "b", "a"]
+    assert texts(CachingModel(reader, "reader", cache).ask(ask("a", "b", "a"))) == ["a", "b", "a"]
     assert sorted(reader.asked) == ["a", "a", "b"]
     assert len(cache) == 0
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_every_question_is_told_of_once(cache: ResponseCache, cached: bool) -> None:
-    client = Client(Parrot(), "parrot", cache if cached else None)
-    client.ask(ask("a"))
-    answers = client.answers(ask("a", "b", "b", "c"))
-    assert sorted(place for place, _ in answers) == [0, 1, 2, 3]
+def test_a_model_that_takes_no_more_than_it_answers_leaves_the_rest(cache: ResponseCache) -> None:
+    class Lazy(Parrot):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            yield from super().answer(islice(requests, 2))
+
+    model = CachingModel(Lazy(), "parrot", cache)
+    questions = iter([Question(request, model.key(request)) for request in ask("a", "b", "c")])
+    assert [question.request for question, _ in model.answers(questions)] == ask("b", "a")
+    assert [question.request for question, _ in model.answers(questions)] == ask("c")
 
 
 class _Wrong(Parrot):
@@ -123,7 +126,8 @@ class _Wrong(Parrot):
         super().__init__()
         self._indices = indices
 
-    def answer(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        list(requests)
         for index in self._indices:
             yield index, Response((Completion(""),))
 
@@ -134,4 +138,4 @@ def test_a_backend_that_answers_too_little_or_twice_is_refused(
     cache: ResponseCache, cached: bool, indices: list[int]
 ) -> None:
     with pytest.raises(ModelError, match="backend answered"):
-        Client(_Wrong(indices), "wrong", cache if cached else None).ask(ask("a", "b"))
+        CachingModel(_Wrong(indices), "wrong", cache if cached else None).ask(ask("a", "b"))

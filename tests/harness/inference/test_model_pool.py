@@ -14,7 +14,8 @@ from harness.errors import SpecError
 from harness.inference.cache import FILE_NAME, ResponseCache
 from harness.inference.model_pool import Models
 from harness.plugins.registry import Registry, default_registry
-from harness.runs.runner import Settings, rescored, run_sweep
+from harness.runs.rescoring import rescored
+from harness.runs.runner import Settings, run_sweep
 from harness.storage.results import RunRecord
 from harness.sweeps.load import load_sweep
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.runs.stream import Run
 
 from harness import Split
 from harness.contracts.specs import Component, RunSpec
 from harness.progress.file import PROGRESS_FOLDER, ProgressFile, read_progress
-from harness.runs.stream import Run
 from harness.runs.turns import Turns
 from harness.storage.results import RunRecord
 

@@ -25,7 +25,8 @@ from harness.inference.cache import CacheError, ResponseCache
 from harness.models.offline.fake import FakeModel
 from harness.plugins.decorators import ATTRIBUTE
 from harness.plugins.registry import Registry, default_registry
-from harness.runs.runner import Settings, rescored, run_sweep
+from harness.runs.rescoring import rescored
+from harness.runs.runner import Settings, run_sweep
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord, find_runs, read_run
 

@@ -1,11 +1,11 @@
-"""Runs that share a model share its windows, are prepared while it computes, and fail alone."""
+"""Runs that share a model are asked together, are prepared while it computes, and fail alone."""
 
 from __future__ import annotations
 
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component, RunSpec
 from harness.costs.apportion import shares
 from harness.costs.energy import Counter
+from harness.inference import scheduler
 from harness.models.offline.fake import FakeModel
 from harness.plugins.registry import Registry, default_registry
-from harness.runs import stream as stream_module
+from harness.runs import cost_sharing
 from harness.runs.runner import Settings, run_sweep
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord
@@ -146,15 +147,18 @@ def sweep(tmp_path: Path, registry: Registry) -> Sweep:
 
 
 @pytest.fixture
-def windows(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the model was asked at once, each time."""
-    seen: list[list[str]] = []
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the model was asked, in order, for a model that wants to see all that there is before it begins."""
+    seen: list[str] = []
     answer = FakeModel.answer
 
-    def watched(self: FakeModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        seen.append([str(request.prompt) for request in requests if isinstance(request, GenerateRequest)])
-        return answer(self, requests)
+    def watched(self: FakeModel, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        taken = list(requests)
+        seen.extend(str(request.prompt) for request in taken if isinstance(request, GenerateRequest))
+        seen.append("|")
+        return answer(self, taken)
 
+    monkeypatch.setattr(FakeModel, "look_ahead", 1000)
     monkeypatch.setattr(FakeModel, "answer", watched)
     return seen
 
@@ -167,9 +171,9 @@ def ids(record: RunRecord) -> list[str]:
     return [example.instance.id for example, _, _ in read_examples(record)]
 
 
-def test_runs_that_do_not_fill_a_window_share_it(sweep: Sweep, windows: list[list[str]]) -> None:
+def test_requests_of_several_runs_are_taken_together(sweep: Sweep, asked: list[str]) -> None:
     records = sweep(spec("a", 3), spec("b", 2), spec("c", 4))
-    assert windows == [[*prompts("a", 0, 1, 2), *prompts("b", 0, 1), *prompts("c", 0, 1, 2, 3)]]
+    assert asked == [*prompts("a", 0, 1, 2), *prompts("b", 0, 1), *prompts("c", 0, 1, 2, 3), "|"]
     assert [record.status for record in records] == ["ok"] * 3
     assert [ids(record) for record in records] == [
         [f"{n}-{i}" for i in range(k)] for n, k in (("a", 3), ("b", 2), ("c", 4))
@@ -177,21 +181,25 @@ def test_runs_that_do_not_fill_a_window_share_it(sweep: Sweep, windows: list[lis
     assert [record.efficiency["queries"] for record in records] == [3, 2, 4]
 
 
-def test_a_full_window_is_asked_and_the_next_begins_where_it_ended(
-    sweep: Sweep, windows: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream_module, "WINDOW", 4)
+def test_no_more_are_on_their_way_than_fit(sweep: Sweep, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "MOST_UNANSWERED", 4)
     first, second = sweep(spec("a", 6), spec("b", 3))
-    assert windows == [prompts("a", 0, 1, 2, 3), [*prompts("a", 4, 5), *prompts("b", 0, 1)], prompts("b", 2)]
+    assert asked == [
+        *prompts("a", 0, 1, 2, 3),
+        "|",
+        *prompts("a", 4, 5),
+        *prompts("b", 0, 1),
+        "|",
+        *prompts("b", 2),
+        "|",
+    ]
     assert (len(ids(first)), len(ids(second))) == (6, 3)
 
 
-def test_only_so_many_runs_share_a_window(
-    sweep: Sweep, windows: list[list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream_module, "RUNS_AT_ONCE", 2)
+def test_only_so_many_runs_are_on_their_way(sweep: Sweep, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "RUNS_AT_ONCE", 2)
     sweep(*(spec(name, 1) for name in "abcde"))
-    assert [len(window) for window in windows] == [2, 2, 1]
+    assert asked == ["a 0", "b 0", "|", "c 0", "d 0", "|", "e 0", "|"]
 
 
 def _numbers(record: RunRecord) -> dict[str, Any]:
@@ -206,8 +214,8 @@ def test_how_requests_are_put_together_changes_no_result(
 ) -> None:
     runs = [spec("a", 5), spec("b", 1), spec("c", 7, awaited=True), spec("d", 3, awaited=True)]
     together = {record.name: record for record in sweep(*runs)}
-    monkeypatch.setattr(stream_module, "WINDOW", window)
-    monkeypatch.setattr(stream_module, "RUNS_AT_ONCE", at_once)
+    monkeypatch.setattr(scheduler, "MOST_UNANSWERED", window)
+    monkeypatch.setattr(scheduler, "RUNS_AT_ONCE", at_once)
     apart = {record.name: record for record in sweep(*runs, results="apart")}
     assert {name: _numbers(record) for name, record in apart.items()} == {
         name: _numbers(record) for name, record in together.items()
@@ -220,32 +228,28 @@ def test_how_requests_are_put_together_changes_no_result(
 def test_prompts_of_the_next_run_are_made_while_the_model_computes(
     sweep: Sweep, plugin: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_module, "WINDOW", 3)
-    answer = FakeModel.answer
+    respond = FakeModel._respond
     made: list[bool] = []
 
-    def patient(self: FakeModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        if not made:  # the first window: hold the model until the second is ready
+    def patient(self: FakeModel, request: Request) -> Response:
+        if not made:  # the first request: hold the model until the prompts of the second run are made
             until = threading.Event()
             for _ in range(1000):
                 if "b-2" in plugin.MADE or until.wait(0.01):
                     break
             made.append("b-2" in plugin.MADE)
-        return answer(self, requests)
+        return respond(self, request)
 
-    monkeypatch.setattr(FakeModel, "answer", patient)
+    monkeypatch.setattr(FakeModel, "_respond", patient)
     sweep(spec("a", 3), spec("b", 3))
     assert made == [True]
-    assert len(plugin.THREADS) == 1
-    assert threading.current_thread().name not in plugin.THREADS
+    assert {"prompts"} == plugin.THREADS
 
 
-def test_what_waits_for_an_answer_is_asked_for_more_when_it_has_it_and_others_go_on(
-    sweep: Sweep, plugin: Any, windows: list[list[str]]
-) -> None:
+def test_what_waits_for_an_answer_holds_back_itself_alone(sweep: Sweep, plugin: Any, asked: list[str]) -> None:
     records = sweep(spec("a", 3, awaited=True), spec("b", 4), spec("c", 2, awaited=True))
-    assert windows[0] == [*prompts("a", 0), *prompts("b", 0, 1, 2, 3), *prompts("c", 0)]
-    assert windows[1:] == [[*prompts("a", 1), *prompts("c", 1)], prompts("a", 2)]
+    first = [*prompts("a", 0), *prompts("b", 0, 1, 2, 3), *prompts("c", 0)]
+    assert asked == [*first, "|", *prompts("a", 1), *prompts("c", 1), "|", *prompts("a", 2), "|"]
     assert {record.spec.scenario.arguments["letter"]: record.status for record in records} == dict.fromkeys("abc", "ok")
     made = [name for name in plugin.MADE if name.startswith("a")]
     for number in range(2):  # when an answer was read, the next prompt was not made yet
@@ -254,8 +258,14 @@ def test_what_waits_for_an_answer_is_asked_for_more_when_it_has_it_and_others_go
     assert made == ["a-0", "a-1", "a-2"]
 
 
+def test_many_runs_that_wait_do_not_keep_others_from_beginning(sweep: Sweep, asked: list[str]) -> None:
+    waiting = [spec(f"w{number}", 2, awaited=True) for number in range(scheduler.RUNS_AT_ONCE + 2)]
+    sweep(*waiting, spec("a", 2))
+    assert set(prompts("a", 0, 1)) <= set(asked[: asked.index("|")])
+
+
 @pytest.mark.parametrize("bad", [{"broken": True}, {"breaks_at": 0}, {"breaks_at": 2}])
-def test_a_run_that_cannot_be_prepared_fails_alone(sweep: Sweep, windows: list[list[str]], bad: dict[str, Any]) -> None:
+def test_a_run_that_cannot_be_prepared_fails_alone(sweep: Sweep, asked: list[str], bad: dict[str, Any]) -> None:
     records = {
         record.spec.scenario.arguments["letter"]: record
         for record in sweep(spec("a", 2), spec("b", 4, **bad), spec("c", 2))
@@ -263,12 +273,15 @@ def test_a_run_that_cannot_be_prepared_fails_alone(sweep: Sweep, windows: list[l
     assert {name: record.status for name, record in records.items()} == {"a": "ok", "b": "failed", "c": "ok"}
     assert "break" in str(records["b"].error) or "broken" in str(records["b"].error)
     assert [path.name for path in records["b"].directory.iterdir()] == ["run.json"]
-    assert windows == [[*prompts("a", 0, 1), *prompts("c", 0, 1)]]
+    assert asked == [*prompts("a", 0, 1), *prompts("c", 0, 1), "|"]
 
 
+@pytest.mark.parametrize("in_batches", [False, True])
 def test_a_request_that_the_model_stumbles_over_fails_its_run_alone(
-    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, in_batches: bool
 ) -> None:
+    if in_batches:
+        request.getfixturevalue("asked")
     respond = FakeModel._respond
 
     def stumbling(self: FakeModel, request: Request) -> Response:
@@ -283,11 +296,12 @@ def test_a_request_that_the_model_stumbles_over_fails_its_run_alone(
     assert {name: record.status for name, record in records.items()} == {"a": "ok", "b": "failed", "c": "ok"}
     assert records["b"].error == "I stumble"
     assert [record.efficiency["queries"] for record in records.values()].count(3) == 2
-    # What was answered before it stumbled is not asked again: 3 of a, 1 of b, 3 of c, and the stumble twice.
-    assert len((tmp_path / "log").read_text().split()) == 9
+    # What was answered before it stumbled is not asked again: 3 of a, 1 of b, 3 of c, and the stumble, which happens
+    # twice where the model had taken requests of several runs.
+    assert len((tmp_path / "log").read_text().split()) == 8 + in_batches
 
 
-def test_a_run_ends_with_its_last_answer_and_not_with_its_window(tmp_path: Path, registry: Registry) -> None:
+def test_a_run_ends_with_its_last_answer(tmp_path: Path, registry: Registry) -> None:
     log = tmp_path / "log"
     runs = [spec(name, 3, model={"log": str(log)}) for name in "abc"]
     records = run_sweep(runs, registry, Settings(tmp_path / "results"), Heard())
@@ -299,10 +313,11 @@ def test_examples_keep_their_order_whatever_the_order_of_answers(sweep: Sweep, m
     expected = [ids(record) for record in sweep(spec("a", 5), spec("b", 3), results="expected")]
     answer = FakeModel.answer
 
-    def backwards(self: FakeModel, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    def backwards(self: FakeModel, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         return iter(list(answer(self, requests))[::-1])
 
     monkeypatch.setattr(FakeModel, "answer", backwards)
+    monkeypatch.setattr(FakeModel, "look_ahead", 1000)
     watcher = Heard()
     records = sweep(spec("a", 5), spec("b", 3), watcher=watcher)
     assert [record.spec.scenario.arguments["letter"] for record in records] == ["b", "a"]
@@ -311,7 +326,7 @@ def test_examples_keep_their_order_whatever_the_order_of_answers(sweep: Sweep, m
 
 
 def test_what_was_concluded_before_the_model_stumbled_counts_once(
-    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     respond = FakeModel._respond
     stumbled: list[bool] = []
@@ -343,7 +358,7 @@ def test_the_same_run_twice_is_done_once(sweep: Sweep) -> None:
     ]
 
 
-def test_runs_that_share_a_window_are_shown_one_after_the_other(sweep: Sweep) -> None:
+def test_runs_that_are_asked_together_are_shown_one_after_the_other(sweep: Sweep) -> None:
     watcher = Heard()
     sweep(spec("a", 3), spec("b", 2), watcher=watcher)
     assert watcher.heard == [
@@ -386,13 +401,13 @@ def test_a_run_that_another_overtakes_is_shown_again(sweep: Sweep) -> None:
         ([], {}),
     ],
 )
-def test_a_window_is_divided_by_what_the_model_spent(
+def test_time_is_divided_by_what_the_model_spent(
     responses: list[tuple[str, Response]], expected: dict[str, float]
 ) -> None:
     assert shares(responses) == {name: pytest.approx(share) for name, share in expected.items()}
 
 
-def test_times_of_runs_that_share_windows_are_their_own(sweep: Sweep) -> None:
+def test_times_of_runs_that_are_asked_together_are_their_own(sweep: Sweep) -> None:
     first, second = sweep(spec("a", 3, model={"delay": 0.01}), spec("b", 9, model={"delay": 0.01}))
     assert first.efficiency["model_seconds"] == pytest.approx(0.03)
     assert second.efficiency["model_seconds"] == pytest.approx(0.09)
@@ -400,12 +415,10 @@ def test_times_of_runs_that_share_windows_are_their_own(sweep: Sweep) -> None:
         assert record.efficiency["wall_seconds"] >= record.efficiency["model_seconds"]
 
 
-def test_energy_of_a_shared_window_is_divided_by_the_models_seconds(
-    sweep: Sweep, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_energy_is_divided_by_the_models_seconds(sweep: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
     used = iter([100.0, 110.0, 110.0, 140.0])  # at the beginning and the end of each run's time
-    monkeypatch.setattr(stream_module, "gpu_counters", lambda: [Counter("gpu", lambda: next(used))])
-    monkeypatch.setattr(stream_module, "rapl_counters", list)
+    monkeypatch.setattr(cost_sharing, "gpu_counters", lambda: [Counter("gpu", lambda: next(used))])
+    monkeypatch.setattr(cost_sharing, "rapl_counters", list)
     first, second = sweep(spec("a", 3, model={"delay": 0.001}), spec("b", 9, model={"delay": 0.001}))
     assert first.efficiency["energy_joules"] == {"gpu": 10.0}
     assert second.efficiency["energy_joules"] == {"gpu": 30.0}

@@ -1,0 +1,602 @@
+"""The scheduler: the requests of many runs go to one model, continuously, and each different one is asked once.
+
+The way of a request::
+
+      prompt thread                            answer thread
+    ┌───────────────┐             ┌──────────────────────────────────────────────┐
+    run a ─ prompts ─┐            ┌─ in the cache? ──► known ────────────────────┐
+    run b ─ prompts ─┼─► made ────┼─ asked already? ─► wait for the same answer ─┼─► to each run, in the run's order
+    run c ─ prompts ─┘ (in turn)  └─ new ──► to ask ──► model ──► cache ─────────┘
+         ▲                                     └ as the model has room
+         └── an adapter that waits for an answer goes on when it has read it; all others go on without it
+
+Example: run ``a`` asks *p*, *q*, *p* and run ``b`` asks *q*; *q* is in the cache. The model takes *p* alone. Run ``b``
+ends at once, with the cached *q*; ``a`` ends when *p* is answered: both its requests for *p* get the answer, and the
+second counts as cached.
+
+There are no windows: the model takes the next request whenever it has room, whichever run it belongs to, and a run ends
+with its own last answer. What goes wrong with one run ends that run alone; what a model stumbles over is asked again
+run by run, so that only the run whose request it was fails.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+from harness.contracts import Adapted, Request, Response
+from harness.errors import ModelError, StorageError, reraise_interrupt
+from harness.inference.caching_model import CachingModel, Question
+
+MOST_UNANSWERED = 4096
+"""Requests on their way at once: enough for a backend to sort them by length, few enough that memory does not grow with
+the run. As many again may lie ready."""
+
+RUNS_AT_ONCE = 8
+"""Runs on their way at once: enough to fill batches, few enough that the first of them soon ends. Runs that wait for an
+answer are not counted."""
+
+MOST_OPEN = 32
+"""Runs on their way at once, with those that wait for an answer."""
+
+_HANDED_OVER = 64
+_HANDED_OVER_SECONDS = 0.005
+"""Made requests are handed to the answer thread this many at a time, and at least this often."""
+
+_POLL_SECONDS = 0.5
+"""Seconds of one wait: an interrupt that another thread received is noticed only between two waits."""
+
+_SHORT_WAIT_SECONDS = 0.1
+"""Seconds without requests after which the model counts as idle."""
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """The requests that are answered together: those of one example."""
+
+    adapted: Adapted
+    """What they were made from."""
+    requests: Sequence[Request]
+    """What to ask: the requests of ``adapted``, with the scenario in their origin."""
+    responses: list[Response | None] = field(init=False)
+    """The answers so far, in the order of the requests."""
+    missing: int = field(init=False)
+    """How many answers are still to come."""
+
+    def __post_init__(self) -> None:
+        self.missing = len(self.requests)
+        self.responses = [None] * self.missing
+
+
+class Asker(Protocol):
+    """What has requests for the model: a run. Whatever it raises, but for a StorageError, ends it alone."""
+
+    def prepare(self) -> Iterator[Ask] | None:
+        """Return what it asks, made one after the other; None for nothing. Called on the prompt thread, once.
+
+        The iterator is advanced on the prompt thread as well.
+        """
+
+    def begin(self) -> None:
+        """Called on the answer thread before the first of its requests is asked."""
+
+    def answered(self, ask: Ask, response: Response) -> None:
+        """Called for each answer as it comes."""
+
+    def complete(self, ask: Ask) -> None:
+        """Called when all answers to an ask are there, in the order in which they were asked."""
+
+    def end(self, error: BaseException | None) -> None:
+        """Called when nothing more comes, or when something went wrong."""
+
+
+AskerT = TypeVar("AskerT", bound=Asker)
+
+
+class Meter(Protocol):
+    """Measures what the model's work takes."""
+
+    def working(self) -> None:
+        """Called before answers are looked up or asked; often, so it must be cheap."""
+
+    def leave_out(self, seconds: float) -> None:
+        """Called with seconds in which the model waited for requests."""
+
+    def idle(self) -> None:
+        """Called when it is not known when the next requests come."""
+
+
+class Scheduler(Generic[AskerT]):
+    """Puts everything that runs want to know to their model.
+
+    Args:
+        model: The model.
+        askers: The runs, in order: a later one is asked for requests when those before have none for now.
+        meter: Measures what the answers take.
+    """
+
+    def __init__(self, model: CachingModel, askers: Iterable[AskerT], meter: Meter) -> None:
+        self._model, self._meter = model, meter
+        self._prompts: _Prompts[AskerT] = _Prompts(askers)
+        self._to_ask = deque[_Ticket[AskerT]]()
+        self._waiting_for: dict[bytes, _Ticket[AskerT]] = {}  # to be asked or in flight, by key
+        self._known = deque[tuple[_Ticket[AskerT], Response]]()
+        self._ended = deque[AskerT]()
+        self._in_flight = 0
+        self._unanswered = 0  # requests, with those that wait for the same answer, and known ones not yet given out
+        self._broken: BaseException | None = None
+
+    def run(self) -> Iterator[AskerT]:
+        """Yield each asker when it has ended, well or badly.
+
+        Raises:
+            StorageError: The response cache or the results cannot be written or read.
+        """
+        self._prompts.start()
+        try:
+            while self._collect():
+                if self._known or self._ended:  # adapters that waited for these may have more to ask now
+                    yield from self._give_out_known()
+                else:
+                    yield from self._ask(self._to_ask)
+        except BaseException as error:
+            for stream in self._prompts.close():
+                stream.asker.end(error)
+            raise
+        finally:
+            self._prompts.close()
+
+    def _collect(self) -> bool:
+        """Wait until the model or an asker has something to do; return False when all is done."""
+        while True:
+            self._take_in()
+            self._check()
+            if self._wanted(self._to_ask) and self._enough():
+                return True
+            if not self._to_ask and (self._known or self._ended):
+                return True
+            if self._prompts.finished:
+                return False
+            started = time.perf_counter()
+            if not self._prompts.wait(_SHORT_WAIT_SECONDS):
+                self._meter.idle()
+                self._prompts.wait(_POLL_SECONDS)
+            self._meter.leave_out(time.perf_counter() - started)
+
+    def _enough(self) -> bool:
+        """Return whether the model has as many requests to choose from as it wants, or as there will be for now."""
+        return (
+            len(self._to_ask) >= self._model.model.look_ahead
+            or self._unanswered >= MOST_UNANSWERED
+            or self._prompts.exhausted
+        )
+
+    def _take_in(self) -> None:
+        """Take in what the askers have made; look up what is known, and put equal requests together."""
+        fresh: list[_Ticket[AskerT]] = []
+        for made in self._prompts.take(MOST_UNANSWERED - self._unanswered):
+            stream, ask = made.stream, made.ask
+            if stream.over:
+                continue
+            if made.error is not None:
+                self._fail(stream, made.error)
+                continue
+            stream.last_made = made.last
+            if ask is not None and self._begun(stream):
+                stream.asks.append(ask)
+                for number, request in enumerate(ask.requests):
+                    self._enter(request, _Place(stream, ask, number), fresh)
+                self._unanswered += len(ask.requests)
+            self._complete(stream)
+        if not fresh:
+            return
+        self._meter.working()
+        known = self._model.known(fresh)
+        for ticket in fresh:
+            response = known.get(ticket)
+            if response is None:
+                self._to_ask.append(ticket)
+            else:
+                self._forget(ticket)
+                self._known.append((ticket, response))
+
+    def _enter(self, request: Request, place: _Place[AskerT], fresh: list[_Ticket[AskerT]]) -> None:
+        key = self._model.key(request)
+        ticket = None if key is None else self._waiting_for.get(key)
+        if ticket is not None:
+            ticket.places.append(place)
+            return
+        ticket = _Ticket(request, key, [place])
+        if key is not None:
+            self._waiting_for[key] = ticket
+        fresh.append(ticket)
+
+    def _begun(self, stream: _Stream[AskerT]) -> bool:
+        if not stream.begun:
+            stream.begun = True
+            try:
+                stream.asker.begin()
+            except BaseException as error:
+                self._caught(stream, error)
+        return not stream.over
+
+    def _ask(self, tickets: deque[_Ticket[AskerT]], alone: _Stream[AskerT] | None = None) -> Iterator[AskerT]:
+        """Let the model take requests and answer them, as long as there are some.
+
+        Args:
+            tickets: Where requests are taken from.
+            alone: The only run whose requests these are, when it is to be found out whose fault it was that a model
+                could not go on; then no others are taken in.
+        """
+        requests = _Requests(self, tickets, alone is None)
+        try:
+            for ticket, response in self._model.answers(requests):
+                self._in_flight -= 1
+                self._forget(ticket)
+                self._deliver(ticket, response)
+                yield from self._give_out_known()
+                self._check()
+                if self._in_flight:
+                    self._meter.working()
+            self._check()
+            if not requests.taken and tickets:
+                raise ModelError("the model's backend answered none of its requests.")
+        except StorageError:
+            raise
+        except BaseException as error:
+            reraise_interrupt(error)
+            self._check()
+            failure = error
+        else:
+            if alone is not None:
+                self._to_ask.extendleft(reversed(tickets))
+            return
+        self._in_flight = 0
+        left = [ticket for ticket in requests.taken if not ticket.settled]
+        if not requests.taken or alone is not None:
+            left += tickets
+            tickets.clear()
+        yield from self._find_fault(left, failure, alone)
+
+    def _find_fault(
+        self, left: Sequence[_Ticket[AskerT]], error: BaseException, alone: _Stream[AskerT] | None
+    ) -> Iterator[AskerT]:
+        """Fail the run whose request the model stumbled over; what was answered is in the response cache."""
+        owners = [alone] if alone else list(dict.fromkeys(filter(None, (ticket.owner for ticket in left))))
+        if len(owners) == 1:
+            self._fail(owners[0], error)
+        else:
+            for owner in owners:
+                mine = deque(ticket for ticket in left if not ticket.settled and ticket.owner is owner)
+                if mine:
+                    yield from self._ask(mine, alone=owner)
+        self._to_ask.extendleft(reversed(left))  # those that nobody wants any more, or that others want as well
+        yield from self._give_out_known()
+
+    def _next(self, tickets: deque[_Ticket[AskerT]], more: bool) -> _Ticket[AskerT] | None:
+        """Return the next request for the model; None if there is none now."""
+        if self._broken is None:
+            if more and (not tickets or not self._in_flight):
+                try:
+                    self._take_in()
+                except StorageError as error:  # no backend is to take it for an error of its own
+                    self._broken = error
+                    return None
+                if not self._in_flight and not self._enough():
+                    return None
+            if not self._wanted(tickets):
+                return None
+            self._in_flight += 1
+            self._meter.working()
+            return tickets.popleft()
+        return None
+
+    def _wanted(self, tickets: deque[_Ticket[AskerT]]) -> bool:
+        """Drop requests whose answers nobody waits for any more; return whether one is left."""
+        while tickets and (tickets[0].settled or tickets[0].owner is None):
+            ticket = tickets.popleft()
+            if not ticket.settled:
+                ticket.settled = True
+                self._forget(ticket)
+                self._unanswered -= len(ticket.places)
+        return bool(tickets)
+
+    def _give_out_known(self) -> Iterator[AskerT]:
+        """Give out what was in the cache, and yield the askers that have ended."""
+        while self._known or self._ended:
+            if self._ended:
+                yield self._ended.popleft()
+            else:
+                ticket, response = self._known.popleft()
+                self._deliver(ticket, response)
+
+    def _deliver(self, ticket: _Ticket[AskerT], response: Response) -> None:
+        """Give an answer to all that wait for it."""
+        ticket.settled = True
+        given = response
+        for place in ticket.places:
+            self._unanswered -= 1
+            stream, ask = place.stream, place.ask
+            if stream.over:
+                continue
+            ask.responses[place.number] = given
+            ask.missing -= 1
+            try:
+                stream.asker.answered(ask, given)
+            except BaseException as error:
+                self._caught(stream, error)
+            if given.error is None and not given.cached:
+                given = replace(response, cached=True)
+            self._complete(stream)
+
+    def _complete(self, stream: _Stream[AskerT]) -> None:
+        """Conclude the asks at the head of a run's queue that have all their answers: examples keep their order."""
+        while stream.asks and not stream.asks[0].missing and not stream.over:
+            ask = stream.asks.popleft()
+            try:
+                stream.asker.complete(ask)
+            except BaseException as error:
+                self._caught(stream, error)
+            if ask.adapted.awaited:
+                self._prompts.resume(stream)
+        if stream.last_made and not stream.asks and not stream.over:
+            self._end(stream, None)
+
+    def _caught(self, stream: _Stream[AskerT], error: BaseException) -> None:
+        """Let what an asker raised end it alone."""
+        if isinstance(error, StorageError):
+            raise error
+        reraise_interrupt(error)
+        self._fail(stream, error)
+
+    def _fail(self, stream: _Stream[AskerT], error: BaseException) -> None:
+        if not stream.over:
+            self._end(stream, error)
+
+    def _end(self, stream: _Stream[AskerT], error: BaseException | None) -> None:
+        self._prompts.end(stream)
+        self._ended.append(stream.asker)
+        stream.asks.clear()
+        stream.asker.end(error)
+
+    def _forget(self, ticket: _Ticket[AskerT]) -> None:
+        if ticket.key is not None:
+            self._waiting_for.pop(ticket.key, None)
+
+    def _check(self) -> None:
+        if error := self._broken or self._prompts.broken:
+            raise error
+
+
+@dataclass(slots=True, eq=False)
+class _Stream(Generic[AskerT]):
+    """An asker on its way. ``made`` and ``held`` belong to the prompt thread, the rest of a line to who is named."""
+
+    asker: AskerT
+    """Whose it is."""
+    made: Iterator[Ask] | None = None
+    """Makes its asks; None until it is prepared. Of the prompt thread."""
+    held: Ask | None = None
+    """Made, but not handed over before it is known whether it is the last. Of the prompt thread."""
+    waits: bool = False
+    """True until an answer is read. Guarded by the lock of :class:`_Prompts`."""
+    exhausted: bool = False
+    """True when all its asks are made. Guarded by the lock."""
+    over: bool = False
+    """True when it has ended. Guarded by the lock; set by the answer thread."""
+    begun: bool = False
+    """True when its first ask was taken in. Of the answer thread."""
+    last_made: bool = False
+    """True when its last ask was taken in. Of the answer thread."""
+    asks: deque[Ask] = field(default_factory=deque)
+    """Asks that are not complete, in their order. Of the answer thread."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Made(Generic[AskerT]):
+    """What the prompt thread hands over: an ask, or the end of a stream."""
+
+    stream: _Stream[AskerT]
+    ask: Ask | None = None
+    last: bool = False
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place(Generic[AskerT]):
+    """Where an answer belongs."""
+
+    stream: _Stream[AskerT]
+    ask: Ask
+    number: int
+
+
+@dataclass(slots=True, eq=False)
+class _Ticket(Question, Generic[AskerT]):
+    """A different request, and all the places that wait for its answer."""
+
+    places: list[_Place[AskerT]]
+    settled: bool = False
+    """True when it is answered, or nobody wants the answer any more."""
+
+    @property
+    def owner(self) -> _Stream[AskerT] | None:
+        """The first stream that still wants the answer."""
+        return next((place.stream for place in self.places if not place.stream.over), None)
+
+
+class _Requests(Iterator["_Ticket[AskerT]"]):
+    """What a model takes, as it has room: ends when there is nothing now, and may give more later."""
+
+    def __init__(self, scheduler: Scheduler[AskerT], tickets: deque[_Ticket[AskerT]], more: bool) -> None:
+        self._scheduler, self._tickets, self._more = scheduler, tickets, more
+        self.taken: list[_Ticket[AskerT]] = []
+
+    def __next__(self) -> _Ticket[AskerT]:
+        ticket = self._scheduler._next(self._tickets, self._more)
+        if ticket is None:
+            raise StopIteration
+        if len(self.taken) >= 2 * MOST_UNANSWERED:
+            self.taken = [one for one in self.taken if not one.settled]
+        self.taken.append(ticket)
+        return ticket
+
+
+class _Prompts(Generic[AskerT]):
+    """Makes requests ahead of the model, on a thread of its own.
+
+    Attributes:
+        broken: What ended the thread, if it should not have.
+    """
+
+    def __init__(self, askers: Iterable[AskerT]) -> None:
+        self.broken: BaseException | None = None
+        self._changed = threading.Condition()  # guards all but _coming, _made and _handed_over, which are the thread's
+        self._coming = deque(askers)
+        self._made: list[_Made[AskerT]] = []
+        self._handed_over = 0.0
+        self._streams: list[_Stream[AskerT]] = []
+        self._ready = deque[_Made[AskerT]]()
+        self._ready_requests = 0
+        self._stuck = self._ended = self._closed = False
+        self._thread = threading.Thread(target=self._work, name="prompts", daemon=True)
+
+    # On the answer thread
+
+    def start(self) -> None:
+        """Begin to make requests."""
+        self._thread.start()
+
+    def close(self) -> list[_Stream[AskerT]]:
+        """Stop; return the streams that have not ended."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        return [stream for stream in self._streams if not stream.over]
+
+    def take(self, most: int) -> Iterator[_Made[AskerT]]:
+        """Yield what was made, and forget it, until there are so many requests."""
+        with self._changed:
+            taken: list[_Made[AskerT]] = []
+            while self._ready and most > 0:
+                made = self._ready.popleft()
+                taken.append(made)
+                if made.ask is not None:
+                    most -= len(made.ask.requests)
+                    self._ready_requests -= len(made.ask.requests)
+            if taken:
+                self._changed.notify_all()
+        return iter(taken)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until there is something to take, or nothing can come; return whether it is so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._ready) or self._stuck or self._ended, seconds)
+
+    @property
+    def exhausted(self) -> bool:
+        """True when there is nothing to take, and there will be nothing before an answer comes."""
+        with self._changed:
+            return not self._ready and (self._stuck or self._ended)
+
+    @property
+    def finished(self) -> bool:
+        """True when all has been made and taken."""
+        with self._changed:
+            return not self._ready and self._ended
+
+    def resume(self, stream: _Stream[AskerT]) -> None:
+        """Let a stream go on that waited for an answer."""
+        with self._changed:
+            stream.waits = self._stuck = False
+            self._changed.notify_all()
+
+    def end(self, stream: _Stream[AskerT]) -> None:
+        """Make no more for a stream."""
+        with self._changed:
+            stream.over, self._stuck = True, False
+            if stream in self._streams:
+                self._streams.remove(stream)
+            self._changed.notify_all()
+
+    # On the prompt thread
+
+    def _work(self) -> None:
+        try:
+            while (stream := self._choose()) is not None:
+                self._advance(stream)
+        except BaseException as error:
+            self.broken = error
+        finally:
+            self._hand_over()
+            with self._changed:
+                self._ended = True
+                self._changed.notify_all()
+
+    def _choose(self) -> _Stream[AskerT] | None:
+        """Return the first stream that can go on, waiting for one; None when all have made everything."""
+        while True:
+            with self._changed:
+                if self._closed:
+                    return None
+                if self._ready_requests < MOST_UNANSWERED:
+                    going = [stream for stream in self._streams if not stream.waits]
+                    for stream in going:
+                        if not stream.exhausted:
+                            return stream
+                    if self._coming and len(going) < RUNS_AT_ONCE and len(self._streams) < MOST_OPEN:
+                        stream = _Stream(self._coming.popleft())
+                        self._streams.append(stream)
+                        return stream
+                    if not self._coming and not any(stream.waits for stream in self._streams):
+                        return None
+                    if not self._made:
+                        self._stuck = True
+                        self._changed.notify_all()
+                        self._changed.wait()
+                        continue
+                elif not self._made:
+                    self._changed.wait()
+                    continue
+            self._hand_over()
+
+    def _advance(self, stream: _Stream[AskerT]) -> None:
+        """Make a stream's next ask."""
+        try:
+            if stream.made is None:
+                self._hand_over()
+                stream.made = stream.asker.prepare() or iter(())
+            ask = next(stream.made, None)
+        except BaseException as error:
+            self._put(_Made(stream, error=error), exhausted=True)
+            return
+        before, stream.held = stream.held, None
+        if before is not None or ask is None:
+            self._put(_Made(stream, before, last=ask is None), exhausted=ask is None)
+        if ask is not None and ask.adapted.awaited:
+            self._put(_Made(stream, ask), waits=True)
+        else:
+            stream.held = ask
+
+    def _put(self, made: _Made[AskerT], *, exhausted: bool = False, waits: bool = False) -> None:
+        self._made.append(made)
+        if exhausted or waits:
+            with self._changed:
+                made.stream.exhausted, made.stream.waits = exhausted, waits
+        now = time.perf_counter()
+        if len(self._made) >= _HANDED_OVER or now - self._handed_over > _HANDED_OVER_SECONDS:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        self._handed_over = time.perf_counter()
+        with self._changed:
+            self._ready.extend(self._made)
+            self._ready_requests += sum(len(made.ask.requests) for made in self._made if made.ask is not None)
+            self._changed.notify_all()
+        self._made = []

@@ -1,0 +1,50 @@
+"""The model's time and energy, divided among the runs that it answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from harness.contracts import Response
+from harness.costs.apportion import Slice
+from harness.costs.energy import gpu_counters, rapl_counters
+
+
+class Payer(Hashable, Protocol):
+    """A run, to which time and energy are charged."""
+
+    def charge(self, seconds: float, joules: Mapping[str, float]) -> None:
+        """Add a part of the model's time, and of the energy used in it, by kind of processor."""
+
+
+PayerT = TypeVar("PayerT", bound=Payer)
+
+
+class CostSharing(Generic[PayerT]):
+    """Cuts the time in which a model works into slices, each of which ends when a run does or the model is idle."""
+
+    def __init__(self) -> None:
+        self._counters = [*gpu_counters(), *rapl_counters()]
+        self._slice: Slice[PayerT] | None = None
+
+    def working(self) -> None:
+        """Begin a slice, unless one has begun."""
+        if self._slice is None:
+            self._slice = Slice(self._counters)
+
+    def add(self, payer: PayerT, response: Response) -> None:
+        """Count an answer."""
+        if self._slice is not None:
+            self._slice.add(payer, response)
+
+    def leave_out(self, seconds: float) -> None:
+        """Leave out seconds in which the model did not work."""
+        if self._slice is not None:
+            self._slice.leave_out(seconds)
+
+    def idle(self) -> None:
+        """End the slice, and charge each run with its part of it."""
+        ended, self._slice = self._slice, None
+        if ended is not None:
+            for payer, (seconds, joules) in ended.end().items():
+                payer.charge(seconds, joules)

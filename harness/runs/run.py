@@ -1,0 +1,215 @@
+"""One run on its way through a model: it is prepared, asks, reads and scores the answers, and ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from harness.contracts import Request, Response, Tokenization
+from harness.contracts.specs import RunSpec
+from harness.errors import StorageError, reraise_interrupt
+from harness.inference.scheduler import Ask
+from harness.runs.claims import Holder
+from harness.runs.cost_sharing import CostSharing
+from harness.runs.pipeline import Evaluation, Outcome, conclude, summarise
+from harness.runs.provenance import now
+from harness.runs.record import EndedRun
+from harness.runs.scoring import Scorer
+from harness.storage.example_files import ExampleWriter
+from harness.storage.results import RunRecord, run_directory
+
+
+class RunWatcher(Protocol):
+    """What wants to know how runs are getting on that are under way at the same time."""
+
+    def started(self, run: Run) -> None:
+        """Called before a run's first requests are put."""
+
+    def planned(self, run: Run, examples: int) -> None:
+        """Called once a run, with the most examples that may come: instances, perturbed copies, all trials."""
+
+    def advanced(self, run: Run, examples: float) -> None:
+        """Called as answers come in, with how many examples' worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTools:
+    """What the runs of one model share."""
+
+    prepare: Callable[[RunSpec], Evaluation | RunRecord | Holder]
+    """Reads a run's data; returns the record of an equal run that makes it needless, or the other process that has it,
+    instead. Called on the prompt thread.
+    """
+    scorer: Callable[[RunSpec], Scorer]
+    """Builds what scores a run."""
+    tokenization: Tokenization
+    """The model, as far as adapters may know it."""
+    results_dir: Path
+    """The folder of results."""
+    watcher: RunWatcher
+    """Is told how the runs are getting on."""
+    costs: CostSharing[Run]
+    """Divides the model's time and energy among them."""
+
+
+@dataclass(slots=True)
+class Preparation:
+    """What the prompt thread writes of a run, and nobody else; the run reads it once it was handed over."""
+
+    evaluation: Evaluation | None = None
+    """The run with its data, once they are read."""
+    finished_before: RunRecord | None = None
+    """The record of an equal run that makes this one needless."""
+    elsewhere: Holder | None = None
+    """The other process that is running it, or one that asks the same questions."""
+    started: str = field(default_factory=now)
+    """When preparation began, in UTC."""
+    seconds: float = 0.0
+    """What went into data and prompts."""
+
+
+class Run:
+    """A run: what the scheduler asks for requests and gives the answers to.
+
+    :meth:`prepare`, and what it returns, run on the prompt thread and write :attr:`preparation` alone; everything else
+    runs on the thread on which the model answers.
+
+    Attributes:
+        spec: What to run.
+        preparation: What the prompt thread found out.
+    """
+
+    def __init__(self, spec: RunSpec, tools: RunTools) -> None:
+        self.spec = spec
+        self.preparation = Preparation()
+        self._outcome = Outcome()
+        self._error: BaseException | None = None
+        self._answering = 0.0  # seconds for answers and scores; of time that it shares, its requests' part
+        self._joules: dict[str, float] | None = None  # its part of the energy; None before its first answers
+        self._tools = tools
+        self._scorer: Scorer | None = None
+        self._writer: ExampleWriter | None = None
+        self._files = ExitStack()
+
+    # On the prompt thread
+
+    def prepare(self) -> Iterator[Ask] | None:
+        """Read the run's data; return what it asks, None if it need not or cannot be run here."""
+        known = self.preparation
+        known.started, clock = now(), time.perf_counter()
+        try:
+            found = self._tools.prepare(self.spec)
+        finally:
+            known.seconds += time.perf_counter() - clock
+        if isinstance(found, RunRecord):
+            known.finished_before = found
+        elif isinstance(found, Holder):
+            known.elsewhere = found
+        else:
+            known.evaluation = found
+            return self._asks(found)
+        return None
+
+    def _asks(self, evaluation: Evaluation) -> Iterator[Ask]:
+        prompts = evaluation.adapted(self._tools.tokenization)
+        while True:
+            clock = time.perf_counter()
+            try:
+                adapted = next(prompts, None)
+            finally:
+                self.preparation.seconds += time.perf_counter() - clock
+            if adapted is None:
+                return
+            yield Ask(adapted, [_placed(request, self.spec) for request in adapted.requests])
+
+    # On the answer thread
+
+    def begin(self) -> None:
+        """Build the scorer and open the file of examples."""
+        evaluation = self.preparation.evaluation
+        if evaluation is None:
+            return
+        self._tools.watcher.started(self)
+        with self._timed():
+            self._scorer = self._tools.scorer(self.spec)
+            writer = ExampleWriter(run_directory(self._tools.results_dir, self.spec))
+            self._writer = self._files.enter_context(writer)
+        # A method about the order asks for stand-ins, of which it alone knows how many there will be.
+        if not evaluation.adapter.keeps_order:
+            self._tools.watcher.planned(self, evaluation.examples)
+
+    def answered(self, ask: Ask, response: Response) -> None:
+        """Count an answer."""
+        self._tools.costs.add(self, response)
+        self._tools.watcher.advanced(self, 1 / len(ask.requests))
+
+    def complete(self, ask: Ask) -> None:
+        """Predict, score and write an example."""
+        evaluation, scorer, writer = self.preparation.evaluation, self._scorer, self._writer
+        if evaluation is None or scorer is None or writer is None:
+            raise RuntimeError("answers came to a run that has not begun.")
+        responses = [response for response in ask.responses if response is not None]
+        with self._timed():
+            conclude(evaluation.adapter, ask.adapted, responses, scorer, writer, self._outcome)
+
+    def end(self, error: BaseException | None) -> None:
+        """Summarise the run, or take back what it has half written."""
+        self._tools.costs.idle()
+        if error is None and self.preparation.evaluation is not None:
+            try:
+                if self._scorer is None:  # there was nothing to ask
+                    self.begin()
+                with self._timed():
+                    self._summarise()
+            except StorageError:
+                raise
+            except BaseException as raised:
+                reraise_interrupt(raised)
+                error = raised
+        self._error = error
+        if error is not None:
+            self._files.__exit__(type(error), error, error.__traceback__)
+
+    def charge(self, seconds: float, joules: Mapping[str, float]) -> None:
+        """Add a part of the model's time and energy."""
+        self._answering += seconds
+        if self._joules is None:
+            self._joules = dict(joules)
+        else:
+            self._joules = {kind: self._joules[kind] + joules[kind] for kind in self._joules.keys() & joules.keys()}
+
+    def ended(self) -> EndedRun:
+        """Return what is recorded of the run."""
+        known = self.preparation
+        seconds = known.seconds + self._answering
+        return EndedRun(
+            self.spec, self._error, self._outcome, known.evaluation, known.started, seconds, self._joules or {}
+        )
+
+    def _summarise(self) -> None:
+        with self._files:
+            if self._scorer is not None:
+                summarise(self.spec, self._scorer, self._outcome)
+        self._outcome.written = None if self._writer is None else self._writer.written
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count time as this run's, and not as the model's."""
+        clock = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - clock
+            self._answering += seconds
+            self._tools.costs.leave_out(seconds)
+
+
+def _placed(request: Request, spec: RunSpec) -> Request:
+    """Return a request whose origin also names the scenario, which an adapter does not know."""
+    if request.origin is None:
+        return request
+    return replace(request, origin=replace(request.origin, scenario=spec.scenario.label))

@@ -1,0 +1,27 @@
+"""Where a sweep finds and leaves things, and what it does again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.costs.prices import PriceTable
+from harness.costs.runtimes import RuntimeTable
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things are, and what is done again."""
+
+    results_dir: Path
+    """The folder of results."""
+    data_dir: Path | None = None
+    """The local data folder; None without one."""
+    force: bool = False
+    """Run again what is finished. Answers still come from the response cache."""
+    prices: PriceTable | None = None
+    """What tokens cost; None for the table that comes with the harness."""
+    runtimes: RuntimeTable = field(default_factory=RuntimeTable)
+    """What answers take on a quiet or an ideal machine."""
+    cache_dir: Path | None = None
+    """The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results."""

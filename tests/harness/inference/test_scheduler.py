@@ -1,0 +1,285 @@
+"""The scheduler keeps a model busy: it takes the next request as soon as it has room, and each different one once."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import Adapted, Completion, GenerateRequest, Instance, Model, ModelError, Request, Response
+from harness.errors import StorageError
+from harness.inference import scheduler
+from harness.inference.cache import CacheError, ResponseCache
+from harness.inference.caching_model import CachingModel
+from harness.inference.scheduler import Ask, Scheduler
+
+LIMIT = 8
+
+
+class Server(Model):
+    """Has up to LIMIT requests in flight, whose answers come in any order; writes down how many they were."""
+
+    answers = frozenset({"generate"})
+
+    def __init__(self, seed: int = 0, stumbles: str = "") -> None:
+        self.asked: list[str] = []
+        self.busy: list[int] = []
+        self._draw, self._stumbles = random.Random(seed), stumbles
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"server": 1}
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        coming, in_flight = enumerate(requests), list[tuple[int, str]]()
+        while True:
+            for index, request in islice(coming, LIMIT - len(in_flight)):
+                assert isinstance(request, GenerateRequest)
+                in_flight.append((index, str(request.prompt)))
+                self.asked.append(str(request.prompt))
+            if not in_flight:
+                return
+            self.busy.append(len(in_flight))
+            index, prompt = in_flight.pop(self._draw.randrange(len(in_flight)))
+            if prompt == self._stumbles:
+                raise ModelError(f"I stumble over {prompt}")
+            yield index, Response((Completion(prompt.upper()),))
+
+
+class Job:
+    """Asks some prompts; those that begin with "wait" are awaited."""
+
+    def __init__(self, name: str, prompts: Iterable[str], breaks_at: str = "") -> None:
+        self.name, self.prompts, self.breaks_at = name, list(prompts), breaks_at
+        self.begun = False
+        self.made: list[str] = []
+        self.answers: list[tuple[str, str | None, bool]] = []
+        self.error: BaseException | None = None
+        self.ends = 0
+
+    def prepare(self) -> Iterator[Ask] | None:
+        return self._asks() if self.prompts else None
+
+    def _asks(self) -> Iterator[Ask]:
+        for number, prompt in enumerate(self.prompts):
+            awaited = prompt.startswith("wait")
+            if awaited:  # what comes before it need not be read, but what was awaited must be
+                assert len([one for one in self.answers if one[0].startswith("wait")]) == len(
+                    [one for one in self.made if one.startswith("wait")]
+                )
+            self.made.append(prompt)
+            requests = (GenerateRequest(prompt, 5),)
+            yield Ask(Adapted(Instance(f"{number}", prompt, ()), requests, awaited=awaited), requests)
+
+    def begin(self) -> None:
+        self.begun = True
+
+    def answered(self, ask: Ask, response: Response) -> None:
+        assert self.begun
+
+    def complete(self, ask: Ask) -> None:
+        (request,), (response,) = ask.requests, ask.responses
+        assert isinstance(request, GenerateRequest)
+        assert response is not None
+        if request.prompt == self.breaks_at:
+            raise ValueError("I break")
+        text = response.completions[0].text if response.completions else None
+        self.answers.append((str(request.prompt), text, response.cached))
+
+    def end(self, error: BaseException | None) -> None:
+        self.error = error
+        self.ends += 1
+
+
+class NoMeter:
+    """Measures nothing, but counts."""
+
+    def __init__(self) -> None:
+        self.worked = 0
+
+    def working(self) -> None:
+        self.worked += 1
+
+    def leave_out(self, seconds: float) -> None:
+        assert seconds >= 0
+
+    def idle(self) -> None: ...
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[ResponseCache]:
+    opened = ResponseCache(tmp_path / "responses.sqlite")
+    yield opened
+    opened.close()
+
+
+def run(model: Model, jobs: list[Job], cache: ResponseCache | None = None) -> list[str]:
+    ended = [job.name for job in Scheduler(CachingModel(model, "server:0", cache), jobs, NoMeter()).run()]
+    assert sorted(ended) == sorted(job.name for job in jobs)
+    assert [job.ends for job in jobs] == [1] * len(jobs)
+    return ended
+
+
+def names(letter: str, count: int) -> list[str]:
+    return [f"{letter} {number}" for number in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_model_is_full_until_the_last_answers(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every request is made before the model asks for the first, so that no slot is empty because of the prompts.
+    monkeypatch.setattr(Server, "look_ahead", 300)
+    server, jobs = Server(seed), [Job(letter, names(letter, 100)) for letter in "abc"]
+    run(server, jobs)
+    assert server.busy == [LIMIT] * (300 - LIMIT) + list(range(LIMIT, 0, -1))
+    assert [[prompt for prompt, _, _ in job.answers] for job in jobs] == [job.prompts for job in jobs]
+    assert all(text == prompt.upper() for job in jobs for prompt, text, _ in job.answers)
+
+
+def test_a_run_with_more_requests_than_may_be_on_their_way_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next request follows an answer, not a window: with windows of 50, the slots would run empty ten times."""
+    monkeypatch.setattr(scheduler, "MOST_UNANSWERED", 50)
+
+    class Waiting(Server):
+        """Takes a request when the prompt thread had time to make it, so that no slot is empty because of prompts."""
+
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            for answered in super().answer(requests):
+                yield answered
+                deadline = time.monotonic() + 10
+                while len(jobs[0].made) + len(jobs[1].made) < min(500, len(self.asked) + LIMIT):
+                    assert time.monotonic() < deadline
+                    time.sleep(0.001)
+
+    server, jobs = Waiting(), [Job("a", names("a", 250)), Job("b", names("b", 250))]
+    run(server, jobs)
+    full = server.busy[LIMIT:-LIMIT]
+    assert sum(count < LIMIT for count in full) < 0.05 * len(full)
+
+
+def test_what_waits_holds_back_itself_alone() -> None:
+    waiting = Job("w", [f"wait {number}" for number in range(20)])
+    others = [Job("a", names("a", 100)), Job("b", names("b", 100))]
+    server = Server()
+    ended = run(server, [waiting, *others])
+    assert [text for _, text, _ in waiting.answers] == [f"WAIT {number}" for number in range(20)]
+    # One of its requests is under way at a time, while the others keep the server full.
+    assert sum(count == LIMIT for count in server.busy) > 150
+    assert set(ended) == {"w", "a", "b"}
+
+
+def test_equal_requests_of_all_runs_are_asked_once(cache: ResponseCache) -> None:
+    server = Server()
+    jobs = [Job("a", ["p", "q", "p"]), Job("b", ["q", "r"]), Job("c", ["p"])]
+    run(server, jobs, cache)
+    assert sorted(server.asked) == ["p", "q", "r"]
+    assert [[prompt for prompt, _, _ in job.answers] for job in jobs] == [job.prompts for job in jobs]
+    assert sum(cached for job in jobs for _, _, cached in job.answers) == 3
+
+
+def test_what_is_known_does_not_reach_the_model(cache: ResponseCache) -> None:
+    run(Server(), [Job("a", names("a", 30))], cache)
+    server, again, new = Server(), Job("a", names("a", 30)), Job("b", [*names("a", 20), *names("b", 5)])
+    run(server, [again, new], cache)
+    assert sorted(server.asked) == names("b", 5)
+    assert all(cached for _, _, cached in again.answers)
+
+
+def test_more_known_answers_than_may_be_on_their_way(cache: ResponseCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(Server(), [Job("a", names("a", 40))], cache)
+    monkeypatch.setattr(scheduler, "MOST_UNANSWERED", 7)
+    server, jobs = Server(), [Job("a", names("a", 40)), Job("b", [*names("a", 40), *names("b", 9), *names("a", 40)])]
+    assert run(server, jobs, cache) == ["a", "b"]
+    assert sorted(server.asked) == names("b", 9)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_run_that_breaks_takes_no_other_with_it(cache: ResponseCache, kept: bool) -> None:
+    jobs = [Job("a", names("x", 30)), Job("b", names("x", 30), breaks_at="x 7"), Job("c", names("c", 30))]
+    run(Server(), jobs, cache if kept else None)
+    assert [type(job.error) for job in jobs] == [type(None), ValueError, type(None)]
+    assert [len(job.answers) for job in jobs] == [30, 7, 30]
+
+
+def test_what_the_model_stumbles_over_fails_every_run_that_asks_it_and_no_other(cache: ResponseCache) -> None:
+    jobs = [Job("a", names("a", 20)), Job("b", [*names("b", 9), "bad"]), Job("c", ["bad", *names("c", 20)])]
+    jobs.append(Job("d", names("b", 9)))
+    server = Server(stumbles="bad")
+    run(server, jobs, cache)
+    assert [str(job.error) for job in jobs] == ["None", "I stumble over bad", "I stumble over bad", "None"]
+    assert [len(job.answers) for job in (jobs[0], jobs[3])] == [20, 9]
+
+
+def test_a_model_that_takes_nothing_fails_the_runs(cache: ResponseCache) -> None:
+    class Idle(Server):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            return iter(())
+
+    jobs = [Job("a", names("a", 3)), Job("b", names("b", 3))]
+    run(Idle(), jobs, cache)
+    assert all("answered none of its requests" in str(job.error) for job in jobs)
+
+
+def test_nothing_to_ask() -> None:
+    jobs = [Job("a", []), Job("b", ["p"]), Job("c", [])]
+    run(Server(), jobs)
+    assert run(Server(), []) == []
+    assert [job.begun for job in jobs] == [False, True, False]
+
+
+def test_a_cache_that_cannot_be_read_ends_everything(cache: ResponseCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [Job("a", names("a", 3)), Job("b", names("b", 3))]
+
+    def broken(*_: Any) -> None:
+        raise CacheError("the disk is gone")
+
+    monkeypatch.setattr(ResponseCache, "get", broken)
+    with pytest.raises(StorageError, match="gone"):
+        run(Server(), jobs, cache)
+    assert all(isinstance(job.error, StorageError) for job in jobs)
+
+
+def test_an_interrupt_ends_all_runs_and_the_thread() -> None:
+    class Interrupted(Server):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            yield from islice(super().answer(requests), 5)
+            raise KeyboardInterrupt
+
+    jobs = [Job("a", names("a", 100_000)), Job("b", names("b", 3))]
+    with pytest.raises(KeyboardInterrupt):
+        run(Interrupted(), jobs)
+    assert isinstance(jobs[0].error, KeyboardInterrupt)
+    assert len(jobs[0].made) < 3 * scheduler.MOST_UNANSWERED
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_mixture_gives_every_run_its_answers(
+    seed: int, cache: ResponseCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(seed)
+    monkeypatch.setattr(scheduler, "MOST_UNANSWERED", draw.choice([1, 3, 10, 100]))
+    monkeypatch.setattr(scheduler, "RUNS_AT_ONCE", draw.choice([1, 2, 8]))
+    monkeypatch.setattr(Server, "look_ahead", draw.choice([1, 5, 200]))
+    jobs = []
+    for number in range(draw.randrange(1, 8)):
+        prompts = [draw.choice(["wait ", "x "]) + str(draw.randrange(30)) for _ in range(draw.randrange(40))]
+        breaks = draw.choice(prompts) if prompts and draw.random() < 0.2 else ""
+        jobs.append(Job(f"{number}", prompts, breaks))
+    stumbles = draw.choice(["", "x 3"])
+    server = Server(seed, stumbles)
+    run(server, jobs, cache)
+    failed = deque(job for job in jobs if job.error is not None)
+    for job in jobs:
+        if job in failed:
+            assert job.breaks_at or stumbles in job.prompts
+        else:
+            assert [prompt for prompt, _, _ in job.answers] == job.prompts
+            assert all(text == prompt.upper() for prompt, text, _ in job.answers)
+    answered = [prompt for prompt in server.asked if prompt != stumbles]
+    if not stumbles:
+        assert len(set(answered)) == len(answered)
+    assert max(server.busy, default=0) <= LIMIT
