@@ -233,6 +233,7 @@ class Scheduler(Generic[AskerT]):
                 could not go on; then no others are taken in.
         """
         requests = _Requests(self, tickets, alone is None)
+        ticket: _Ticket[AskerT] | None = None
         try:
             for ticket, response in self._model.answers(requests):
                 self._in_flight -= 1
@@ -256,10 +257,12 @@ class Scheduler(Generic[AskerT]):
                 self._to_ask.extendleft(reversed(tickets))
             return
         self._in_flight = 0
-        left = [ticket for ticket in requests.taken if not ticket.settled]
+        left = [taken for taken in requests.taken if not taken.settled]
         if not requests.taken or alone is not None:
             left += tickets
             tickets.clear()
+        if not left and ticket is not None:  # it had answered all that it took, last a request of this run
+            alone = ticket.owner
         yield from self._find_fault(left, failure, alone)
 
     def _find_fault(
@@ -574,6 +577,7 @@ class _Prompts(Generic[AskerT]):
                 stream.made = stream.asker.prepare() or iter(())
             ask = next(stream.made, None)
         except BaseException as error:
+            reraise_interrupt(error)
             self._put(_Made(stream, error=error), exhausted=True)
             return
         before, stream.held = stream.held, None

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from harness import GenerateRequest, Model, Response
 from harness.cli.cache import cache_command
 from harness.inference.cache import FILE_NAME, ResponseCache
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.inference.ledger import spending
 from harness.models.api.anthropic import AnthropicModel
 from harness.models.api.openai import OpenAIModel
@@ -168,7 +168,7 @@ def start(
     model = opened(backend, biller, folder, **arguments)
     asked = [GenerateRequest(f"question {number} " + "word " * words, MAX_TOKENS) for number in questions]
     try:
-        return Client(model, f"{backend}:m", cache).ask(asked)
+        return CachingModel(model, f"{backend}:m", cache).ask(asked)
     finally:
         model.close()
         cache.close()
@@ -248,7 +248,7 @@ def test_a_chat_template_s_tokens_are_added_and_not_multiplied(tmp_path: Path) -
     with billing("template") as biller:
         model = OpenAIModel("m", OpenAIModel.Params(base_url=f"{biller.url}/v1", budget_tokens=1600, retry_delay=0.001))
         asked = [GenerateRequest(f"question {number} " + "word " * 60, MAX_TOKENS) for number in range(12)]
-        responses = Client(model, "openai:m", None).ask(asked)
+        responses = CachingModel(model, "openai:m", None).ask(asked)
         model.close()
         assert [response.error for response in responses] == [None] * 12
         assert 12 * (62 + 50 + 4) < sum(biller.billed) <= 1600

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness import Completion, GenerateRequest, Request, Response, ScoreRequest
 from harness.inference.cache import ResponseCache, request_key
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.models.offline.fake import FakeModel
 
 
@@ -65,7 +65,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         cache = ResponseCache(Path(folder) / "responses.sqlite")
-        client = Client(FakeModel("0"), "fake:0", cache)
+        client = CachingModel(FakeModel("0"), "fake:0", cache)
         requests = [GenerateRequest(f"question {number}", 1) for number in range(count // 5)]
         with timed("asked of a model of hashes", len(requests)):
             client.ask(requests)

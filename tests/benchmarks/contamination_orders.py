@@ -21,7 +21,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.models.offline.fake import FakeModel
 from harness.models.transformers.huggingface import HuggingFaceModel
 from tests.benchmarks.contamination_speed import run_ours
@@ -41,7 +41,7 @@ def main() -> None:
     torch.set_num_threads(1)
     fake = given.model.startswith("fake:")
     model = FakeModel(given.model.removeprefix("fake:")) if fake else HuggingFaceModel(given.model, device="cpu")
-    client = Client(model, "model", None)
+    client = CachingModel(model, "model", None)
     settings = {"next_example": {"candidates": given.candidates}, "shuffles": given.shuffles}
     if fake:
         settings |= {"context": 256}

@@ -21,7 +21,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness.contamination.p_values import shown_p
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.statistics.families import holm
 from tests.benchmarks.contamination_speed import run_ours
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    client = Client(HuggingFaceModel(str(arguments.model), device="cpu"), "hf", None)
+    client = CachingModel(HuggingFaceModel(str(arguments.model), device="cpu"), "hf", None)
     settings = {} if arguments.permutations is None else {"simple": {"most": arguments.permutations}}
     files = sorted((arguments.model / "examples").glob("*_x*.jsonl"), key=lambda file: (not copies(file), copies(file)))
     print(f"{'slice':<40} {'n':>4} {'copies':>6} {'simple':>8} {'t test':>8} {'exact':>8} {'certified':>9} ", end="")

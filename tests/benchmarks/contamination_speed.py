@@ -29,7 +29,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness.contracts import Example, Split
 from harness.contracts.specs import Component, RunSpec
-from harness.inference.caching_model import Client
+from harness.inference.caching_model import CachingModel
 from harness.inference.judge_pool import Judges
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.plugins.registry import default_registry
@@ -40,7 +40,7 @@ REGISTRY = default_registry()
 
 
 def run_ours(
-    client: Client, file: Path, method: str, settings: dict[str, Any], seed: int = 0
+    client: CachingModel, file: Path, method: str, settings: dict[str, Any], seed: int = 0
 ) -> tuple[float, dict[str, Any]]:
     """Return the CPU seconds of a run's data, requests, answers and statistics, and its details."""
     spec = RunSpec(
@@ -76,7 +76,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     backend = HuggingFaceModel(str(arguments.model), device="cpu")
-    client = Client(backend, "hf", None)
+    client = CachingModel(backend, "hf", None)
     plain = __import__("transformers").AutoModelForCausalLM.from_pretrained(arguments.model)
     tokenizer = __import__("transformers").AutoTokenizer.from_pretrained(arguments.model)
     context = backend.window or 1024
@@ -125,7 +125,7 @@ def main() -> None:
         print(f"{label}: median {statistics.median(ratios[label]):.1f}× (target {target}×)")
 
 
-def warm_up(client: Client, file: Path) -> None:
+def warm_up(client: CachingModel, file: Path) -> None:
     """Ask a little first: what a first use checks and imports is no part of a test."""
     run_ours(client, file, "exchangeability", {"rows": "0:16", "shuffles": 2})
     run_ours(client, file, "next_example", {"rows": "0:16"})

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.runs.stream import Run
 
 from harness import Split
 from harness.contracts.specs import Component, RunSpec
 from harness.progress.file import PROGRESS_FOLDER, ProgressFile, read_progress
+from harness.runs.record import EndedRun
 from harness.runs.turns import Turns
 from harness.storage.results import RunRecord
 
@@ -63,7 +63,7 @@ def test_runs_that_are_answered_together_are_counted_together(tmp_path: Path) ->
     clock, now = _clock()
     with ProgressFile(Heard(), tmp_path, "s", 3, clock) as watcher:
         turns = Turns(watcher)
-        runs = [Run(SPEC), Run(SPEC)]
+        runs = [EndedRun(SPEC), EndedRun(SPEC)]
         for run, planned in zip(runs, (10, 30), strict=True):
             turns.started(run)
             turns.planned(run, planned)

@@ -93,15 +93,13 @@ def test_batches_do_not_change_scores(tiny_checkpoint: Make, kind: str, max_batc
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
-def test_requests_that_are_tokenized_while_others_are_computed(
-    tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_that_are_tokenized_a_few_at_a_time(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(tiny_checkpoint("gpt2"))
     requests: list[Request] = [ScoreRequest(*pair) for pair in PAIRS]
     requests += [GenerateRequest(prompt, max_tokens=4, stop=("a",)) for prompt in PROMPTS]
     requests += [ScoreRequest("context", ""), SequenceRequest(("the", "answer"), (1, 0)), *requests]
     expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
-    monkeypatch.setattr("harness.models.transformers.causal_lm.AT_ONCE", 3)
+    monkeypatch.setattr(HuggingFaceModel, "look_ahead", 3)
     for one, other in zip(ask(HuggingFaceModel(folder, device="cpu"), requests), expected, strict=True):
         assert one.error == other.error
         assert (one.logprobs or ()) == pytest.approx(other.logprobs or (), abs=1e-4)
