@@ -54,19 +54,19 @@ class Turns:
         self._planned: dict[Run | EndedRun, int] = {}
         self._advanced: dict[Run | EndedRun, float] = {}
 
-    def started(self, run: Run) -> None:
+    def started(self, run: Run | EndedRun) -> None:
         self._going.append(run)
         if self._shows(run):
             self._show(run)
         self._sum_up()
 
-    def planned(self, run: Run, examples: int) -> None:
+    def planned(self, run: Run | EndedRun, examples: int) -> None:
         self._planned[run] = examples
         if self._shows(run):
             self._watcher.planned(examples)
         self._sum_up()
 
-    def advanced(self, run: Run, examples: float) -> None:
+    def advanced(self, run: Run | EndedRun, examples: float) -> None:
         self._advanced[run] = self._advanced.get(run, 0.0) + examples
         if self._shows(run):
             self._watcher.advanced(examples)
