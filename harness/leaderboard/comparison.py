@@ -1,4 +1,4 @@
-"""Two models on the same instances: by how much they differ, and whether that could be chance."""
+"""Compares two runs, or two models scenario by scenario, on the instances that both were asked."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Comparison:
     metric: str
     """The score that is compared."""
     higher_is_better: bool | None
-    """Which way is better, where the runs say."""
+    """True if higher is better, False if lower is; None if the runs do not say."""
     count: int
-    """How many instances have the score in both runs."""
+    """Number of instances that have the score in both runs."""
     first: float
     """The first model's mean over them."""
     second: float
@@ -63,9 +63,9 @@ class Comparison:
     changed: int
     """Instances of both whose text or references differ; they are not compared."""
     settings: str = ""
-    """The settings that tell it from other comparisons of the scenario and method, in brackets; else ''."""
+    """The settings that distinguish it from other comparisons of the scenario and method, in brackets."""
     notes: tuple[str, ...] = ()
-    """What else is to be known."""
+    """Notes for the reader."""
 
     def left_out(self, first: str, second: str) -> Iterator[str]:
         """Yield how many instances are not compared, and why; ``first`` and ``second`` name the two sides."""
@@ -89,7 +89,7 @@ class ComparisonFamily:
     comparisons: tuple[Comparison, ...]
     """One for each scenario."""
     problems: tuple[str, ...] = ()
-    """What could not be compared, and why."""
+    """The runs that could not be compared, and why."""
 
 
 def compare_runs(
@@ -104,12 +104,12 @@ def compare_runs(
         first: A run.
         second: Another of the same scenario.
         metric: The score; the runs' main metric by default.
-        registry: Knows the metrics; needed where the score is one of those that are not written beside the examples.
+        registry: The metrics; needed for scores that are not stored with the examples.
             Such a score is the mean over an instance's trials, whichever they are.
 
     Raises:
-        DataError: The runs are of different scenarios, have not ended well, or have no instance in common.
-        MetricError: The metric has no score of single instances.
+        DataError: The runs are of different scenarios, have failed, or have no instance in common.
+        MetricError: The metric has no scores of single instances.
     """
     for run in (first, second):
         if run.status != "ok":
@@ -166,7 +166,7 @@ def compare_models(
         registry: As in :func:`compare_runs`.
 
     Raises:
-        DataError: There is no such model, or nothing can be compared.
+        DataError: A model is unknown, or nothing can be compared.
     """
     known = list(runs)
     left, right = (_by_question(known, name) for name in (first, second))
@@ -177,7 +177,7 @@ def compare_models(
     for question, distinction in zip(questions, distinctions(alone, question_label), strict=True):
         if question not in left or question not in right:
             run, absent = (left[question], second) if question in left else (right[question], first)
-            problems.append(f"{question_label(run.spec)}{distinction}: there is no equal run of {absent}.")
+            problems.append(f"{question_label(run.spec)}{distinction}: {absent} has no equal run.")
             continue
         try:
             found = compare_runs(left[question], right[question], metric, registry)
@@ -190,7 +190,7 @@ def compare_models(
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return comparisons with their p-values adjusted for how many they are."""
+    """Return comparisons with their p-values adjusted for their number."""
     values = [comparison.p for comparison in comparisons]
     return tuple(
         replace(comparison, p_holm=strict, p_bh=loose)
@@ -228,7 +228,7 @@ def _answers(run: RunRecord, metric: str, registry: Registry | None) -> Answers:
             }
     if metric not in known:
         hint = did_you_mean(metric, known)
-        raise MetricError(f"{run.suite}/{run.name} has no {metric} of single instances. {hint}".rstrip())
+        raise MetricError(f"{run.suite}/{run.name} has no scores of single instances for {metric}. {hint}".rstrip())
     return answers
 
 
@@ -246,7 +246,7 @@ def _setting_notes(first: RunSpec, second: RunSpec) -> Iterator[str]:
 
 
 def _answer_notes(run: RunRecord) -> Iterator[str]:
-    """Yield how many of a run's answers were declined, and what is odd about what its server answered with."""
+    """Yield how many of a run's answers were declined, and if its server answered with another model."""
     declined = run.declined.part(run.spec.eval_split.value)
     if declined.examples:
         yield f"{run.spec.model.label}: {declined}"
@@ -255,14 +255,16 @@ def _answer_notes(run: RunRecord) -> Iterator[str]:
 
 
 def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
-    """Return a model's runs by what was asked, everything of the spec but suite and model; the newest of equals."""
+    """Return a model's runs by their question (the spec without suite and model); the newest of several counts."""
     named = [run for run in runs if _is_named(run.spec.model, model)]
     labels = sorted({run.spec.model.label for run in named})
     if not named:
         hint = did_you_mean(model, {run.spec.model.label for run in runs})
-        raise DataError(f"there is no run of model {model!r}. {hint}".rstrip())
+        raise DataError(f"no run of model {model!r} found. {hint}".rstrip())
     if len(labels) > 1 and model not in labels:
-        raise DataError(f"{model!r} is the name of several models: {', '.join(labels)}. Name one with its arguments.")
+        raise DataError(
+            f"{model!r} is the name of several models: {', '.join(labels)}. Add the arguments of one of them."
+        )
     exact = [run for run in named if len(labels) == 1 or run.spec.model.label == model]
     by_question: dict[str, RunRecord] = {}
     for run in sorted(exact, key=lambda run: (run.status == "ok", run.finished)):

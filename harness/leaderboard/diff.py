@@ -1,4 +1,4 @@
-"""Two suites: by how much each model's main metric changed on each scenario, and whether that could be chance."""
+"""Compares two suites: the change of each model's main metric on each scenario, with a test of significance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Change:
     metric: str
     """The main metric."""
     higher_is_better: bool | None
-    """Which way is better; None for neither."""
+    """True if higher is better, False if lower is; None for neither."""
     before: float
     """The first suite's mean."""
     after: float
@@ -41,30 +41,30 @@ class Change:
     difference: float
     """After − before."""
     low: float | None
-    """Lower end of its 95 % interval; None if it is not known."""
+    """Lower end of its 95 % interval; None if it is unknown."""
     high: float | None
     """Upper end."""
     count: int
-    """The instances of both where they are paired; else those of the smaller run, 0 if unknown."""
+    """Number of instances: of both runs if they are paired, else of the smaller run; 0 if unknown."""
     test: str | None
-    """``mcnemar`` or ``permutation`` on the same instances; ``normal`` where these are not known, from the means'
-    intervals; None where there is none.
+    """``mcnemar`` or ``permutation`` on the same instances; ``normal`` from the means' intervals if the instances are
+    unknown; None without a test.
     """
     p: float | None
     """The two-sided p-value; None without a test."""
     p_holm: float | None
     """Adjusted over all changes that have one (Holm 1979)."""
     notes: tuple[str, ...] = ()
-    """What else is to be known."""
+    """Notes for the reader."""
 
     @property
     def paired(self) -> bool:
-        """Whether it is about the same instances."""
+        """True if it is over the same instances."""
         return self.test in {"mcnemar", "permutation"}
 
     @property
     def better(self) -> bool | None:
-        """Whether it is an improvement at the level of 5 %, corrected; None if it is neither that nor a decline."""
+        """True for a significant improvement (5 %, corrected), False for a significant decline, else None."""
         if self.p_holm is None or self.p_holm >= 0.05 or self.higher_is_better is None or self.difference == 0:
             return None
         return (self.difference > 0) == self.higher_is_better
@@ -72,7 +72,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What changed between two suites."""
+    """The changes between two suites."""
 
     first: str
     """The suite before."""
@@ -81,22 +81,22 @@ class Diff:
     changes: tuple[Change, ...]
     """By model and scenario."""
     problems: tuple[str, ...]
-    """What could not be compared, and why."""
+    """The runs that could not be compared, and why."""
 
 
 def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Registry | None = None) -> Diff:
     """Compare two suites, model by model and scenario by scenario.
 
-    Runs belong together if all of their specs but the suite is equal, else if they are the only ones of the model with
-    the scenario, method, main metric and split; what differs is then noted. Where both have examples the change is over
-    the instances of both (:func:`.comparison.compare_runs`); else its interval follows from those of the two
-    means (MOVER, Zou and Donner 2008), as if the instances were others.
+    Two runs are paired if their specs are equal but for the suite, or else if they are the only ones of the model with
+    the scenario, method, main metric and split; a note then says what differs. If both have examples, the change is
+    over the instances of both (:func:`.comparison.compare_runs`); else its interval is computed from those of the two
+    means (MOVER, Zou and Donner 2008), as if the instances were different.
 
     Args:
         runs: Runs of both suites.
         first: The suite before.
         second: The suite after.
-        registry: Knows the metrics, for scores that are not written beside the examples.
+        registry: The metrics; needed for scores that are not stored with the examples.
 
     Raises:
         DataError: They have nothing in common.
@@ -122,7 +122,7 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
 def _pairs(
     left: Sequence[RunRecord], right: Sequence[RunRecord], first: str, second: str, problems: list[str]
 ) -> Iterator[tuple[RunRecord, RunRecord]]:
-    """Yield the runs that belong together, and note those that have no other."""
+    """Yield the pairs of runs, and note those without a counterpart."""
     ours, theirs = _by(left, _exact), _by(right, _exact)
     for key in sorted(ours.keys() & theirs.keys()):
         yield newest(ours[key]), newest(theirs[key])
@@ -138,7 +138,9 @@ def _pairs(
         if not here or not there:
             problems.append(f"{label}: only in {first if here else second}.")
         else:
-            problems.append(f"{label}: {len(here)} runs in {first} and {len(there)} in {second} with other settings.")
+            problems.append(
+                f"{label}: {len(here)} runs in {first} and {len(there)} in {second} with different settings."
+            )
 
 
 def _by(runs: Iterable[RunRecord], key: Callable[[RunRecord], str]) -> dict[str, list[RunRecord]]:
@@ -166,7 +168,7 @@ def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry 
         except HarnessError as error:
             notes = (f"not on the same instances: {error}",)
     one, other = main_stat(before), main_stat(after)
-    if one is None or other is None:  # pragma: no cover - seen to before
+    if one is None or other is None:  # pragma: no cover - checked before
         raise DataError("a run has no main metric.")
     low, high, p = _unpaired(one, other)
     return Change(
@@ -244,7 +246,7 @@ def _unpaired(before: Stat, after: Stat) -> tuple[float | None, float | None, fl
     difference = after.mean - before.mean
     below = math.hypot(after.mean - after.ci95[0], before.ci95[1] - before.mean)
     above = math.hypot(after.ci95[1] - after.mean, before.mean - before.ci95[0])
-    # The interval's half on the side of 0 says how far 0 is from the difference.
+    # The half of the interval on the side of 0 is the scale of the distance from 0.
     reach = below if difference > 0 else above
     if reach == 0:
         return difference - below, difference + above, None

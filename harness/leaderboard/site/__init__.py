@@ -2,13 +2,13 @@
 
 Layout of a built site::
 
-    index.html                 the one document: policy, style, the names of the pages, the scripts of the first view
-    assets/site.css            all of the look; dark and light by custom properties
-    assets/*.js                what pages share; loaded with the document
+    index.html                 the only document: policy, style, the names of the pages, the scripts of the first view
+    assets/site.css            all styles; dark and light by custom properties
+    assets/*.js                shared code; core, table and rates are loaded with the document
     assets/pages/NAME.js       one page; loaded when a link first leads to ``#/NAME``
-    assets/vendor/             other people's scripts, minified, each beside its licence
+    assets/vendor/             third-party scripts, minified, each with its licence
     data/KEY.js                data; loaded when a page asks for KEY
-    .build.json                says that the folder is a site, so that a build may replace what is in it
+    .build.json                marks the folder as a site, so that a build may replace its contents
 
 Data. A file on disk cannot be fetched from ``file://``, but a classic script can be loaded, so each data file is one
 call, ``harness.put("KEY", "JSON as a string")``. :class:`files.SiteFolder` writes them: ``put(key, value)``, where a

@@ -1,4 +1,4 @@
-"""Names of models, runs and scenarios as parts of addresses and file names: readable, different for different names."""
+"""Addresses of models, runs and scenarios, safe as file names and parts of links: readable, and unique."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ READABLE = 40
 
 
 def address(name: str, identity: str | None = None) -> str:
-    """Return a name as ``[a-z0-9.-]`` that ends in a hash, so that any two names differ in it.
+    """Return a name as ``[a-z0-9.-]`` that ends in a hash, so that the addresses of any two names differ.
 
-    Nothing that a file system or a browser takes for more than a name gets through: no separator, no leading dot.
+    It has no character with a meaning to a file system or a browser: no separator, no leading dot.
 
     Args:
-        name: What is readable of it.
-        identity: What the hash is of; the name where nothing else tells two of them apart.
+        name: The name, of which the readable part is made.
+        identity: The text to hash, if the name alone does not identify it.
     """
     readable = re.sub(r"[^a-z0-9.]+", "-", name[:400].lower())
     readable = re.sub(r"\.{2,}", ".", readable)[:READABLE].strip("-.")

@@ -1,4 +1,4 @@
-"""The leaderboards' data: models and their mean win rates, and apart from these each category's numbers."""
+"""The leaderboards' data: models and their mean win rates, and in separate files the numbers of each category."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from harness.leaderboard.win_rate import WinRate
 from harness.output.display import sentence
 
 MAIN = "main"
-"""The view that stands before the categories: every column's main metric, as on the terminal."""
+"""The first view, before the categories: every column's main metric, as on the terminal."""
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     """Write ``site``, and for each board ``boards/KEY``, ``boards/KEY/main`` and ``boards/KEY/CATEGORY``.
 
-    The latter two have a file ``pairs`` below them, for win rates of a part of the board: for each measure the z-scores
-    of the models against each other.
+    The latter two have a file ``pairs`` below them, from which the page computes win rates of a part of the board: the
+    z-scores of the models against each other, for each measure.
     """
     folder.put(
         "site",
@@ -73,7 +73,7 @@ def win_rate_values(rate: WinRate | None) -> list[Any] | None:
 
 
 def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
-    """Return what names a column, as JSON."""
+    """Return the description of a column, as JSON."""
     about, heading = view.board.columns[column], view.headings[column]
     return {
         "title": heading.title,
@@ -147,7 +147,7 @@ def _board(
 
 
 def _failures(view: BoardView) -> list[list[Any]]:
-    """Return model, column and errors, each error once, of each cell where something failed."""
+    """Return model, column and distinct errors of each cell with a failure."""
     found = []
     for m, row in enumerate(view.board.rows):
         for c, cell in enumerate(row.cells):
@@ -176,7 +176,7 @@ def _main(view: BoardView, models: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _main_measures(view: BoardView) -> list[list[Measure]]:
-    """Return for each column the main metric's measure, none where no run has a value of it."""
+    """Return for each column the main metric's measure; none if no run has a value of it."""
     return [
         [measure for measure in found if (measure.metric, measure.worst) == (column.metric, None)]
         for column, found in zip(view.board.columns, view.measures, strict=True)
@@ -184,7 +184,7 @@ def _main_measures(view: BoardView) -> list[list[Measure]]:
 
 
 def pair_scores(contest: Contest | None, models: Sequence[str]) -> str:
-    """Return z-scores of all pairs of models, the first one's place before the second's, row by row, as base64.
+    """Return z-scores of all pairs of models, the upper triangle of the matrix row by row, as base64.
 
     They are 16-bit integers, little-endian, in thousandths and rounded towards 0; −32768 where they are unknown.
     """
@@ -200,7 +200,7 @@ def pair_scores(contest: Contest | None, models: Sequence[str]) -> str:
 
 
 def _runs(view: BoardView, column: int, model: str) -> list[str] | None:
-    """Return the address of a cell's run where it is one; None where there are several."""
+    """Return the address of a cell's run if it has only one, else None."""
     runs = view.counting[column].get(model, {})
     return [address_of(run) for run in runs.values()] if len(runs) == 1 else None
 
@@ -217,7 +217,7 @@ def _measure(measure: Measure, groups: Sequence[Group], models: Sequence[str]) -
 
 
 def _tested(snapshot: Snapshot, models: Sequence[str]) -> list[list[int] | None]:
-    """Return for each model how many data sets it has been found to have seen, and of how many; None without a test."""
+    """Return for each model how many data sets it has seen, and how many were tested; None without a test."""
     counts: dict[str, list[int]] = {}
     for finding in snapshot.findings:
         if not finding.control:
@@ -228,7 +228,7 @@ def _tested(snapshot: Snapshot, models: Sequence[str]) -> list[list[int] | None]
 
 
 def _seen(snapshot: Snapshot, view: BoardView, models: Sequence[str]) -> list[list[Any]]:
-    """Return model, column, log10 p and run for each cell of a data set that the model depends on the order of."""
+    """Return model, column, log10 p and run for each cell whose data set the model has seen, as a test shows."""
     found: dict[tuple[int, int], tuple[float, str]] = {}
     positions = {model: position for position, model in enumerate(models)}
     for finding in snapshot.findings:

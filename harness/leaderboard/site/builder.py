@@ -1,4 +1,4 @@
-"""Build the site of a results folder: read the records once, write each part's data, copy the scripts and styles."""
+"""Builds the site of a results folder: reads the records once, writes each part's data, copies scripts and styles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = (
     plots.write,
     comparisons.write,
 )
-"""What writes the data, in this order."""
+"""The functions that write the data, in this order."""
 
 NAVIGATION = (
     ("board", "Leaderboard"),
@@ -37,26 +37,26 @@ NAVIGATION = (
     ("compare", "Compare"),
     ("contamination", "Contamination"),
 )
-"""Pages that every page's head links to: the page's name and the words of the link."""
+"""The pages in the navigation: name and text of the link."""
 
 FIRST_SCRIPTS = ("core.js", "table.js", "rates.js")
-"""Scripts under ``assets`` that come with the document; each page's own come when it is first shown."""
+"""Scripts under ``assets`` that are loaded with the document; those of a page are loaded when it is first shown."""
 
 
 def build_site(
     results_dir: Path, output: Path, suites: Sequence[str] | None = None, *, registry: Registry | None = None
 ) -> Path:
-    """Build or bring up to date the site of a results folder, and return its first page.
+    """Build or update the site of a results folder, and return its first page.
 
     Args:
         results_dir: The results folder.
-        output: The site's folder; made if it is not there.
+        output: The site's folder; it is made if needed.
         suites: Only these suites; None for all.
-        registry: The plugins; those that are installed by default.
+        registry: The plugins; by default those that are installed.
 
     Raises:
         DataError: The results folder or a suite does not exist, or a record cannot be read.
-        StorageError: The site's folder cannot be written, or holds something else.
+        StorageError: The site's folder cannot be written, or holds other files.
     """
     folder = SiteFolder(output)
     runs, problems = read_runs(results_dir, folder, suites)

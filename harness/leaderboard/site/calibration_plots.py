@@ -1,4 +1,4 @@
-"""Reliability diagrams: how often a model is right, over how probable it held its own predictions."""
+"""Reliability diagrams: how often a model is right, by the probability that it gave its predictions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CATEGORY = "calibration"
 
 
 def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | None:
-    """Return the reliability diagram of one column; None where no run of it has one.
+    """Return the reliability diagram of one column; None if no run has the data for it.
 
     Args:
         view: The leaderboard.
@@ -38,7 +38,7 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
         f"{brief(view.headings[column].title, 60)}: reliability",
         "Each point is a bin of predictions: how often they are right, with its 95 % interval, over the mean "
         "probability that the model gave them. On the diagonal a model is calibrated; below it, overconfident."
-        " Larger points hold more predictions."
+        " Larger points are bins of more predictions."
         + ("" if lines else " Each run has its own bins."),
         [
             ("model", "model"), ("run", "run"), ("probability", "mean probability"), ("accuracy", "share right"),

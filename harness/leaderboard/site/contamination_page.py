@@ -1,4 +1,4 @@
-"""The contamination page's data: of each model and data set the verdict and everything that it rests on."""
+"""The contamination page's data: for each model and data set the verdict and all that it is based on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots of the contamination test: published against shuffled orders, and evidence over the copies that were read."""
+"""Plots of the contamination test: published against shuffled orders, and evidence by number of copies read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harness.leaderboard.site.snapshot import Snapshot
 from harness.output.display import brief
 
 ALPHA = 0.01
-"""The level of a verdict where a finding does not say its own."""
+"""The level of a verdict if a finding does not state its own."""
 
-# How harness lab names the parts of test sets that a model of its own has read.
+# The names that harness lab gives to the parts of test sets on which it trains a model.
 _COPIES = re.compile(r"_x([0-9]{1,6})\.[a-z]")
 
 
@@ -56,9 +56,9 @@ def shuffles_plot(finding: JudgedTest) -> Plot | None:
     label = brief(finding.record.spec.scenario.label, 60)
     return Plot(
         f"{label}: the published order among shuffled ones",
-        "Each line is a shard of the data set. The points are the published order, the ticks the shuffled ones; each "
-        "is shown by how much more probable it is than the shuffled ones on average. For a model that has not learnt"
-        " the order, points lie among the ticks; points to the right of them are evidence that it has.",
+        "Each line is a shard of the data set. The point is the published order, the ticks are shuffled orders, placed "
+        "by how much more probable they are than the average shuffled order. For a model that has not learnt the "
+        "order, points lie among the ticks; points to the right of them are evidence that it has.",
         [
             ("shard", "shard"), ("order", "order"), ("log_likelihood", "log-likelihood"),
             ("difference", "difference from the shuffled mean"),
@@ -69,7 +69,7 @@ def shuffles_plot(finding: JudgedTest) -> Plot | None:
 
 
 def doses_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | None:
-    """Return log10 p over the number of copies that a model has read, where runs say how many these are."""
+    """Return log10 p over the number of copies that a model has read, if at least two numbers are known."""
     known = [(finding, copies) for finding in findings if (copies := copies_of(finding)) is not None]
     if len({copies for _, copies in known}) < 2:
         return None
@@ -87,8 +87,8 @@ def doses_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | Non
     alphas = [value for finding, _ in known if isinstance(value := finding.found.get("alpha"), float)]
     return Plot(
         "Evidence over copies in the training text",
-        "Each point is a data set that a model has read so many times: log10 of the headline p-value. Below the dashed "
-        "line the test reports dependence on the published order. At 0 copies are the controls.",
+        "Each point is a data set: log10 of the headline p-value, by the number of copies in the training text. Below "
+        "the dashed line the test reports dependence on the published order. Controls are at 0 copies.",
         [
             ("model", "model"), ("data", "data set"), ("copies", "copies"), ("log10_p", "log10 p"),
             ("verdict", "verdict"),
@@ -99,10 +99,10 @@ def doses_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | Non
 
 
 def copies_of(finding: JudgedTest) -> int | None:
-    """Return how often the model has read the data set, as far as the run says.
+    """Return how often the model has read the data set, if the run says so; else None.
 
-    It does where the test's fields or the scenario's parameters have ``copies``, or the data are a file that
-    ``harness lab`` has named so.
+    The test's fields or the scenario's parameters may have ``copies``, or the data may be a file whose name, given by
+    ``harness lab``, contains it.
     """
     for place in (finding.found, finding.record.spec.scenario.arguments):
         value = place.get("copies")

@@ -1,4 +1,4 @@
-"""What scenarios and metrics are, as their plugins say it; of a plugin that is not installed, nothing."""
+"""Descriptions of scenarios and metrics from their plugins; empty for plugins that are not installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACETS = ("task", "what", "who", "when", "language")
 
 @lru_cache(maxsize=4096)
 def plugin(registry: Registry, kind: Kind, name: str) -> Plugin | None:
-    """Return a plugin, None where the registry does not know it."""
+    """Return a plugin; None if the registry does not have it."""
     try:
         return registry.get(kind, name)
     except PluginError:
@@ -30,7 +30,7 @@ def taxonomy(registry: Registry, scenario: str) -> Mapping[str, str]:
 
 
 def scenario(registry: Registry, name: str) -> dict[str, Any]:
-    """Return what a scenario is, as JSON."""
+    """Return the description of a scenario, as JSON."""
     found = plugin(registry, Kind.SCENARIO, name)
     if found is None or not isinstance(found.details, ScenarioDetails):
         return {"title": name, "known": False}
@@ -50,6 +50,6 @@ def scenario(registry: Registry, name: str) -> dict[str, Any]:
 
 
 def metric(registry: Registry, name: str) -> str:
-    """Return the first sentence of a metric's definition; '' for a score that is one of several of a metric."""
+    """Return the first sentence of a metric's definition; '' for one of several scores of a metric."""
     found = plugin(registry, Kind.METRIC, name)
     return found.summary if found and (found.members or isinstance(found.details, MetricDetails)) else ""

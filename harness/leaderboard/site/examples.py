@@ -1,8 +1,8 @@
-"""A run's examples as pages: pieces that are loaded one at a time, and an index to filter and order them by.
+"""A run's examples in pieces that pages load one at a time, and an index to filter and sort them.
 
-The lines of ``examples.jsonl.gz`` are JSON already and go into the pieces as they stand. The index holds a few numbers
-for each example, so that what is wrong, what a perturbation changed and what another model answers otherwise can be
-found among 100,000 examples without loading any.
+The lines of ``examples.jsonl.gz`` are JSON and go into the pieces unchanged. The index holds a few numbers for each
+example, so that wrong answers, the effects of a perturbation and differences from another model can be found among
+100,000 examples without loading them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from harness.storage.results import RunRecord
 
 PIECE_EXAMPLES = 200
 PIECE_BYTES = 400_000
-"""A piece ends after so many examples, or as soon as it is larger than this."""
+"""A piece ends after this many examples, or as soon as it has this many bytes."""
 
 
 @dataclass(slots=True)
 class _Index:
-    """Columns with an entry for each example, in the file's order."""
+    """Columns with a value for each example, in the file's order."""
 
     keys: list[str] = field(default_factory=list)  # of each instance in a trial
     # of each key a digest of input and references; None without an original of the evaluated split
@@ -81,7 +81,7 @@ def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Pat
     """Write the pieces and the index of a run's examples; return their files.
 
     Raises:
-        DataError: The examples are missing, damaged, or not the ones that the record describes.
+        DataError: The examples are missing, damaged, or not those that the record describes.
     """
     index, files = _Index(), []
     for number, lines in enumerate(_pieces(run, index)):
@@ -92,7 +92,7 @@ def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Pat
 
 
 def answers_of(index: Mapping[str, Any]) -> Answers:
-    """Return the scores that an index holds of original instances of the evaluated split, to be compared in pairs."""
+    """Return the scores in an index, for comparisons: those of unperturbed instances of the evaluated split."""
     answers: dict[str, dict[int, tuple[float | None, int]]] = {}
     for place, perturbation, score in zip(index["instance"], index["perturbation"], index["score"], strict=True):
         digest = index["asked"][place]

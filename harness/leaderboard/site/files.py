@@ -18,13 +18,13 @@ MARK = ".build.json"
 
 
 class SiteFolder:
-    """A folder that a site is written into; what an earlier build left there and this one does not write is removed.
+    """The folder of a site; files of an earlier build that this one does not write are removed.
 
     Args:
-        root: The folder; made if it is not there.
+        root: The folder; it is made if needed.
 
     Raises:
-        StorageError: The folder cannot be written, or holds files but no site.
+        StorageError: The folder cannot be written, or holds files that are not a site.
     """
 
     def __init__(self, root: Path) -> None:
@@ -32,7 +32,7 @@ class SiteFolder:
         self.written: set[Path] = set()
         with _writing(root):
             if root.is_dir() and any(root.iterdir()) and not (root / MARK).is_file():
-                raise StorageError(f"{root} holds files that are no site of ours; name an empty folder with --output.")
+                raise StorageError(f"{root} holds files that are not a site; name an empty folder with --output.")
             root.mkdir(parents=True, exist_ok=True)
             if not (root / MARK).exists():
                 (root / MARK).touch()
@@ -59,7 +59,7 @@ class SiteFolder:
         return path
 
     def keep(self, paths: Iterable[Path]) -> None:
-        """Say that files of an earlier build still hold."""
+        """Keep files of an earlier build."""
         self.written.update(paths)
 
     def sweep(self) -> None:
@@ -79,10 +79,10 @@ def data_file(key: str) -> str:
     """Return the file of a key, relative to the site's folder.
 
     Raises:
-        ValueError: The key could be a path to somewhere else.
+        ValueError: The key could be a path to another place.
     """
     if not _KEY.fullmatch(key) or ".." in key:
-        raise ValueError(f"{key!r} is no key of a data file")
+        raise ValueError(f"{key!r} is not a key of a data file")
     return f"data/{key}.js"
 
 
@@ -101,7 +101,7 @@ def data_script(key: str, text: str) -> str:
 
 
 def write_if_changed(path: Path, content: bytes) -> None:
-    """Write a file whole; an equal one is left as it is, so that its time tells when it last changed."""
+    """Write a file whole; if it is equal it is left as it is, so that its time is that of its last change."""
     try:
         if path.stat().st_size == len(content) and path.read_bytes() == content:
             return

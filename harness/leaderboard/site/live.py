@@ -1,4 +1,4 @@
-"""The site of a results folder, built again when records of runs have changed, and how sweeps are getting on."""
+"""Rebuilds the site of a results folder when records change, and reports the progress of running sweeps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.storage.results import RUN_FILE, run_directories
 
 POLL_SECONDS = 2.0
 LONGEST_WAIT = 20.0
-"""While records keep changing, the site is built again after so many seconds at the latest."""
+"""Seconds after which the site is rebuilt at the latest while records keep changing."""
 
 Build = Callable[[Path, Path, Sequence[str] | None], Path]
 """Builds the site of a results folder into a folder, of some suites or of all."""
@@ -23,25 +23,25 @@ Build = Callable[[Path, Path, Sequence[str] | None], Path]
 
 @dataclass(frozen=True, slots=True)
 class LiveState:
-    """What a page that is open must know."""
+    """The state that open pages ask for."""
 
     build: int
-    """How often the site was built; a page that was loaded at an earlier one is out of date."""
+    """Number of builds so far; a page that was loaded after an earlier one is out of date."""
     problem: str
-    """Why the last attempt at building failed; empty if it did not."""
+    """Why the last build failed; empty if it succeeded."""
     sweeps: Sequence[dict[str, Any]]
-    """How far the sweeps of the folder are, those that ended last."""
+    """The progress of the folder's sweeps, running ones first."""
     now: float
     """Seconds since the epoch by this machine's clock."""
 
 
 class LiveSite:
-    """Builds a site, watches the results folder, and builds again when it has been quiet for one look.
+    """Builds a site, watches the results folder, and rebuilds once changed records are unchanged for one poll.
 
     Args:
         results_dir: The results folder.
         output: The site's folder.
-        build: What builds it.
+        build: The function that builds it.
         suites: Only these suites; None for all.
         poll: Seconds between two looks at the results folder.
     """
@@ -65,20 +65,20 @@ class LiveSite:
         """Build the site and watch from now on.
 
         Raises:
-            HarnessError: It cannot be built now; what goes wrong later is in :attr:`LiveState.problem`.
+            HarnessError: The first build fails; later failures are in :attr:`LiveState.problem`.
         """
         self._rebuild()
         self._thread = threading.Thread(target=self._watch, name="live-site", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no longer; a build that goes on is waited for."""
+        """Stop watching; wait for a build that is under way."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
 
     def state(self) -> LiveState:
-        """Return what a page that is open must know."""
+        """Return the current state."""
         sweeps = [asdict(sweep) for sweep in read_progress(self._results_dir)]
         return LiveState(self._builds, self._problem, sweeps, time.time())
 
@@ -105,11 +105,11 @@ class LiveSite:
                 self._problem = str(error)
 
     def _look(self) -> dict[str, tuple[int, int]]:
-        """Return what changes when a record does, by its folder."""
+        """Return size and time of each record, by its folder."""
         found = {}
         try:
             directories = run_directories(self._results_dir, self._suites)
-        except (DataError, OSError):  # the folder is moved or not there yet: as good as empty
+        except (DataError, OSError):  # the folder was moved or does not exist yet: treated as empty
             return {}
         for directory in directories:
             try:

@@ -1,4 +1,4 @@
-"""The models' data: the paper's table of models (Liang et al. 2022, table 5), and for each everything it was run on."""
+"""The models' data: the table of models (Liang et al. 2022, table 5), and for each model all of its runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.leaderboard.site.snapshot import Snapshot
 from harness.storage.results import RunRecord
 
 FACTS = ("creator", "modality", "parameters", "tokenizer", "window", "access")
-"""What a backend may say of its model, the columns of the paper's table."""
+"""The facts that a backend may give about its model: the columns of the paper's table."""
 
 TOTALS = ("queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds", "model_flops")
-"""What a run takes that adds up over runs."""
+"""The costs of a run that add up over runs."""
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
@@ -48,9 +48,9 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
 
 
 def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
-    """Return what runs took together; what no run says is left out, and of money in several currencies each one.
+    """Return the total costs of runs; costs that no run states are left out, and money is summed by currency.
 
-    ``device_seconds`` are the model's seconds, each counted for as many devices as the model holds at once.
+    ``device_seconds`` are the model's seconds times the number of devices that it uses at once.
     """
     sums: dict[str, float] = {}
     money: dict[str, float] = {}
@@ -77,14 +77,14 @@ def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
 
 
 def _devices(run: RunRecord) -> int:
-    """Return how many devices a run's model holds while one of its answers is timed; 1 where the record is silent."""
+    """Return how many devices a run's model uses at once; 1 if the record does not say."""
     model = run.provenance.get("model", {})
     devices = model.get("devices_at_once") if isinstance(model, Mapping) else None
     return devices if isinstance(devices, int) and devices > 0 else 1
 
 
 def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return what the newest run that knows it says of the model."""
+    """Return each fact about the model from the newest run that states it."""
     known: dict[str, Any] = {}
     for run in sorted(runs, key=lambda run: run.finished):
         model = run.provenance.get("model", {})
@@ -126,7 +126,7 @@ def _run(run: RunRecord) -> dict[str, Any]:
 
 
 def _provenance(runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return the different fingerprints, versions and hosts of a model's runs, with how many runs each has."""
+    """Return the different fingerprints, versions and hosts of a model's runs, each with its number of runs."""
     return {
         "fingerprints": _counted(run.provenance.get("model", {}).get("fingerprint") for run in runs),
         "versions": _counted(run.provenance.get("versions") for run in runs),

@@ -1,6 +1,6 @@
-"""Plots in the Vega-Lite grammar: what is drawn, without colours and fonts, which the page adds for its theme.
+"""Plots in the Vega-Lite grammar, without colours and fonts, which the page adds for its theme.
 
-A specification's data are named ``rows``; the page puts them there. Fields are the names of a :class:`Plot`'s columns.
+The data of a specification are named ``rows``; the page provides them. Fields are the columns of a :class:`Plot`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Row = Sequence[Any]
 
 UP, DOWN = "higher is better", "lower is better"
 ROW_STEP = 17
-"""Pixels for a line of a ranking."""
+"""Height in pixels of a line of a ranking."""
 LABEL = 36
-"""Characters of a model's name on an axis: what fits, so that names which end differently are told apart."""
+"""Most characters of a model's name on an axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,18 @@ class Plot:
     """A plot with the numbers behind it."""
 
     title: str
-    """What it shows, in a few words."""
+    """Its title, a few words."""
     description: str
-    """What there is to see and how to read it: its text alternative."""
+    """What it shows and how to read it; also its text alternative."""
     columns: Sequence[tuple[str, str]]
     """Field and heading of each column of the numbers."""
     rows: Sequence[Row]
     """The numbers."""
     spec: Mapping[str, Any]
-    """How they are drawn."""
+    """The Vega-Lite specification."""
 
     def as_json(self) -> Json:
-        """Return the plot as the page reads it."""
+        """Return the plot as a JSON value."""
         return {
             "title": self.title,
             "description": self.description,
@@ -48,7 +48,7 @@ class Plot:
 
 
 def short_names(models: Sequence[str]) -> dict[str, str]:
-    """Return for each model a name that fits an axis; different ones for different models."""
+    """Return for each model a different name that fits an axis."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for model in models:
@@ -63,7 +63,7 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
 
 
 def direction(higher_is_better: bool | None) -> str:
-    """Return what stands behind a metric's name on an axis."""
+    """Return the words after a metric's name on an axis."""
     return {True: f" ({UP}) ↑", False: f" ({DOWN}) ↓", None: ""}[higher_is_better]
 
 
@@ -82,7 +82,7 @@ def names(field: str, order: Sequence[str], **more: Any) -> Json:
 def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: int | str = 420) -> Json:
     """Return models in a given order, each a point within its interval (fields model, mean, low, high)."""
     x = quantitative("mean", title, scale=scale or {})
-    told = tooltips("model", "mean", "low", "high")
+    tooltip = tooltips("model", "mean", "low", "high")
     return {
         "width": width,
         "height": {"step": ROW_STEP},
@@ -94,14 +94,14 @@ def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: 
             },
             {
                 "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                "encoding": {"x": x, "tooltip": told},
+                "encoding": {"x": x, "tooltip": tooltip},
             },
         ],
     }
 
 
 def tooltips(*fields: str) -> list[Json]:
-    """Return what a mark tells when pointed at."""
+    """Return the tooltip of a mark."""
     return [{"field": field, "title": field} for field in fields]
 
 
@@ -109,9 +109,9 @@ def panels(parts: Sequence[tuple[str, str, Json]], field: str, columns: int) -> 
     """Return plots side by side, each of the rows with one value of a field.
 
     Args:
-        parts: For each panel the field's value, its title, and what is drawn.
+        parts: For each panel the field's value, its title and its specification.
         field: The field.
-        columns: How many stand in a line.
+        columns: Number of panels in a line.
     """
     return {
         "columns": columns,
@@ -134,12 +134,12 @@ def by_model(order: Sequence[str]) -> Json:
 
 
 def picked() -> list[Json]:
-    """Return the choice of a model by a click in the legend."""
+    """Return the parameter that selects a model by a click in the legend."""
     return [{"name": "picked", "select": {"type": "point", "fields": ["model"]}, "bind": "legend"}]
 
 
 def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -> Json:
-    """Return points by model; with the diagonal on which both are equal, where both are between 0 and 1."""
+    """Return points by model; if asked, with the diagonal on which both values are equal."""
     points: Json = {
         "params": picked(),
         "mark": {"type": "point", "filled": True, "size": 60},
@@ -156,7 +156,7 @@ def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -
 
 
 def reliability(order: Sequence[str], lines: bool) -> Json:
-    """Return accuracy over mean probability by bin and model, with intervals and the diagonal of the calibrated."""
+    """Return accuracy over mean probability by bin and model, with the diagonal of perfect calibration."""
     unit = {"domain": [0, 1], "zero": True}
     x = quantitative("probability", "mean probability of the prediction", scale=unit)
     y = quantitative("accuracy", "share that is right", scale=unit)
@@ -191,22 +191,22 @@ def reliability(order: Sequence[str], lines: bool) -> Json:
 
 
 def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
-    """Return for each model a tick for every part, and a point at the median."""
+    """Return a tick for every part of each model, and a point at the model's median."""
     x = quantitative("mean", title, scale=scale or {})
-    told, median = tooltips("model", "part", "mean", "low", "high"), {**x, "aggregate": "median"}
+    tooltip, median = tooltips("model", "part", "mean", "low", "high"), {**x, "aggregate": "median"}
     return {
         "width": 400,
         "height": {"step": ROW_STEP},
         "encoding": {"y": names("model", order, axis={"labelLimit": 240})},
         "layer": [
-            {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": told}},
+            {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": tooltip}},
             {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": median}},
         ],
     }
 
 
 def heat_map(order: Sequence[str]) -> Json:
-    """Return how often the model of the line beats that of the column, blue above one half and orange below."""
+    """Return how often the row's model beats the column's, blue above one half and orange below."""
     numbers = len(order) <= 15
     size = 46 if numbers else 24
     cells: list[Json] = [
@@ -222,7 +222,7 @@ def heat_map(order: Sequence[str]) -> Json:
         }
     ]  # fmt: skip
     if numbers:
-        # Readable on the middle of the scale, which is pale, and on its ends, which are dark.
+        # Readable on the pale middle of the scale and on its dark ends.
         ends = {"test": "datum.rate < 0.2 || datum.rate > 0.8", "value": "white"}
         text = {"field": "rate", "type": "quantitative", "format": ".2f"}
         color = {"condition": ends, "value": "black"}
@@ -239,7 +239,7 @@ def heat_map(order: Sequence[str]) -> Json:
 
 
 def doses(order: Sequence[str], threshold: float) -> Json:
-    """Return log10 p over how often the model has read the data set, with the threshold of the verdict."""
+    """Return log10 p over the number of copies read, with the threshold of the verdict."""
     x = quantitative("copies", "copies of the data set in the training text", scale={"type": "symlog", "zero": True})
     y = quantitative("log10_p", "log10 p (lower is more evidence)")
     rule = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": threshold}}}
@@ -252,7 +252,7 @@ def doses(order: Sequence[str], threshold: float) -> Json:
 
 
 def shuffles(shards: int) -> Json:
-    """Return, shard by shard, the log-likelihood of each order against the mean of the shuffled ones."""
+    """Return for each shard the log-likelihoods of its orders, relative to the mean of the shuffled ones."""
     x = quantitative("difference", "log-likelihood − mean of the shuffled orders, in nats")
     y = {"field": "shard", "type": "ordinal", "title": "shard", "axis": {"labelOverlap": True}}
     shuffled = {"filter": {"field": "order", "equal": "shuffled"}}
@@ -261,8 +261,8 @@ def shuffles(shards: int) -> Json:
         "field": "order", "type": "nominal", "title": "order",
         "scale": {"domain": ["shuffled", "published"]}, "legend": {"symbolOpacity": 1},
     }  # fmt: skip
-    told = tooltips("shard", "order", "log_likelihood", "difference")
-    channels = {"x": x, "y": y, "color": kind, "tooltip": told}
+    tooltip = tooltips("shard", "order", "log_likelihood", "difference")
+    channels = {"x": x, "y": y, "color": kind, "tooltip": tooltip}
     tick = {"type": "tick", "thickness": 1, "opacity": 0.7}
     point = {"type": "point", "filled": True, "size": 45, "opacity": 1}
     return {

@@ -1,4 +1,4 @@
-"""The plots' data: which plots a leaderboard has, and the numbers that each is drawn from."""
+"""The plots' data: the plots of each leaderboard, and the numbers in them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TRADEOFFS = ("calibration", "robustness", "fairness", "bias", "toxicity", "effic
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     """Write for each board ``plots/KEY``, the list of its plots, and ``plots/KEY/NAME``; and those of contamination.
 
-    The list holds for each plot its name, its title and its group: ``models``, ``accuracy against``, or the title of
-    the column that it is about.
+    The list has the name, title and group of each plot; the group is ``models``, ``accuracy against``, or the title of
+    the plot's column.
     """
     for view in snapshot.boards:
         listed = []
@@ -73,8 +73,8 @@ def _panels(view: BoardView, categories: Mapping[str, Sequence[Measure]], labels
     return Plot(
         "Mean win rates by category",
         "One panel for each category of metrics, models from best to worst. A point is the share of other models that "
-        "a model beats, averaged over the category's columns; the line is its 95 % interval. Whether a high or a low "
-        "value of the metric wins is taken into account, so that further right is better in every panel.",
+        "a model beats, averaged over the category's columns; the line is its 95 % interval. Further right is better "
+        "in every panel, also where lower values of the metric are better.",
         [
             ("category", "category"), ("model", "model"), ("mean", "mean win rate"), ("low", "low"), ("high", "high"),
             ("columns", "columns"), ("of", "of columns"),
@@ -102,8 +102,8 @@ def _heat_map(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
         return None
     return Plot(
         "Head to head",
-        "How often the model of the line has the better main metric than that of the column, over the columns of the "
-        "leaderboard that both have; ties count one half. Blue: the line's model is ahead; orange: behind.",
+        "How often the row's model has a better main metric than the column's model, over the columns that both "
+        "have; ties count one half. Blue: the row's model is ahead; orange: it is behind.",
         [("model", "model"), ("against", "against"), ("rate", "share won"), ("columns", "columns")],
         rows,
         draw.heat_map([labels[row.model] for row in view.board.rows]),
@@ -127,8 +127,8 @@ def _spread(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
         return None
     return Plot(
         "Scores by model",
-        "A tick is one column's main metric, of those between 0 and 1 of which more is better; the point is the median."
-        " It shows whether a model is even or good at some scenarios only.",
+        "Each tick is a main metric between 0 and 1 of which higher is better; the point is the median. It shows if a "
+        "model is consistent or good at some scenarios only.",
         [
             ("model", "model"), ("part", "column"), ("metric", "metric"), ("mean", "mean"), ("low", "low"),
             ("high", "high"), ("count", "instances"),
@@ -168,7 +168,7 @@ def _tradeoff(
     return Plot(
         f"Accuracy against {category}",
         "A point is one model on one column of the leaderboard"
-        + ("; below the diagonal, what perturbations cost." if worst else ".")
+        + ("; points below the diagonal lose from perturbations." if worst else ".")
         + " A click on a model in the legend dims the others.",
         [
             ("model", "model"), ("scenario", "column"), ("accuracy_metric", "main metric"), ("accuracy", "accuracy"),
@@ -180,7 +180,7 @@ def _tradeoff(
 
 
 def _scores(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | None:
-    """Return the models' main metric in one column with its interval, and that of the sub-runs where it is a mean."""
+    """Return the models' main metric in one column with its interval; for a mean of sub-runs also theirs."""
     about, heading = view.board.columns[column], view.headings[column]
     cells = [(row.model, cell) for row in view.board.rows if (cell := row.cells[column]) and cell.mean is not None]
     if not cells:
@@ -215,7 +215,7 @@ def _scores(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | N
 
 
 def _with_parts(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a ranking whose points are the rows of ``all`` only, with ticks for the others."""
+    """Return a ranking with a point for the row ``all`` of each model and ticks for its other rows."""
     whole = {"filter": {"field": "part", "equal": "all"}}
     parts = {"filter": {"not": {"field": "part", "equal": "all"}}}
     x = spec["layer"][1]["encoding"]["x"]

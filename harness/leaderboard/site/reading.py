@@ -1,8 +1,8 @@
-"""Read every record once, write each run's own page, and keep of the record what the other pages compare.
+"""Reads every record once, writes each run's own page, and keeps the part of the record that other pages compare.
 
-A record of a HELM-sized run holds some two hundred statistics, most of them of single perturbations, and thousands of
-records would not fit a gigabyte; only a run's own page shows them all. What an earlier build wrote of a run that has
-not changed since is kept.
+A record of a HELM-sized run has some two hundred statistics, most of them of single perturbations, and thousands of
+records would not fit into a gigabyte; only a run's own page shows them all. The page of a run that has not changed
+since an earlier build is kept.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from harness.storage.example_files import EXAMPLES_FILE
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
 FORMAT = 6
-"""Changes whenever the files of a run's page do."""
+"""The version of the files of a run's page; to be raised whenever they change."""
 
 MANY = 200
-"""From so many runs on, two processes are faster than one: starting the second one takes a second."""
+"""From this many runs on, two processes are faster than one, since starting the second takes a second."""
 
 
 def read_runs(
@@ -47,7 +47,7 @@ def read_runs(
     if len(directories) < MANY:
         found = [_read(directory, folder.root) for directory in directories]
     else:
-        # A fresh process each: a fork would copy what other threads of this one hold.
+        # Spawned, since a fork would copy the state of this process's other threads.
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
             roots = [folder.root] * len(directories)
             found = list(pool.map(_read, directories, roots, chunksize=32))
@@ -89,22 +89,22 @@ def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str], str] | Dat
         written = [str(file.relative_to(root).as_posix()) for file in files]
         known = {"of": made_of, "files": written, "examples": len(files) > 1, "problem": problem}
         folder.write(str(mark.relative_to(root)), json.dumps(known))
-    if not known["examples"]:  # no other page must lead to them
+    if not known["examples"]:  # other pages must not link to them
         record = replace(record, examples=None)
     return slim(record), [*known["files"], str(mark.relative_to(root))], known["problem"]
 
 
 def slim(record: RunRecord) -> RunRecord:
-    """Return a record without the statistics and details that only its own page shows."""
+    """Return a record without the statistics and details that only the run's own page shows."""
     return replace(record, stats=[stat for stat in record.stats if relevant(stat)], details=_originals(record.details))
 
 
 def page_of(record: RunRecord, *, examples: bool, problem: str = "") -> dict[str, Any]:
-    """Return what the run's page shows, as JSON.
+    """Return the content of the run's page, as JSON.
 
     Args:
         record: The run.
-        examples: Whether its examples are there.
+        examples: True if its examples were written.
         problem: Why they cannot be read; '' if they can.
     """
     spec = record.spec
@@ -150,7 +150,7 @@ def _originals(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _state(file: Path) -> list[int] | None:
-    """Return what changes when a file does."""
+    """Return size and time of a file; None if it does not exist."""
     try:
         status = file.stat()
     except FileNotFoundError:

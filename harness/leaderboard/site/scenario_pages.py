@@ -1,4 +1,4 @@
-"""The scenarios' data: what each is, every model on every metric, and where example instances are."""
+"""The scenarios' data: descriptions, every model on every metric, and where to find example instances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 
 PARTS = 200
-"""Most sub-runs of a column that are listed one by one."""
+"""Most sub-runs of a column that are listed individually."""
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
@@ -46,7 +46,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
             low, high = (stat.ci95 or (None, None)) if stat else (None, None)
             cells.append(None if run is None else [address_of(run), stat and stat.mean, low, high])
         parts.append([label, cells])
-    standing = representing(view.measures[column], view.groups[column].metric)
+    chosen = representing(view.measures[column], view.groups[column].metric)
     with_examples = [run for model in models for run in counting[model].values() if run.examples]
     return {
         **column_title(snapshot, view, column),
@@ -61,7 +61,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
                 "category": measure.category,
                 "worst": measure.worst,
                 "higher": measure.higher_is_better,
-                "stands": measure in standing,
+                "represents": measure in chosen,
                 "about": descriptions.metric(snapshot.registry, measure.metric),
                 "cells": [cell_values(measure.cells.get(model)) for model in models],
             }

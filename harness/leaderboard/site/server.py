@@ -1,4 +1,10 @@
-"""A read-only web server for a site: no path or symbolic link out of its folder, no names of other hosts."""
+"""A read-only web server for a site that is safe to leave running.
+
+It serves no path or symbolic link out of its folder, answers to no name of another host, and gives each client a
+deadline for each request and response, so that slow ones cannot occupy all connections. Servers in the usual libraries
+(uvicorn with Starlette's static files) have no deadline for a request or a response and resolve links before they open
+a file; the code to add that is as long as this module.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +33,16 @@ from harness.leaderboard.site.live import LiveState
 STATE_PATH = "live/state.js"
 LIVE_SCRIPT = "assets/live.js"
 CONNECTIONS = 64
-"""Most connections at a time; for one more, the one that has kept the server waiting longest is closed."""
+"""Most connections at a time; to accept another, the one that has kept the server waiting longest is closed."""
 
 REQUEST_SECONDS = 15.0
-"""How long a client may take for one whole request, from when the server is ready for it."""
+"""Seconds in which a client must send a whole request, from when the server is ready for it."""
 
 RESPONSE_SECONDS = 15.0
-"""How long a client may take to receive a response, besides what ``SLOWEST_RATE`` allows for its size."""
+"""Seconds in which a client must receive a response, in addition to its size divided by ``SLOWEST_RATE``."""
 
 SLOWEST_RATE = 1 << 16
-"""Bytes a second that a client has to receive."""
+"""Bytes per second that a client must receive."""
 
 _CHUNK = 1 << 16
 _SEND_BUFFER = 1 << 18
@@ -70,10 +76,10 @@ _HEAD_END = b"</head>"
 
 
 def open_below(root: Path, path: str) -> BinaryIO | None:
-    """Open a regular file below a folder; None if there is none that may be shown.
+    """Open a regular file below a folder; None if there is no such file, or it must not be shown.
 
-    Every part of the path is opened from the folder before it and never through a symbolic link, so that there is no
-    way out, not even one that is made while this runs. Names that begin with a dot are not shown.
+    Every part of the path is opened from the folder before it and never through a symbolic link, so that no path leads
+    out of the folder, even if links are made meanwhile. Names that begin with a dot are not shown.
 
     Args:
         root: The folder.
@@ -89,7 +95,7 @@ def open_below(root: Path, path: str) -> BinaryIO | None:
     try:
         for position, part in enumerate(parts):
             last = position == len(parts) - 1
-            # Not to wait where a name is a pipe's.
+            # O_NONBLOCK, so that opening a pipe does not wait.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | (0 if last else os.O_DIRECTORY)
             below = os.open(part, flags, dir_fd=here)
             os.close(here)
@@ -104,7 +110,7 @@ def open_below(root: Path, path: str) -> BinaryIO | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host's name or address is this machine's own alone."""
+    """Return whether a host's name or address is a loopback address."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -112,19 +118,19 @@ def is_loopback(host: str) -> bool:
 
 
 class SiteServer(ThreadingHTTPServer):
-    """Serves a site's folder, and what is new about it, until :meth:`shutdown`.
+    """Serves a site's folder and its live state until :meth:`shutdown`.
 
-    On a loopback address it answers only requests that name it as such: a page of another host that has had its name
+    On a loopback address it answers only requests to a loopback name, so that a page of another host that lets its name
     point here (DNS rebinding) gets nothing.
 
     Args:
         root: The site's folder.
-        state: What pages that are open must know, asked at each request.
-        host: Where to listen.
-        port: The port; 0 for any that is free.
+        state: Returns the state for open pages; called for each request.
+        host: The address to listen on.
+        port: The port; 0 for any free one.
 
     Raises:
-        HarnessError: The address cannot be listened on.
+        HarnessError: The server cannot listen on the address.
     """
 
     daemon_threads = True
@@ -141,12 +147,12 @@ class SiteServer(ThreadingHTTPServer):
             super().__init__((host.strip("[]"), port), SiteHandler)
         except OSError as error:
             raise HarnessError(
-                f"{host}:{port} cannot be listened on ({error.strerror or error}). Choose another with --port."
+                f"cannot listen on {host}:{port} ({error.strerror or error}). Choose another port with --port."
             ) from error
 
     @property
     def url(self) -> str:
-        """Where the site is."""
+        """The address of the site."""
         host, port = self.server_address[:2]
         name = host.decode() if isinstance(host, bytes | bytearray) else host
         return f"http://{f'[{name}]' if ':' in name else name}:{port}/"
@@ -168,13 +174,13 @@ class SiteServer(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def waits(self, request: socket.socket, *, response: bool) -> None:
-        """Note what a connection's client has to do next: receive a response, or else send a request."""
+        """Note what a connection's client must do next: receive a response, or else send a request."""
         with self._changing:
             if (connection := self._open.get(request)) is not None:
                 connection.responding, connection.since = response, time.monotonic()
 
     def _make_room(self, client: str) -> bool:
-        """Close a connection that keeps the server waiting, of the client that has most; False if there is none."""
+        """Close a connection that keeps the server waiting, of the client with the most; False if no one does."""
         now = time.monotonic()
         counts = Counter(connection.client for connection in self._open.values())
         counts[client] += 1
@@ -188,11 +194,11 @@ class SiteServer(ThreadingHTTPServer):
         *_, request = max(waiting, key=lambda entry: entry[:3])
         del self._open[request]
         with suppress(OSError):
-            request.shutdown(socket.SHUT_RDWR)  # its thread ends by that
+            request.shutdown(socket.SHUT_RDWR)  # this ends its thread
         return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that went away; what else fails is a bug and is shown."""
+        """Ignore clients that went away; other errors are bugs and are shown."""
         import sys
 
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
@@ -201,18 +207,18 @@ class SiteServer(ThreadingHTTPServer):
 
 @dataclass(slots=True)
 class _Connection:
-    """A connection that is open."""
+    """An open connection."""
 
     client: str
     """The client's address."""
     responding: bool = False
-    """Whether a response is being sent; else a request is waited for."""
+    """True while a response is sent, False while the server waits for a request."""
     since: float = field(default_factory=time.monotonic)
-    """Since when."""
+    """The time since which it does."""
 
 
 class _Timed(io.RawIOBase):
-    """What a socket receives, up to a deadline for all of it together.
+    """A socket to read from, with a deadline for all that it receives.
 
     Args:
         connection: The socket.
@@ -234,7 +240,7 @@ class _Timed(io.RawIOBase):
 
 
 class SiteHandler(BaseHTTPRequestHandler):
-    """Answers one connection's requests; GET and HEAD only."""
+    """Answers the GET and HEAD requests of one connection."""
 
     server: SiteServer
     protocol_version = "HTTP/1.1"
@@ -249,21 +255,21 @@ class SiteHandler(BaseHTTPRequestHandler):
         self.rfile = io.BufferedReader(self._timed)
 
     def handle_one_request(self) -> None:
-        """Answer one request, which has to come within its time."""
+        """Answer one request, which must arrive before its deadline."""
         self._timed.deadline = time.monotonic() + self.server.request_seconds
         self.server.waits(self.request, response=False)
         super().handle_one_request()
 
     def do_GET(self) -> None:
-        """Answer with a file, or with what is new."""
+        """Answer with a file, or with the live state."""
         self._answer()
 
     def do_HEAD(self) -> None:
-        """Answer as to GET, without the content."""
+        """Answer as to GET, but without the content."""
         self._answer()
 
     def _refuse(self) -> None:
-        self._say(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and HEAD are answered here.", {"Allow": "GET, HEAD"})
+        self._say(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and HEAD requests are answered.", {"Allow": "GET, HEAD"})
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = _refuse  # noqa: N815
 
@@ -271,12 +277,12 @@ class SiteHandler(BaseHTTPRequestHandler):
         """Keep no log."""
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what http.server itself refuses in the same way as everything else."""
+        """Answer requests that http.server itself refuses in the same way as others."""
         self._say(HTTPStatus(code), message or HTTPStatus(code).phrase)
 
     def _answer(self) -> None:
         if self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers:
-            self._say(HTTPStatus.BAD_REQUEST, "A request without a body, please.")
+            self._say(HTTPStatus.BAD_REQUEST, "Requests must not have a body.")
             return
         if self.server.loopback and not self._named_as_loopback():
             self._say(HTTPStatus.MISDIRECTED_REQUEST, "This server answers to localhost only.")
@@ -284,7 +290,7 @@ class SiteHandler(BaseHTTPRequestHandler):
         try:
             path = unquote(re.split(r"[?#]", self.path, maxsplit=1)[0], errors="strict").removeprefix("/")
         except ValueError:
-            self._say(HTTPStatus.BAD_REQUEST, "That is no address.")
+            self._say(HTTPStatus.BAD_REQUEST, "The address is not valid.")
             return
         if path == STATE_PATH:
             self._send(HTTPStatus.OK, _state_script(self.server.state()), TYPES[".js"], {"Cache-Control": "no-store"})
@@ -317,7 +323,7 @@ class SiteHandler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, file, kind, headers, size=status.st_size)
 
     def _say(self, status: HTTPStatus, message: str, headers: dict[str, str] | None = None) -> None:
-        """Answer with a line of text, and close: what follows on the connection may be no request."""
+        """Answer with a line of text and close, since what follows on the connection may not be a request."""
         self.close_connection = True
         self._send(status, f"{message}\n".encode(), TYPES[".txt"], {"Connection": "close", **(headers or {})})
 
@@ -330,7 +336,7 @@ class SiteHandler(BaseHTTPRequestHandler):
         *,
         size: int | None = None,
     ) -> None:
-        """Send a response, whose content is bytes or a file of that size; a client that is too slow is given up."""
+        """Send bytes, or a file of the given size; a client that is too slow is cut off."""
         stream = io.BytesIO(content) if isinstance(content, bytes) else content
         left = len(content) if isinstance(content, bytes) else size or 0
         deadline = time.monotonic() + self.server.response_seconds + left / SLOWEST_RATE
@@ -357,6 +363,6 @@ class SiteHandler(BaseHTTPRequestHandler):
 
 
 def _state_script(state: LiveState) -> bytes:
-    """Return the state as a script that hands it over as a string: pages may load scripts, but fetch nothing."""
+    """Return the state as a script that passes it as a string, since pages may load scripts but not fetch data."""
     quoted = json_text(json_text(asdict(state))).replace("<", "\\u003c")
     return f"harness.live({quoted});\n".encode("utf-8", "backslashreplace")

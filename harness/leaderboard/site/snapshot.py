@@ -1,4 +1,4 @@
-"""What all parts of a site are made of: the records of every run, read once, and the boards they add up to."""
+"""The data that all parts of a site share: the records of every run, read once, and their leaderboards."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class BoardView:
     measures: Sequence[Sequence[Measure]]
     """For each column every metric, with all models' results."""
     headings: Sequence[Heading]
-    """What stands over each column."""
+    """The heading of each column."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The records of a results folder, and what they have in common."""
+    """The records of a results folder, and all that is computed from them."""
 
     runs: Sequence[RunRecord]
-    """Every run, the failed ones as well, by suite and name."""
+    """All runs, including failed ones, by suite and name."""
     registry: Registry
     """The plugins, which describe scenarios and metrics; records may name others that are not installed."""
     problems: Mapping[str, str] = field(default_factory=dict)
-    """What is wrong with the examples of runs, by the run's address."""
+    """The problems with the examples of runs, by the run's address."""
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -75,7 +75,7 @@ class Snapshot:
 
     @cached_property
     def boards(self) -> Sequence[BoardView]:
-        """The leaderboard of all suites, and where there are several suites one of each."""
+        """The leaderboard of all suites, and one for each suite if there are several."""
         only = self.suites[0] if len(self.suites) == 1 else ""
         views = [self._view(ALL_SUITES, only or "all suites", only, self.runs)]
         if not only:
@@ -85,7 +85,7 @@ class Snapshot:
 
     @cached_property
     def findings(self) -> Sequence[JudgedTest]:
-        """What the contamination tests found."""
+        """The findings of the contamination tests."""
         return [test for tests in judged_tests(self.runs).values() for test in tests]
 
     @cached_property

@@ -147,7 +147,7 @@ def test_a_site_is_built_into_the_results_and_leaves_the_leaderboard_as_it_was(
     assert harness("leaderboard", "--format", "json").out == before
     said = harness("leaderboard", "--site", "-o", "quiz")
     assert said.code == 2
-    assert "no site of ours" in said.err
+    assert "not a site" in said.err
 
 
 @pytest.mark.parametrize(

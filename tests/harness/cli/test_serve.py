@@ -58,7 +58,7 @@ def test_a_folder_without_results_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "site" / "mine.txt").write_text("not a site")
     ran = CliRunner().invoke(group, ["serve", str(tmp_path), "--port", "0"])
     assert ran.exit_code == 1
-    assert "no site of ours" in str(ran.exception)
+    assert "not a site" in str(ran.exception)
     ran = CliRunner().invoke(group, ["serve", str(tmp_path / "nothing")])
     assert ran.exit_code == 2
     assert "does not exist" in ran.output

@@ -136,7 +136,7 @@ def test_runs_with_other_settings_are_paired_if_there_is_no_choice_and_say_so(wr
     assert change.count == 2
     assert change.notes == ("shots: 0 before, 5 after", "instances not compared: 1 only after")
     runs.append(write("new", "01", settings={"shots": 7}))
-    with pytest.raises(DataError, match="1 runs in old and 2 in new with other settings"):
+    with pytest.raises(DataError, match="1 runs in old and 2 in new with different settings"):
         diff_suites(runs, "old", "new")
 
 

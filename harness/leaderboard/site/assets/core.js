@@ -1,4 +1,4 @@
-// What all pages share: data, elements, text that may be hostile, numbers, addresses and the choice of the page.
+// Shared by all pages: data, elements, text that may be hostile, numbers, addresses and routing.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -32,7 +32,7 @@
     return loading.get(file);
   };
 
-  // The value of a key, parsed. What is large and used once is not kept: harness.get(key, {keep: false}).
+  // The value of a key, parsed. Large values that are used once need not be kept: harness.get(key, {keep: false}).
   const reading = new Map();
   harness.get = (key, { keep = true } = {}) => {
     if (!reading.has(key)) {
@@ -45,13 +45,13 @@
     return reading.get(key);
   };
   const read = async (key) => {
-    if (!/^[a-z0-9][a-z0-9.\/-]*$/.test(key) || key.includes("..")) throw new Error("There is no such page.");
+    if (!/^[a-z0-9][a-z0-9.\/-]*$/.test(key) || key.includes("..")) throw new Error("This page does not exist.");
     const file = `data/${key}.js`;
     await harness.load(file);
     loading.delete(file);
     const text = values.get(key);
     values.delete(key);
-    if (text === undefined) throw new Error(`${file} does not hold what its name says.`);
+    if (text === undefined) throw new Error(`${file} does not contain the data that its name says.`);
     return JSON.parse(text);
   };
 
@@ -71,7 +71,7 @@
     }
     return harness.add(element, ...children);
   };
-  // Append elements and texts, from lists of lists as well; nothing for what is null or false.
+  // Append elements and texts, also from nested lists; null and false are skipped.
   harness.add = (element, ...children) => {
     element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
     return element;
@@ -120,7 +120,7 @@
     return `${text.slice(0, head)}…${text.slice(text.length - (limit - 1 - head))}`;
   };
 
-  // One line, isolated from the direction of what stands around it; the middle is left out of what is long.
+  // One line, isolated from the direction of the text around it; the middle of a long text is left out.
   harness.text = (value, limit = 80) => {
     const full = String(value ?? "");
     const element = make("bdi", null, harness.plain(full, limit));
@@ -128,7 +128,7 @@
     return element;
   };
 
-  // Many lines as they stand; what is long is cut, with a button that shows so much more each time.
+  // Many lines, unchanged; long texts are cut, with a button that shows more.
   harness.passage = (value, { limit = 4000, name = "text" } = {}) => {
     const full = String(value ?? "");
     const body = make("pre.passage", { tabindex: "0", role: "group", "aria-label": name }, make("bdi"));
@@ -183,7 +183,7 @@
     const exponent = Math.floor(log10);
     return `${(10 ** (log10 - exponent)).toFixed(1)} × 10${superscript(exponent)}`;
   };
-  // A number as large as evidence can be, from its logarithm to base 10.
+  // A number that may be too large for a float, from its logarithm to base 10.
   harness.power = (log10) => (Math.abs(log10) < 3 ? harness.number(10 ** log10) : `${(10 ** (log10 - Math.floor(log10))).toFixed(1)} × 10${superscript(Math.floor(log10))}`);
   const superscript = (n) => String(n).split("").map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] || "⁻").join("");
 
@@ -195,7 +195,7 @@
     const text = new URLSearchParams(pairs.map(([name, value]) => [name, value === true ? "1" : String(value)])).toString();
     return `#/${path}${text ? `?${text}` : ""}`;
   };
-  // Go to an address; with replace, the back button does not stop at the one before.
+  // Go to an address; with replace, the back button skips the previous one.
   harness.go = (path, query, { replace = false } = {}) => {
     const target = harness.link(path, query);
     if (target === location.hash) return;
@@ -221,7 +221,7 @@
     const fresh = make("div.page");
     const where = `${name}/${path.join("/")}`;
     try {
-      if (!known.has(name)) throw new Error("There is no such page.");
+      if (!known.has(name)) throw new Error("This page does not exist.");
       if (!pages.has(name)) await harness.load(`assets/pages/${name}.js`);
       const page = pages.get(name);
       const title = await page.render(fresh, path, query);
@@ -230,11 +230,11 @@
     } catch (error) {
       if (mine !== turn) return;
       document.title = "Not found";
-      harness.clear(fresh, make("h1", null, "This cannot be shown"), make("p", null, harness.plain(error.message, 300)),
-        make("p", null, make("a", { href: "#/" }, "To the leaderboard")));
+      harness.clear(fresh, make("h1", null, "This page cannot be shown"), make("p", null, harness.plain(error.message, 300)),
+        make("p", null, make("a", { href: "#/" }, "Back to the leaderboard")));
     }
     const held = last === where ? focusPath(main) : null;
-    // A list of choices stays open while boxes in it are ticked.
+    // A list of checkboxes stays open while they are ticked.
     const opened = last === where ? [...main.querySelectorAll("details[id][open]")].map((details) => details.id) : [];
     main.replaceChildren(fresh);
     for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
@@ -247,7 +247,7 @@
     last = where;
     root.dataset.ready = name;
   };
-  // A page is drawn anew when its address changes; what had the focus gets it back, by its id.
+  // A page is redrawn when its address changes; the element that had the focus gets it back, by its id.
   const focusPath = (main) => {
     const active = document.activeElement;
     if (!active || !main.contains(active) || !active.id) return null;
@@ -261,23 +261,41 @@
   };
 
   // ------------------------------------------------------------------------------------------------------------
-  // Small things many pages need
+  // Parts that several pages share
 
+  harness.capitalized = (name) => name[0].toUpperCase() + name.slice(1);
+  // Whether a text contains every word of a search.
+  harness.matcher = (search) => {
+    const words = (search || "").toLowerCase().split(/\s+/).filter(Boolean);
+    return (content) => words.every((word) => content.toLowerCase().includes(word));
+  };
+  // A search box that changes the address a moment after the last key.
+  harness.searchBox = (id, label, value, change) => {
+    const input = make("input", { type: "search", id, value: value || "", autocomplete: "off" });
+    input.addEventListener("input", harness.later(() => change(input.value), 250));
+    return make("label", null, label, input);
+  };
+  // A choice of the suite, if there are several boards; change(suite) is called with the suite's name.
+  harness.suiteChoice = (site, key, change) => (site.boards.length < 2 ? null
+    : make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => change(event.target.value) },
+      site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, harness.plain(words, 50))))));
+  harness.tabs = (label, views, current, target) => make("nav", { "aria-label": label }, make("ul.tabs", null, views.map(([name, words]) =>
+    make("li", null, make("a", { href: target(name), "aria-current": current === name ? "true" : null }, words)))));
   // A table of facts; a pair without a value is left out.
   harness.facts = (pairs) => make("dl.facts", null, pairs
     .filter(([, value]) => value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && !value.length))
     .map(([name, value]) => make("div", null, make("dt", null, name), make("dd", null, value))));
-  harness.crumbs = (...parts) => make("nav.crumbs", { "aria-label": "Where this is" }, make("ol", null,
+  harness.crumbs = (...parts) => make("nav.crumbs", { "aria-label": "Breadcrumbs" }, make("ol", null,
     parts.filter(Boolean).map((part) => make("li", null, part))));
   harness.to = (path, value, limit, query) => make("a", { href: harness.link(path, query) }, value instanceof Node ? value : harness.text(value, limit));
   // The key of a suite's leaderboard, by the suite's name; without a name, that of all suites.
   harness.suiteBoard = (site, name) => {
     const found = name ? site.boards.find(([, , suite]) => suite === name) : site.boards[0];
     const known = site.boards.map(([, , suite]) => suite).filter(Boolean);
-    if (!found) throw new Error(`There is no suite named ${harness.plain(name, 60)}. Known: ${known.join(", ")}.`);
+    if (!found) throw new Error(`Unknown suite ${harness.plain(name, 60)}. Known: ${known.join(", ")}.`);
     return found[0];
   };
-  // Calls at most once in a while, with the last arguments.
+  // Delays a call until no other has come for a while; the last arguments count.
   harness.later = (call, wait = 200) => {
     let timer = 0;
     return (...given) => { clearTimeout(timer); timer = setTimeout(() => call(...given), wait); };
@@ -287,7 +305,7 @@
     const theme = document.getElementById("theme");
     const apply = (value) => { if (value) root.dataset.theme = value; else delete root.dataset.theme; };
     let kept = "";
-    try { kept = localStorage.getItem("harness-theme") || ""; } catch { /* a browser may forbid it: then nothing is kept */ }
+    try { kept = localStorage.getItem("harness-theme") || ""; } catch { /* the browser forbids it: the choice is not kept */ }
     if (!["", "light", "dark"].includes(kept)) kept = "";
     theme.value = kept;
     apply(kept);
@@ -299,7 +317,7 @@
       event.preventDefault();
       document.getElementById("main").focus();
     });
-    // A list of choices lies over the page, and goes when the work is elsewhere.
+    // A list of checkboxes covers the page, and closes on a click elsewhere or Escape.
     const choices = () => document.querySelectorAll("details.models-choice[open]");
     document.addEventListener("pointerdown", (event) => { for (const details of choices()) if (!details.contains(event.target)) details.open = false; });
     document.addEventListener("keydown", (event) => {
@@ -308,8 +326,8 @@
     window.addEventListener("hashchange", show);
     show();
   };
-  // Deferred scripts run in order, this one first, and DOMContentLoaded fires after the last: only then is every shared
-  // script there that a page may call.
+  // Deferred scripts run in order, this one first, and DOMContentLoaded fires after the last: only then all shared scripts
+  // that a page may call are loaded.
   if (document.readyState === "complete") start();
   else document.addEventListener("DOMContentLoaded", start);
 })();

@@ -1,4 +1,4 @@
-// A run's examples: filtered and ordered by the index, loaded in pieces, shown a page at a time.
+// A run's examples: filtered and sorted by the index, loaded in pieces, shown a page at a time.
 "use strict";
 (() => {
   const { make, text, plain, count, number } = harness;
@@ -20,7 +20,7 @@
   };
   const load = async (address, index, n) => { const at = place(index, n); return (await piece(address, at))[n - index.starts[at]]; };
   const answers = (example) => [...(example.predictions || []), ...(example.responses || []).flatMap((response) => (response.completions || []).map((completion) => completion.text))];
-  // A search box holds no line breaks, so that any white space stands for any other.
+  // A search box cannot hold line breaks, so all white space is treated alike.
   const folded = (value) => value.replace(/\s+/g, " ").toLowerCase();
   const asked = (request) => [...[request.prompt, request.context].flatMap((prompt) => (Array.isArray(prompt) ? prompt.map((turn) => turn.content) : [prompt || ""])), request.continuation || ""];
   const words = (example) => [...(example.requests || []).flatMap(asked), example.id, example.input, example.prediction || "", ...(example.references || []).map((reference) => reference.text), ...answers(example)].map(folded).join("\n");
@@ -37,7 +37,7 @@
           }
         });
       }
-    } catch { /* a site of one suite may not have the scenario's page */ }
+    } catch { /* a site of one suite may lack the scenario's page */ }
     return found;
   };
 
@@ -84,7 +84,7 @@
     let shown = [];
     let rest = total > from + PAGE;
     if (query.q) {
-      // Pieces are looked through until the page is full.
+      // Pieces are searched until the page is full.
       const needle = folded(query.q);
       const hits = [];
       let looked = 0;
@@ -92,14 +92,14 @@
         if (words(await load(address, index, n)).includes(needle)) hits.push(n);
         looked += 1;
         if (hits.length > from + PAGE) break;
-        if (looked % 5000 === 0) harness.announce(`Looked through ${count(looked)} of ${count(total)} examples`);
+        if (looked % 5000 === 0) harness.announce(`Searched ${count(looked)} of ${count(total)} examples`);
       }
       shown = hits.slice(from, from + PAGE);
       rest = hits.length > from + PAGE;
-      state.textContent = looked < total ? `More than ${count(hits.length - 1)} of ${count(total)} examples contain it.` : `${count(hits.length)} of ${count(total)} examples contain it.`;
+      state.textContent = looked < total ? `More than ${count(hits.length - 1)} of ${count(total)} examples match.` : `${count(hits.length)} of ${count(total)} examples match.`;
     } else {
       shown = found.slice(from, from + PAGE);
-      state.textContent = total ? `${count(from + 1)}–${count(from + shown.length)} of ${count(total)} examples${total < index.count ? ` (of ${count(index.count)})` : ""}` : "No example fits.";
+      state.textContent = total ? `${count(from + 1)}–${count(from + shown.length)} of ${count(total)} examples${total < index.count ? ` (of ${count(index.count)})` : ""}` : "No example matches.";
     }
     for (const n of shown) {
       const example = await load(address, index, n);
@@ -118,7 +118,7 @@
 
   async function originalOf(address, index, n) {
     const none = index.perturbations.indexOf(null);
-    // A copy stands near its original, so that the search goes outwards.
+    // A copy is near its original, so the search goes outwards.
     for (let away = 1; away < index.count; away += 1) {
       for (const at of [n - away, n + away]) {
         if (at >= 0 && at < index.count && index.instance[at] === index.instance[n] && index.perturbation[at] === none) return load(address, index, at);
@@ -136,12 +136,12 @@
     const names = index.perturbations.filter((name) => name !== null);
     if (query.at !== undefined || query.key) return make("div.bar", null, make("button", { type: "button", onclick: () => go(reset) }, "All examples"));
     return make("div.bar", { role: "search", "aria-label": "Examples" },
-      make("label", null, "Id, prompt, reference or answer contains", search),
+      make("label", null, "Search ids, prompts, references and answers", search),
       make("label", null, "Show", select("only", only, (value) => go({ only: value, ...reset }), [["", "all examples"],
-        graded ? ["wrong", "wrong only"] : null, graded ? ["right", "right only"] : null, index.failed.length ? ["failed", "without a score"] : null, other ? ["differs", "answered otherwise by the other"] : null])),
-      names.length ? make("label", null, "Copies", select("copies", which, (value) => go({ copies: value, ...reset }), [["", "originals and copies"], ["original", "originals"], ...names.map((name) => [`:${name}`, plain(name, 40)])])) : null,
-      make("label", null, "Order", select("order", query.sort || "", (value) => go({ sort: value, ...reset }), [["", "as asked"], ["worst", "lowest score first"], ["best", "highest score first"]])),
-      others.length ? make("label", null, "Beside", select("with", other, (value) => go({ with: value, only: only === "differs" ? "" : only, ...reset }), [["", "no other model"], ...others])) : null);
+        graded ? ["wrong", "wrong only"] : null, graded ? ["right", "right only"] : null, index.failed.length ? ["failed", "without a score"] : null, other ? ["differs", "answered differently by the other model"] : null])),
+      names.length ? make("label", null, "Perturbed copies", select("copies", which, (value) => go({ copies: value, ...reset }), [["", "originals and copies"], ["original", "originals"], ...names.map((name) => [`:${name}`, plain(name, 40)])])) : null,
+      make("label", null, "Order", select("order", query.sort || "", (value) => go({ sort: value, ...reset }), [["", "original order"], ["worst", "lowest score first"], ["best", "highest score first"]])),
+      others.length ? make("label", null, "Compare with", select("with", other, (value) => go({ with: value, only: only === "differs" ? "" : only, ...reset }), [["", "no other model"], ...others])) : null);
   }
 
   const verdict = (score) => score === undefined || score === null ? null : score === 1 ? make("span.mark.good", null, "right") : score === 0 ? make("span.mark.bad", null, "wrong") : make("span.mark.warn", null, number(score));
@@ -153,19 +153,19 @@
       make("h3", { id: `example-${n}` }, make("a", { href: harness.link(`run/${address}`, { at: n }) }, text(example.id, 80))), verdict(score),
       example.perturbation ? make("span.mark", null, "copy: ", text(example.perturbation, 40)) : null,
       example.trial ? make("span.mark", null, `trial ${example.trial + 1}`) : null,
-      example.truncated ? make("span.mark.warn", null, "input was cut") : null,
-      example.dropped_examples ? make("span.mark", null, `${example.dropped_examples} few-shot examples left out`) : null,
+      example.truncated ? make("span.mark.warn", null, "input truncated") : null,
+      example.dropped_examples ? make("span.mark", null, `${example.dropped_examples} few-shot examples dropped`) : null,
       example.error ? make("span.mark.bad", null, "no score") : null,
       copies && !whole ? harness.to(`run/${address}`, `with its ${copies} ${copies === 1 ? "copy" : "copies"}`, 40, { at: n }) : null));
     if (example.error) harness.add(card, make("p.bad", null, text(example.error, 400)));
-    if (original && original.input !== example.input) harness.add(card, harness.beside(original.input, example.input, ["Original", `Copy (${plain(example.perturbation, 40)})`]));
-    else harness.add(card, make("h4", null, "Input"), original ? make("p.quiet", null, "The same as the original's.") : null, harness.passage(example.input, { name: "the input", limit: 2500 }));
+    if (original && original.input !== example.input) harness.add(card, harness.sideBySide(original.input, example.input, ["Original", `Copy (${plain(example.perturbation, 40)})`]));
+    else harness.add(card, make("h4", null, "Input"), original ? make("p.quiet", null, "Same as the original.") : null, harness.passage(example.input, { name: "the input", limit: 2500 }));
     harness.add(card, options(example));
     const said = (what, name) => make("div", null, make("h4", null, name, " ", verdict((what.scores || {})[run.metric])), harness.passage(what.prediction || "", { name: "the prediction", limit: 1500 }));
     harness.add(card, make("div.answers", null, said(example, theirs ? plain(run.model[0], 40) : "Prediction"),
       theirs ? said(theirs.example, theirs.name) : null, original ? said(original, "Prediction for the original") : null));
     const details = make("details", null, make("summary", null, `Exact prompts and answers (${(example.requests || []).length})`));
-    // Prompts are long: they are drawn when they are looked at.
+    // Prompts are long, so they are drawn only when opened.
     details.addEventListener("toggle", () => { if (details.open && details.childElementCount === 1) details.append(...exchanges(example)); });
     harness.add(card, details);
     const scores = Object.entries(example.scores || {});
@@ -173,7 +173,7 @@
     return card;
   }
 
-  // The references, with the score that the choice was made by and the log-probability of each.
+  // The references, each with its log-probability and the score by which the answer was chosen.
   function options(example) {
     const references = example.references || [];
     if (!references.length) return make("p.quiet", null, "No references.");
@@ -195,8 +195,8 @@
     ].filter(Boolean);
     const table = harness.table(columns, rows, { label: "References", rowHead: false });
     table.classList.add("narrow");
-    return make("div", null, make("h4", null, "References"), table, references.length > 100 ? make("p.quiet", null, `${count(references.length - 100)} more are not shown.`) : null,
-      example.probability !== undefined && example.probability !== null ? make("p.quiet", null, `The model gives its prediction the probability ${number(example.probability)}.`) : null);
+    return make("div", null, make("h4", null, "References"), table, references.length > 100 ? make("p.quiet", null, `${count(references.length - 100)} more references are not shown.`) : null,
+      example.probability !== undefined && example.probability !== null ? make("p.quiet", null, `The model assigns its prediction a probability of ${number(example.probability)}.`) : null);
   }
 
   const spoken = (prompt, name) => (Array.isArray(prompt)
@@ -212,27 +212,27 @@
       else if (request.ask === "score") parts.push(make("h5", null, "Context"), spoken(request.context, "the context"), make("h5", null, "Continuation"), harness.passage(request.continuation, { name: "the continuation" }));
       else {
         const segments = Array.isArray(request.segments) ? request.segments : (example.segments || [])[request.of ?? request.segments ?? 0] || [];
-        parts.push(make("h5", null, `${(request.order || []).length} segments in the order`), harness.passage((request.order || []).join(" "), { name: "the order", limit: 1500 }),
+        parts.push(make("h5", null, `${(request.order || []).length} segments in this order`), harness.passage((request.order || []).join(" "), { name: "the order", limit: 1500 }),
           at === 0 ? [make("h5", null, "Segments"), harness.passage(segments.join("\n⁂\n"), { name: "the segments" })] : null);
       }
       parts.push(make("h5", null, "Answer"));
       if (response.error) parts.push(make("p.bad", null, text(response.error, 400)));
       for (const completion of response.completions || []) {
-        parts.push(harness.passage(completion.text, { name: "the completion" }), make("p.quiet", null, [completion.finish_reason ? `ended by ${plain(completion.finish_reason, 20)}` : "", completion.tokens !== undefined ? `${completion.tokens} tokens` : "",
+        parts.push(harness.passage(completion.text, { name: "the completion" }), make("p.quiet", null, [completion.finish_reason ? `finish reason ${plain(completion.finish_reason, 20)}` : "", completion.tokens !== undefined ? `${completion.tokens} tokens` : "",
           completion.logprob !== undefined && completion.logprob !== null ? `log-probability ${number(completion.logprob)}` : ""].filter(Boolean).join(", ")));
         if (completion.explanation) parts.push(make("p.bad", null, text(completion.explanation, 400)));
-        if (completion.top_logprobs && completion.top_logprobs.length) parts.push(likeliest(completion.top_logprobs));
+        if (completion.top_logprobs && completion.top_logprobs.length) parts.push(topTokens(completion.top_logprobs));
       }
       if (response.logprobs) parts.push(make("p", null, `Log-probabilities: ${number(response.logprobs.reduce((sum, value) => sum + value, 0))} = `, make("code", null, plain(response.logprobs.slice(0, 400).map((value) => value.toFixed(2)).join(" + "), 6000))));
       return make("section", null, parts);
     });
   }
 
-  function likeliest(positions) {
+  function topTokens(positions) {
     const rows = positions.slice(0, 50).map((tokens, at) => ({ at, tokens: Object.entries(tokens) }));
     const most = Math.min(10, Math.max(...rows.map((row) => row.tokens.length)));
     const table = harness.table([{ name: "at", label: "Token", cell: (row) => row.at + 1 }, ...Array.from({ length: most }, (_, k) => ({ name: `k${k}`, label: `${k + 1}.`, kind: "text",
-      cell: (row) => (row.tokens[k] ? [make("code", null, plain(row.tokens[k][0], 20)), make("small", null, number(row.tokens[k][1]))] : "") }))], rows, { label: "Likeliest tokens", rowHead: false });
+      cell: (row) => (row.tokens[k] ? [make("code", null, plain(row.tokens[k][0], 20)), make("small", null, number(row.tokens[k][1]))] : "") }))], rows, { label: "Most likely tokens", rowHead: false });
     table.classList.add("narrow");
     return table;
   }

@@ -1,9 +1,9 @@
-// How running sweeps are getting on, where `harness serve` shows the site; loaded by its server alone.
+// The progress of running sweeps, if `harness serve` shows the site; only its server loads this script.
 "use strict";
 (() => {
-  const EVERY = 2000; // milliseconds between two questions
-  const STALE = 120; // seconds without a word after which a sweep may have been killed
-  const IDLE = 20000; // milliseconds without a key or a click after which the page renews itself
+  const POLL = 2000; // milliseconds between two requests for the state
+  const STALE = 120; // seconds without an update after which a sweep may have been killed
+  const IDLE = 20000; // milliseconds without a key or a click after which the page reloads by itself
   const harness = window.harness;
   const make = harness.make;
   const bar = make("section.live", { "aria-label": "Running sweeps", hidden: true });
@@ -17,8 +17,6 @@
     window.addEventListener(kind, () => { touched = performance.now(); }, { passive: true });
   }
 
-  const renew = () => location.reload();
-
   const sweep = (state, now) => {
     const silent = now - Date.parse(state.updated) / 1000;
     const stalled = silent > STALE;
@@ -26,9 +24,9 @@
     if (state.failed) parts.push(`${harness.count(state.failed)} failed`);
     if (state.of_examples) parts.push(`${harness.count(Math.round(state.examples))} of ${harness.count(state.of_examples)} examples`);
     if (state.rate) parts.push(`${Number(state.rate.toPrecision(2))} a second`);
-    // Runs of a model are answered together: those under way count by the share of their examples that is answered.
+    // Runs of a model go on together: they count by the fraction of their examples that is answered.
     const under = state.of_examples ? (Math.min(1, state.examples / state.of_examples) * (state.beside + 1)) : 0;
-    if (stalled) parts.push(`no word for ${harness.count(Math.round(silent / 60))} minutes`);
+    if (stalled) parts.push(`no update for ${harness.count(Math.round(silent / 60))} minutes`);
     return make("div.live-sweep", null,
       make("strong", null, harness.text(state.suite)),
       make("progress", { value: state.done + under, max: Math.max(1, state.runs), "aria-label": `Runs of ${harness.plain(state.suite)}` }),
@@ -43,24 +41,24 @@
     harness.clear(sweeps, running.map((one) => sweep(one, state.now)));
     const newer = state.build !== first;
     bar.hidden = !running.length && !newer && !state.problem;
-    if (newer && performance.now() - touched > IDLE) { renew(); return; }
+    if (newer && performance.now() - touched > IDLE) { location.reload(); return; }
     if (newer && !offered) {
       offered = true;
-      harness.clear(news, "There are new results. ", make("button.small", { type: "button", onclick: renew }, "Show them"));
+      harness.clear(news, "There are new results. ", make("button.small", { type: "button", onclick: () => location.reload() }, "Show them"));
     }
-    if (state.problem) harness.clear(news, `The site could not be built again: ${harness.plain(state.problem, 300)}`);
+    if (state.problem) harness.clear(news, `The site could not be rebuilt: ${harness.plain(state.problem, 300)}`);
   };
 
-  // A script, since the policy lets pages load scripts but fetch nothing.
+  // A script, since the policy lets pages load scripts but not fetch data.
   let turn = 0;
   const ask = () => {
     const script = document.createElement("script");
     script.src = `live/state.js?n=${turn++}`;
-    const next = () => { script.remove(); setTimeout(ask, EVERY); };
+    const next = () => { script.remove(); setTimeout(ask, POLL); };
     script.addEventListener("load", next);
     script.addEventListener("error", () => {
       bar.hidden = false;
-      harness.clear(news, "The server does not answer.");
+      harness.clear(news, "The server is not responding.");
       next();
     });
     document.head.append(script);

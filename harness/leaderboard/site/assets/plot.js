@@ -3,8 +3,8 @@
 (() => {
   const { make, plain } = harness;
   const VENDOR = ["vega.min.js", "vega-lite.min.js", "vega-interpreter.js"];
-  const SHOWN = 200; // rows of the table beside a plot; the file has all of them
-  // Okabe and Ito's colours, told apart with any colour vision, without yellow and black, which vanish on one ground.
+  const SHOWN = 200; // rows of the table below a plot; the CSV file has all
+  // Okabe and Ito's colours, distinct for any colour vision; without yellow and black, which are invisible on one theme.
   const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8c8c8c"];
   const DARK = ["#56b4e9", "#f0803c", "#2fc79b", "#e39ac4", "#9fc9ff", "#f0b63a", "#b4b4b4"]; // the same hues, lighter
   const SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right"];
@@ -23,7 +23,7 @@
     const [text, quiet, line, ground] = ["text", "quiet", "line", "ground"].map(colour);
     const font = getComputedStyle(document.body).fontFamily;
     const colours = style.colorScheme === "dark" ? DARK : LIGHT;
-    // A colour and a shape together name 49 models.
+    // Seven colours and seven shapes distinguish 49 models.
     const shapes = colours.flatMap((_, i) => colours.map((__, j) => SHAPES[(i + j) % SHAPES.length]));
     return {
       background: ground, font, padding: 6, numberFormat: ".6~g",
@@ -51,10 +51,10 @@
     });
     view.data("rows", rows);
     await view.runAsync();
-    // The table beside it and the description say the same; a tree of marks would say it thousandfold.
+    // The table and the description say the same as the tree of marks, in fewer words.
     const svg = mount.querySelector("svg");
     for (const name of ["role", "aria-roledescription", "aria-label"]) mount.removeAttribute(name);
-    // It may be wider than the page, and is then moved with the arrow keys.
+    // A plot that is wider than the page is scrolled with the arrow keys.
     holder.setAttribute("tabindex", "0");
     holder.setAttribute("role", "group");
     holder.setAttribute("aria-label", plot.title);
@@ -73,7 +73,7 @@
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   };
 
-  // What a spreadsheet would take for a formula begins with an apostrophe.
+  // Texts that a spreadsheet would take for a formula get an apostrophe.
   const field = (value) => {
     if (value === null || value === undefined) return "";
     if (typeof value === "number" || typeof value === "boolean") return String(value);
@@ -95,7 +95,7 @@
     } }, make("summary", null, "Numbers"));
   };
 
-  // A figure with the plot of a key below plots/; it is read and drawn when it is nearly in view.
+  // A figure with the plot of a key below plots/; loaded and drawn when it is nearly in view.
   harness.plot = (key, { level = "h3", title = true } = {}) => {
     const holder = make("div.drawing");
     const tools = make("p.plot-tools");

@@ -1,9 +1,10 @@
-// Mean win rates of what is shown (Liang et al. 2022, section 8.1), with intervals that count certain wins and losses, as
-// the builder computes them of everything: harness/leaderboard/win_rate.py and harness/statistics/closed_testing.py.
+// Mean win rates over the models and columns that the reader selects (Liang et al. 2022, section 8.1). Selections cannot be
+// computed in advance, so this repeats harness/leaderboard/win_rate.py and harness/statistics/closed_testing.py on the
+// z-scores that the builder wrote; a test compares the two.
 "use strict";
 (() => {
   const ALPHA = 0.05;
-  const UNKNOWN = -32768, STEPS = 1000; // of the builder's pairs: z-scores in thousandths, 16 bits each
+  const UNKNOWN = -32768, STEPS = 1000; // the builder's z-scores: thousandths in 16 bits
   const COVARIANCE = 3.263 * 0.5 + 0.71 * 0.5 ** 2 + 0.027 * 0.5 ** 3; // Kost and McDermott 2002, for a correlation of one half
 
   const snap = (value) => Number(value.toPrecision(12));
@@ -40,7 +41,7 @@
     }
     return front * h;
   };
-  // The x that the normal distribution's upper tail is the given share at, by bisection.
+  // The upper quantile of the normal distribution, by bisection.
   const normalInverse = (share) => {
     let low = -40, high = 40;
     for (let i = 0; i < 60; i += 1) {
@@ -49,7 +50,7 @@
     }
     return low;
   };
-  // The x that the upper incomplete gamma function is the given share at: Wilson and Hilferty 1931, then Newton's steps.
+  // The inverse of the upper incomplete gamma function: Wilson and Hilferty 1931, then Newton's method.
   const upperGammaInverse = (a, share, quantile) => {
     const scale = logGamma(a);
     let x = a * Math.max(0.05, 1 - 1 / (9 * a) + quantile / (3 * Math.sqrt(a))) ** 3;
@@ -123,8 +124,9 @@
     return alphas.map((alpha) => [share(wins, alpha), 1 - share(losses, alpha)]);
   };
 
-  // measures, pairs: as in the data. models: positions that take part. columns: a Set of columns. size: the number of all
-  // models. out(model, column): leave out? Returns for each position [value, low, high, columns, of, first, last].
+  // measures, pairs: as in the data. models: positions of the selected models. columns: Set of the selected columns. size:
+  // number of all models. out(model, column): true to leave a cell out. Returns a map from position to
+  // [value, low, high, columns, of, first, last].
   harness.winRates = (measures, pairs, models, columns, size, sample, out) => {
     const contests = measures.map((m, at) => ({ ...m, pairs: pairs[at] })).filter((m) => columns.has(m.column) && m.higher !== null).map((m) => ({
       sample: sample(m.column),
@@ -159,7 +161,7 @@
     return rates;
   };
 
-  // Ranks from 1; ties share one.
+  // Ranks from 1; ties share a rank.
   harness.ranks = (values) => {
     const known = [...values.entries()].map(([name, value]) => [name, snap(value)]);
     return new Map(known.map(([name, value]) => [name, 1 + known.filter(([, other]) => other > value).length]));

@@ -1,10 +1,10 @@
-// What changed between two texts, word by word.
+// The differences between two texts, word by word.
 "use strict";
 (() => {
   const { make, pieces } = harness;
   const CELLS = 4e6;
 
-  // Pairs of [kind, text] with kind "same", "del" or "ins"; null where the texts are too long to compare.
+  // Pairs of [kind, text] with kind "same", "del" or "ins"; null if the texts are too long to compare.
   harness.wordDiff = (before, after) => {
     const a = before.match(/\s+|[^\s]+/g) || [];
     const b = after.match(/\s+|[^\s]+/g) || [];
@@ -38,8 +38,8 @@
     return found;
   };
 
-  // The two texts beside each other, what was taken out and what was put in marked.
-  harness.beside = (before, after, names) => {
+  // The two texts side by side, with deletions and insertions marked.
+  harness.sideBySide = (before, after, names) => {
     const parts = harness.wordDiff(before.slice(0, 60000), after.slice(0, 60000));
     const side = (kind, name, text) => {
       const inner = make("bdi");

@@ -311,7 +311,7 @@ def test_examples_filter_by_what_is_wrong_and_by_words(visit: Visit, results: Pa
     visit.until("document.querySelectorAll('article.example').length === 2")
     assert "test-37" in page.inner_text("article.example")
     page.fill("#example-filter", "number 37 about the moon? Answer:")  # stands in a prompt alone
-    visit.until("document.querySelector('main').innerText.includes('1 of 80 examples contain it')")
+    visit.until("document.querySelector('main').innerText.includes('1 of 80 examples match')")
     visit.go(f"run/{run}?page=8")
     assert "71–80 of 80" in page.inner_text("main")
     page.click("text=Previous")
@@ -336,7 +336,7 @@ def test_a_perturbed_copy_stands_beside_its_original_with_the_change_marked(visi
 def test_what_is_not_there_says_so(visit: Visit) -> None:
     for route in ("nonsense", "model/nobody", "run/../../../etc/passwd", "scenario/%2e%2e%2fsite", "board?suite=x"):
         page = visit.go(route)
-        assert page.locator("h1").inner_text() in {"This cannot be shown", "Leaderboard"}
+        assert page.locator("h1").inner_text() in {"This page cannot be shown", "Leaderboard"}
     visit.wrong = [wrong for wrong in visit.wrong if "ERR_FILE_NOT_FOUND" not in wrong]
 
 
@@ -463,4 +463,4 @@ def test_a_suite_is_addressed_by_its_name(visit: Visit) -> None:
 
 def test_an_unknown_suite_is_refused_by_name(visit: Visit) -> None:
     shown = visit.go("board?suite=third").inner_text("main")
-    assert "There is no suite named third. Known: first, order, second." in shown
+    assert "Unknown suite third. Known: first, order, second." in shown

@@ -63,7 +63,7 @@ def test_what_a_build_neither_writes_nor_keeps_is_removed_and_nothing_else(tmp_p
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(StorageError, match="no site of ours"):
+    with pytest.raises(StorageError, match="not a site"):
         SiteFolder(tmp_path)
     (tmp_path / "thesis.tex").unlink()
     SiteFolder(tmp_path)

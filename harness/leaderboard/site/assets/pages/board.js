@@ -1,11 +1,10 @@
-// The leaderboard: mean win rates by category, and under them every scenario's numbers.
+// The leaderboard: mean win rates by category, and below them every scenario's numbers.
 "use strict";
 (() => {
   const { make, text, plain, number, spread, link, count } = harness;
   const SAMPLE = "†";
-  const MEASURED = "measured"; // a kind beside the taxonomy's: columns on which a category was measured
-
-  const title = (name) => name[0].toUpperCase() + name.slice(1);
+  const MEASURED = "measured"; // a filter in addition to the taxonomy: columns on which a category was measured
+  const title = harness.capitalized;
 
   harness.page("board", {
     title: "Leaderboard",
@@ -25,11 +24,10 @@
         `${count(state.models.length)} of ${count(able(board).length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
         board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
         site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "",
-        without ? `; ${count(without)} more ${without === 1 ? "model has" : "models have"} no result, for the reasons below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
+        without ? `; ${count(without)} more ${without === 1 ? "model has" : "models have"} no result; the reasons are below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
       harness.add(main, controls(site, board, state, query, go));
       const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
-      harness.add(main, make("nav", { "aria-label": "Categories" }, make("ul.tabs", null, views.map(([name, words]) =>
-        make("li", null, make("a", { href: link("board", { ...query, view: name, by: "" }), "aria-current": (query.view || "") === name ? "true" : null }, words))))));
+      harness.add(main, harness.tabs("Categories", views, query.view || "", (name) => link("board", { ...query, view: name, by: "" })));
       const view = views.some(([name]) => name === query.view) ? query.view : "";
       const wanted = view === "all" || state.filtered ? board.categories.map((category) => category.name) : view ? [view] : [];
       const loaded = Object.fromEntries(await Promise.all(["main", ...wanted].map(async (name) => [name, (await harness.get(`boards/${key}/${name}`)).measures])));
@@ -42,7 +40,7 @@
     },
   });
 
-  // The models with a number anywhere; why the others have none stands beneath the tables. All of them where none has one.
+  // The models with any number, or all if none has one; notes below the tables say why the others have none.
   function able(board) {
     const all = board.models.map((_, i) => i);
     const some = all.filter((i) => !board.models[i].failed);
@@ -53,12 +51,11 @@
   function choose(board, query) {
     const asked = query.models ? new Set(query.models.split(",")) : null;
     const models = able(board).filter((i) => !asked || asked.has(board.models[i].address));
-    const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+    const matches = harness.matcher(query.q);
     const columns = new Set(board.columns.map((_, i) => i).filter((i) => {
       const column = board.columns[i];
-      const about = `${column.title} ${column.scenario} ${column.method} ${column.metric}`.toLowerCase();
       const facet = query.tag ? query.tag.split(":") : null;
-      return words.every((word) => about.includes(word))
+      return matches(`${column.title} ${column.scenario} ${column.method} ${column.metric}`)
         && (!facet || (facet[0] === MEASURED ? column.measured.some((at) => board.names[at] === facet[1]) : column.taxonomy[facet[0]] === facet.slice(1).join(":")))
         && (!query.data || (query.data === "sample") === column.sample);
     }));
@@ -82,8 +79,6 @@
     const measured = new Set(board.columns.flatMap((column) => column.measured.map((at) => board.names[at])));
     if (measured.size > 1) facets.set(MEASURED, measured);
     const option = (value, words, selected) => make("option", { value, selected: selected === value }, words);
-    const search = make("input", { type: "search", id: "scenario-filter", value: query.q || "", autocomplete: "off" });
-    search.addEventListener("input", harness.later(() => go({ q: search.value }, { replace: true }), 250));
     const models = make("details.models-choice", { id: "models" },
       make("summary", null, state.models.length === able(board).length ? "all models" : `${state.models.length} models`),
       make("div", null, make("p", null, make("button.small", { type: "button", onclick: () => go({ models: "" }) }, "All models")),
@@ -94,10 +89,9 @@
             go({ models: chosen.length === boxes.length || !chosen.length ? "" : chosen.join(",") }, { replace: true });
           } }), " ", text(model.name, 60)))));
     return make("div.bar", null,
-      site.boards.length > 1 ? make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => go({ suite: event.target.value, models: "" }) },
-        site.boards.map(([, words, suite]) => option(suite, plain(words, 50), query.suite || "")))) : null,
+      harness.suiteChoice(site, board.key, (suite) => go({ suite, models: "" })),
       make("div.labelled", null, make("span.quiet", null, "Models"), models),
-      make("label", null, "Scenarios with", search),
+      harness.searchBox("scenario-filter", "Search scenarios", query.q, (q) => go({ q }, { replace: true })),
       facets.size ? make("label", null, "Kind", make("select", { id: "tag", onchange: (event) => go({ tag: event.target.value }) },
         option("", "all kinds", query.tag || ""),
         [...facets].map(([facet, values]) => make("optgroup", { label: facet }, [...values].sort().map((value) => option(`${facet}:${value}`, plain(value, 60), query.tag)))))) : null,
@@ -105,7 +99,7 @@
         ? make("label", null, "Data", make("select", { id: "data", onchange: (event) => go({ data: event.target.value }) },
           option("", "all data", query.data || ""), option("real", "no sample data", query.data), option("sample", "sample data", query.data))) : null,
       state.seen.size ? make("label.check", null, make("input", { type: "checkbox", id: "clean", checked: state.clean,
-        onchange: (event) => go({ clean: event.target.checked }) }), `leave out ${state.seen.size === 1 ? "the result on a data set" : `the ${count(state.seen.size)} results on data sets`} that the model has seen`) : null);
+        onchange: (event) => go({ clean: event.target.checked }) }), `exclude ${state.seen.size === 1 ? "the result on a data set" : `the ${count(state.seen.size)} results on data sets`} that the model has seen`) : null);
   }
 
   const modelCell = (model) => [harness.to(`model/${model.address}`, model.name, 60), model.origin ? [" ", make("span.mark", null, "imported from ", text(model.origin, 30))] : null];
@@ -138,16 +132,16 @@
         key: (i) => byCategory[at].get(i)?.[0] ?? null, cell: (i) => rateCell(byCategory[at].get(i)),
       })).filter(Boolean),
     ];
-    // Beside the number that it casts doubt on.
-    if (board.tested.some(Boolean)) columns.splice(3, 0, { name: "seen", label: "Has seen", note: "of the data sets tested ↓", first: "ascending", key: (i) => board.tested[i]?.[0] ?? null,
-      title: "How many data sets the contamination test says that the model has seen", cell: (i) => {
+    // Next to the number that it casts doubt on.
+    if (board.tested.some(Boolean)) columns.splice(3, 0, { name: "seen", label: "Has seen", note: "data sets, of those tested ↓", first: "ascending", key: (i) => board.tested[i]?.[0] ?? null,
+      title: "Number of data sets that the model has seen according to the contamination test", cell: (i) => {
         if (!board.tested[i]) return make("td.quiet", null, "—");
         const [found, of] = board.tested[i];
         return make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, found ? make("span.mark.bad", null, `${count(found)} of ${count(of)}`) : `0 of ${count(of)}`));
       } });
     harness.add(main, harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
       onsort: (sort) => go({ sort }, { replace: true }),
-      caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval that counts the wins and losses that are certain; [0, 1]: n too small to separate the models${state.filtered ? "; computed for what is shown" : ""}.` }));
+      caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval that counts the wins and losses that are certain; [0, 1]: n too small to separate the models${state.filtered ? "; computed for the models and columns shown" : ""}.` }));
   }
 
   function scenarios(main, board, loaded, groups, state, query, go) {
@@ -174,7 +168,7 @@
       }
     }
     if (columns.length === 1) {
-      harness.add(main, make("h2", null, "Scenarios"), make("p.quiet", null, "Nothing was measured that fits."));
+      harness.add(main, make("h2", null, "Scenarios"), make("p.quiet", null, "No measurement matches."));
       return;
     }
     harness.add(main, make("h2", null, groups[0] === "main" ? "Scenarios" : groups.length > 1 ? "All categories" : `${title(groups[0])} by scenario`),
@@ -202,7 +196,7 @@
     const seen = state.seen.get(`${i}/${measure.column}`);
     const target = runs ? `run/${runs[0]}` : `scenario/${column.address}`;
     const value = make("a", { href: link(target) }, number(mean));
-    // They are over all models, so they are hidden when only some are shown, and where the data separate no two models.
+    // Ranks are over all models: hidden if only some are shown, or if the data do not separate any two models.
     const among = measure.cells.filter((other) => other && other[8] !== null);
     const ranks = first !== null && state.models.length === able(board).length && among.some((other) => other[8] > 1 || other[9] < among.length);
     const marks = `${column.sample ? SAMPLE : ""}${have < of ? `‡${have}/${of}` : ""}${missing ? "§" : ""}${declined ? "⊘" : ""}${damaged ? "◊" : ""}`;
@@ -215,7 +209,7 @@
 
   function footnotes(main, board, state) {
     const legend = [...board.legend];
-    if (state.seen.size) legend.push(["“seen”:", "the model depends on the order in which this data set was published: it has read the test set. A result that is struck through says little about anything else."]);
+    if (state.seen.size) legend.push(["“seen”:", "the model depends on the order in which this data set was published, so it has read the test set. The result is struck through, since it says little about other data."]);
     harness.add(main, make("section", { "aria-label": "Footnotes" }, make("h2", null, "How to read this"),
       make("ul.plain.quiet", null, board.explanations.map((words) => make("li", null, words)), legend.map(([mark, words]) => make("li", null, `${mark} ${words}`))),
       board.failures.length ? [make("h2", null, "Failures"), make("ol.plain", null, board.failures.map(([m, c, errors], at) =>

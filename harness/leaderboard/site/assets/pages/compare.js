@@ -52,8 +52,7 @@
           go({ with: boxes.map((box) => box.value).join(","), at: "" });
         } }), " ", text(name, 60)))));
     return make("div.bar", null,
-      site.boards.length > 1 ? make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => go({ suite: event.target.value, at: "" }) },
-        site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, plain(words, 50))))) : null,
+      harness.suiteChoice(site, key, (suite) => go({ suite, at: "" })),
       make("label", null, "Model", make("select", { id: "first", onchange: (event) => go({ first: event.target.value, at: "" }) },
         models.map(([address, name], at) => make("option", { value: address, selected: at === first }, plain(name, 60))))),
       make("div.labelled", null, make("span.quiet", null, "against"), choice));

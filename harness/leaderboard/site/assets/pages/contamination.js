@@ -1,10 +1,10 @@
-// Which data sets the models have seen: verdicts, p-values, likelihoods of the published order against shuffled ones.
+// Tests of which data sets the models have seen: verdicts, p-values, likelihoods of the published order and shuffled ones.
 "use strict";
 (() => {
   const { make, text, plain, count, number, probability, facts, link } = harness;
 
   const mark = (line) => make(line.seen ? "span.mark.bad" : /^(inconclusive|in doubt)/.test(line.verdict) ? "span.mark.warn" : "span.mark", null, plain(`${line.control ? "control: " : ""}${line.verdict || "—"}`, 90));
-  // A file is known by its own name, not by the folders before it.
+  // Of a file only its own name is shown, without its folders.
   const dataset = (line) => line.scenario[0].replace(/^published_file:path=.*[\\/]/, "");
 
   harness.page("contamination", {
@@ -12,7 +12,7 @@
     async render(main, path, query) {
       const lines = await harness.get("contamination");
       if (path[0]) return one(main, lines, path[0]);
-      harness.add(main, make("h1", null, "Contamination"), make("p.lead", null, "Whether a model's likelihood of a test set depends on the order in which it was published. It cannot for a model that has not read it: detection is evidence of having read it; no detection proves nothing."));
+      harness.add(main, make("h1", null, "Contamination"), make("p.lead", null, "These tests show if a model's likelihood of a data set depends on the order in which it was published. For a model that has not read the data set it cannot, so a detection is evidence that the model has read it. The lack of a detection proves nothing."));
       if (!lines.length) {
         harness.add(main, make("p", null, "No run has tested for contamination."));
         return "Contamination";
@@ -35,9 +35,9 @@
   });
 
   async function one(main, lines, key) {
-    // A link from a leaderboard's cell names the run alone.
+    // A link from a cell of the leaderboard gives only the run.
     const line = lines.find((entry) => entry.key === key) || lines.find((entry) => entry.run === key);
-    if (!line) throw new Error("There is no such test.");
+    if (!line) throw new Error("This test does not exist.");
     const found = await harness.get(`contamination/${line.key}`);
     const f = found.fields;
     harness.add(main, harness.crumbs(harness.to("contamination", "Contamination"), text(dataset(line), 60)), make("h1", null, text(line.scenario[0], 80)),
@@ -47,7 +47,7 @@
     harness.add(main, make("h2", null, "p-values"), facts([
       ["Headline", probability(line.log10_p)], ["Corrected over the model's data sets (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
-      ["Smallest p that was possible", p("log10_p_floor")],
+      ["Smallest possible p", p("log10_p_floor")],
       ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? harness.power(f.next_example.log10_E) : null],
       ["Examples used", simple("n_used") === null ? null : count(f.n_used)], ["Tokens", simple("n_tokens") === null ? null : count(f.n_tokens)], ["Shards", Array.isArray(f.shard_scores) ? count(f.shard_scores.length) : simple("shards") === null ? null : count(f.shards)], ["Shuffles of each", simple("m") ?? simple("shuffles")]]));
     const scores = Array.isArray(f.shard_scores) ? f.shard_scores.filter((shard) => shard && Array.isArray(shard.shuffled)) : [];
@@ -58,7 +58,7 @@
         { name: "canonical", label: "Published order", key: ([shard]) => shard.canonical, cell: ([shard]) => shard.canonical.toFixed(2) },
         { name: "shuffled", label: "Shuffled, mean", key: ([shard]) => middle(shard), cell: ([shard]) => middle(shard).toFixed(2) },
         { name: "difference", label: "Difference", key: ([shard]) => shard.canonical - middle(shard), cell: ([shard]) => make("td", null, (shard.canonical - middle(shard)).toFixed(2)) },
-        { name: "rank", label: "Orders that are likelier", first: "ascending", key: ([shard]) => shard.shuffled.filter((value) => value > shard.canonical).length, cell: ([shard]) => `${shard.shuffled.filter((value) => value > shard.canonical).length} of ${shard.shuffled.length}` },
+        { name: "rank", label: "More likely orders", first: "ascending", key: ([shard]) => shard.shuffled.filter((value) => value > shard.canonical).length, cell: ([shard]) => `${shard.shuffled.filter((value) => value > shard.canonical).length} of ${shard.shuffled.length}` },
       ], scores.map((shard, at) => [shard, at]), { id: "shards", label: "Shards" }));
     }
     if (scores.length) {
@@ -66,7 +66,7 @@
       main.querySelector("#plot-orders").append(harness.plot(`contamination/${line.key}`, { title: false }));
     }
     const tests = f.diagnostics && typeof f.diagnostics === "object" ? Object.entries(f.diagnostics).filter(([, value]) => value && typeof value === "object") : [];
-    if (tests.length) harness.add(main, make("h2", null, "Is the published order exchangeable?"), make("p", null, "These look at the text alone, before any model was asked: an order that is sorted or grouped would be preferred by a model that has never seen it."), harness.table([
+    if (tests.length) harness.add(main, make("h2", null, "Is the published order exchangeable?"), make("p", null, "These diagnostics look at the text alone: a model may prefer a sorted or grouped order even if it has never seen it."), harness.table([
       { name: "test", label: "Diagnostic", kind: "text", key: ([name]) => name, cell: ([name]) => text(name.replace(/_/g, " "), 60) },
       { name: "z", label: "z", key: ([, value]) => value.z ?? null, cell: ([, value]) => number(value.z) },
       { name: "p", label: "p", first: "ascending", key: ([, value]) => value.p ?? null, cell: ([, value]) => (value.p === undefined ? probability(value.log10_p) : number(value.p)) },
@@ -75,10 +75,10 @@
     if (Array.isArray(ranks) && ranks.length) {
       // Position, rank of the true next example among the candidates, from 1, and how many candidates there were.
       const first = ranks.filter(([, rank]) => rank === 1).map(([position]) => position);
-      harness.add(main, make("h2", null, "Boundaries recalled"), make("p", null, `At ${count(first.length)} of ${count(ranks.length)} boundaries between examples the true next example was the likeliest of the candidates.`),
-        make("details", null, make("summary", null, "Which"), harness.passage(first.join(" "), { name: "boundaries", limit: 6000 })));
+      harness.add(main, make("h2", null, "Boundaries recalled"), make("p", null, `At ${count(first.length)} of ${count(ranks.length)} boundaries between examples the true next example was the most likely candidate.`),
+        make("details", null, make("summary", null, "Positions"), harness.passage(first.join(" "), { name: "boundaries", limit: 6000 })));
     }
-    harness.add(main, make("h2", null, "Everything the test reports"), make("details", null, make("summary", null, "All fields"), harness.passage(JSON.stringify(f, null, 1), { name: "fields", limit: 20000 })));
+    harness.add(main, make("h2", null, "All fields of the test"), make("details", null, make("summary", null, "Show"), harness.passage(JSON.stringify(f, null, 1), { name: "fields", limit: 20000 })));
     return `Contamination: ${plain(line.scenario[0], 60)}`;
   }
 })();

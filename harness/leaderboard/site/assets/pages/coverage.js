@@ -1,8 +1,8 @@
-// Which category was measured for which scenario, with the taxonomy of scenarios (Liang et al. 2022, table 4).
+// Which categories were measured on which scenarios, with the taxonomy of scenarios (Liang et al. 2022, table 4).
 "use strict";
 (() => {
   const { make, text, plain, count, link } = harness;
-  const title = (name) => name[0].toUpperCase() + name.slice(1);
+  const title = harness.capitalized;
 
   harness.page("coverage", {
     title: "Coverage",
@@ -10,11 +10,11 @@
       const site = await harness.get("site");
       const board = await harness.get(`boards/${site.boards[0][0]}`);
       const facets = ["task", "what", "who", "when", "language"];
-      // A link names one facet as its tag; the choices here are kept each under its own name.
+      // A link gives one facet as a tag; the choices made here have a key each.
       const linked = query.tag ? { [query.tag.split(":")[0]]: query.tag.split(":").slice(1).join(":") } : {};
       const wanted = Object.fromEntries(facets.map((facet) => [facet, query[facet] ?? linked[facet] ?? ""]));
       const rows = board.columns.filter((column) => !column.test).filter((column) => facets.every((facet) => !wanted[facet] || column.taxonomy[facet] === wanted[facet]));
-      harness.add(main, make("h1", null, "Coverage"), make("p.lead", null, `Which category of metrics was measured on which of the leaderboard's columns; ${count(rows.length)} of ${count(board.columns.filter((column) => !column.test).length)} are shown.`));
+      harness.add(main, make("h1", null, "Coverage"), make("p.lead", null, `The categories of metrics measured on each column of the leaderboard; ${count(rows.length)} of ${count(board.columns.filter((column) => !column.test).length)} columns are shown.`));
       harness.add(main, make("div.bar", null, facets.map((facet) => {
         const values = [...new Set(board.columns.map((column) => column.taxonomy[facet]).filter(Boolean))].sort();
         if (!values.length) return null;

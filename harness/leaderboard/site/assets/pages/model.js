@@ -1,4 +1,4 @@
-// One model: what it is, everything it was run on, what that took, and where the results come from.
+// One model: facts, all of its runs, their costs, and where the results come from.
 "use strict";
 (() => {
   const { make, text, plain, count, number, spread, facts, link } = harness;
@@ -17,17 +17,16 @@
           ["Queries", about.queries ? `${count(about.queries)}${about.cached_queries ? `, ${count(about.cached_queries)} from the cache` : ""}` : null],
           ["Tokens", about.prompt_tokens ? `${count(about.prompt_tokens)} read, ${count(about.completion_tokens)} written or scored` : null],
           [about.facts.device === "cuda" ? "GPU hours" : "Device hours", about.device_seconds ? harness.hours(about.device_seconds) : null],
-          ["Arithmetic", about.model_flops ? `${about.model_flops.toExponential(2)} FLOP` : null],
+          ["Compute", about.model_flops ? `${about.model_flops.toExponential(2)} FLOP` : null],
           ["Energy", about.energy_joules ? `${number(about.energy_joules / 3.6e6)} kWh` : null],
           ["Cost", about.money ? harness.money(about.money) : null],
         ]));
-      const search = make("input", { type: "search", id: "run-filter", value: query.q || "" });
-      search.addEventListener("input", harness.later(() => harness.go(`model/${path[0]}`, { ...query, q: search.value }, { replace: true })));
-      const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
-      const rows = model.runs.filter((run) => words.every((word) => `${run.scenario} ${run.method} ${run.suite} ${run.metric} ${run.perturbations.join(" ")}`.toLowerCase().includes(word)));
+      const matches = harness.matcher(query.q);
+      const rows = model.runs.filter((run) => matches(`${run.scenario} ${run.method} ${run.suite} ${run.metric} ${run.perturbations.join(" ")}`));
       const shown = rows.slice(0, query.all ? rows.length : 300);
       const tokens = (run) => (run.prompt_tokens || 0) + (run.completion_tokens || 0);
-      harness.add(main, make("h2", null, "Everything it was run on"), make("div.bar", null, make("label", null, "Runs with", search)),
+      harness.add(main, make("h2", null, "Runs"),
+        make("div.bar", null, harness.searchBox("run-filter", "Search runs", query.q, (q) => harness.go(`model/${path[0]}`, { ...query, q }, { replace: true }))),
         harness.table([
           { name: "run", label: "Scenario", kind: "text", class: "fixed", key: (run) => run.scenario, cell: (run) => [harness.to(`run/${run.address}`, run.scenario, 60),
             run.sample ? [" ", make("span.mark.warn", null, "sample data")] : null, run.origin ? [" ", make("span.mark", null, plain(run.origin, 30))] : null] },
@@ -48,7 +47,7 @@
       harness.add(main, make("h2", null, "Where the results come from"));
       for (const [title, values] of [["Fingerprint", model.fingerprints], ["Versions", model.versions], ["Machine", model.hosts]]) {
         if (!values.length) continue;
-        harness.add(main, make("h3", null, values.length > 1 ? `${title}: ${values.length} different ones` : title),
+        harness.add(main, make("h3", null, values.length > 1 ? `${title}: ${values.length} different values` : title),
           values.slice(0, 20).map(([value, runs]) => [make("p.quiet", null, `${count(runs)} ${runs === 1 ? "run" : "runs"}`), harness.passage(JSON.stringify(value, null, 1), { name: title })]));
       }
       return about.name;

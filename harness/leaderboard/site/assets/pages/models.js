@@ -1,4 +1,4 @@
-// All models: what they are, and what asking them took (the table of models of Liang et al. 2022).
+// All models with facts and costs (the table of models of Liang et al. 2022).
 "use strict";
 (() => {
   const { make, count, number, link } = harness;
@@ -17,18 +17,16 @@
     title: "Models",
     async render(main, path, query) {
       const models = await harness.get("models");
-      const words = (query.q || "").toLowerCase();
-      const rows = models.filter((model) => model.name.toLowerCase().includes(words));
-      const search = make("input", { type: "search", id: "model-filter", value: query.q || "" });
-      search.addEventListener("input", harness.later(() => harness.go("models", { ...query, q: search.value }, { replace: true })));
+      const matches = harness.matcher(query.q);
+      const rows = models.filter((model) => matches(model.name));
       const fact = (name) => (model) => model.facts[name] ?? null;
-      const told = (name, label, shown = (value) => harness.text(value, 30), kind = "text") => ({
+      const given = (name, label, shown = (value) => harness.text(value, 30), kind = "text") => ({
         name, label, kind, key: fact(name), cell: (model) => (model.facts[name] === undefined ? make("span.quiet", null, "—") : shown(model.facts[name])) });
       const total = (name, label, shown, note) => ({ name, label, note, key: (model) => model[name] ?? null, cell: (model) => shown(model[name]) });
       const columns = [
         { name: "model", label: "Model", kind: "text", class: "fixed", key: (model) => model.name, cell: (model) => harness.to(`model/${model.address}`, model.name, 60) },
-        told("creator", "Creator"), told("modality", "Modality"),
-        told("parameters", "Parameters", large, "number"), told("tokenizer", "Tokenizer"), told("window", "Window", count, "number"), told("access", "Access"),
+        given("creator", "Creator"), given("modality", "Modality"),
+        given("parameters", "Parameters", large, "number"), given("tokenizer", "Tokenizer"), given("window", "Context window", count, "number"), given("access", "Access"),
         { name: "runs", label: "Runs", key: (model) => model.runs, cell: (model) => [count(model.runs), model.failed ? make("small.bad", null, `${model.failed} failed`) : null] },
         total("queries", "Queries", large), total("prompt_tokens", "Prompt tokens", large), total("completion_tokens", "Output tokens", large),
         { name: "money", label: "Cost", key: (model) => (model.money ? model.money[0][0] : null), cell: (model) => harness.money(model.money) },
@@ -38,10 +36,10 @@
         || models.some((model) => column.key(model) !== null));
       harness.add(main, make("h1", null, "Models"),
         make("p.lead", null, `${count(models.length)} models, ${large(sum(models, "queries"))} queries, ${large(sum(models, "prompt_tokens") + sum(models, "completion_tokens"))} tokens. `
-          + "What neither a model's files nor its server say is left open."),
-        make("div.bar", null, make("label", null, "Models with", search)),
+          + "Facts that neither a model's files nor its server state are left empty."),
+        make("div.bar", null, harness.searchBox("model-filter", "Search models", query.q, (q) => harness.go("models", { ...query, q }, { replace: true }))),
         harness.table(columns, rows, { id: "models", label: "Models", sort: query.sort || "model", onsort: (sort) => harness.go("models", { ...query, sort }, { replace: true }),
-          caption: "Totals of all runs; an answer from the cache counts with what it took when it was computed." }));
+          caption: "Totals over all runs; a cached answer counts with the costs of its first computation." }));
     },
   });
 })();

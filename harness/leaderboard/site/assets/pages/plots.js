@@ -1,4 +1,4 @@
-// Plots of a leaderboard: the models as a whole, accuracy against the other categories, and each column by itself.
+// Plots of a leaderboard: all models, accuracy against the other categories, and single columns.
 "use strict";
 (() => {
   const { make, plain } = harness;
@@ -16,12 +16,9 @@
       const groups = [...new Set(plots.map(([, , group]) => group))];
       const columns = groups.filter((group) => !(group in ABOUT));
       const column = columns.includes(query.column) ? query.column : columns[0];
-      if (site.boards.length > 1) {
-        main.append(make("div.bar", null, make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => harness.go("plots", { suite: event.target.value }) },
-          site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, plain(words, 50)))))));
-      }
+      if (site.boards.length > 1) main.append(make("div.bar", null, harness.suiteChoice(site, key, (suite) => harness.go("plots", { suite }))));
       if (!plots.length) {
-        main.append(make("p", null, "There is nothing to draw yet."));
+        main.append(make("p", null, "There are no plots yet."));
         return "Plots";
       }
       for (const group of groups.filter((name) => name in ABOUT)) section(main, ABOUT[group], key, plots.filter(([, , name]) => name === group));

@@ -1,4 +1,4 @@
-// One run: what was asked, what was answered, every statistic, the settings and where it all comes from.
+// One run: prompts and answers, every statistic, the settings and the provenance.
 "use strict";
 (() => {
   const { make, text, plain, count, number, spread, facts, link } = harness;
@@ -13,45 +13,42 @@
       const sample = run.provenance.data && run.provenance.data.sample;
       harness.add(main, harness.crumbs(harness.to(`scenario/${run.scenario[1]}`, run.scenario[0], 40), harness.to(`model/${run.model[1]}`, run.model[0], 40), "Run"),
         make("h1", null, text(run.title, 100)),
-        make("p.lead", null, "asked of ", harness.to(`model/${run.model[1]}`, run.model[0], 80), " by ", text(run.method, 40), " in suite ", text(run.suite, 40), sample ? [" ", make("span.mark.warn", null, "sample data: no measurement")] : null,
+        make("p.lead", null, "asked of ", harness.to(`model/${run.model[1]}`, run.model[0], 80), " by ", text(run.method, 40), " in suite ", text(run.suite, 40), sample ? [" ", make("span.mark.warn", null, "sample data, not a measurement")] : null,
           run.provenance.origin ? [" ", make("span.mark", null, "imported from ", text(run.provenance.origin.program || "elsewhere", 40))] : null));
       if (run.status !== "ok") harness.add(main, make("div.notice.error", { role: "note" }, make("strong", null, "This run failed. "), make("bdi", null, harness.pieces(run.error || "No reason was recorded."))));
       const used = run.efficiency;
       harness.add(main, facts([
         [`${plain(run.metric, 40)}${stat && stat[12] !== null ? (stat[12] ? " ↑" : " ↓") : ""}`, stat ? [make("strong", null, number(stat[7])), " ", spread(stat[7], stat[9], stat[10]), make("small.quiet", null, `over ${count(stat[6])} instances${stat[11] ? `; ${count(stat[11])} gave no value` : ""}${stat[13] ? `; ${plain(stat[13], 120)}` : ""}`)] : null],
-        ["Questions", used.queries ? `${count(used.queries)}${used.cached_queries ? `, ${count(used.cached_queries)} from the cache` : ""}` : null],
+        ["Queries", used.queries ? `${count(used.queries)}${used.cached_queries ? `, ${count(used.cached_queries)} from the cache` : ""}` : null],
         ["Tokens", used.prompt_tokens ? `${count(used.prompt_tokens)} read, ${count(used.completion_tokens)} written or scored` : null],
-        ["Seconds of the model", used.model_seconds ? number(used.model_seconds) : null],
+        ["Model seconds", used.model_seconds ? number(used.model_seconds) : null],
         ["Declined", run.declined ? text(run.declined, 200) : null],
         ["Served by", run.served.length ? [text(run.served.join("; "), 300)] : null],
         ["Perturbations", run.spec.perturbations.length ? text(run.spec.perturbations.map((one) => one.name).join(", "), 100) : null],
         ["Ended", harness.moment(run.finished)]]));
       const views = [["", `Examples`], ["stats", `Statistics (${count(run.stats.length)})`], ["spec", "Settings"], ["provenance", "Provenance"]];
       const view = views.some(([name]) => name === query.view) ? query.view : "";
-      harness.add(main, make("nav", { "aria-label": "Parts of this run" }, make("ul.tabs", null, views.map(([name, words]) => make("li", null,
-        make("a", { href: link(`run/${address}`, { view: name }), "aria-current": view === name ? "true" : null }, words))))));
+      harness.add(main, harness.tabs("Parts of this run", views, view, (name) => link(`run/${address}`, { view: name })));
       if (view === "stats") statistics(main, run, query, go);
       else if (view === "spec") harness.add(main, harness.passage(JSON.stringify(run.spec, null, 2), { name: "Settings", limit: 20000 }));
-      else if (view === "provenance") harness.add(main, make("p.quiet", null, "Folder ", make("code", null, plain(run.folder, 200))), make("h3", null, "What it took"), harness.passage(JSON.stringify(run.efficiency, null, 2), { name: "Efficiency" }),
-        make("h3", null, "Where it comes from"), harness.passage(JSON.stringify(run.provenance, null, 2), { name: "Provenance", limit: 20000 }));
+      else if (view === "provenance") harness.add(main, make("p.quiet", null, "Folder ", make("code", null, plain(run.folder, 200))), make("h3", null, "Costs"), harness.passage(JSON.stringify(run.efficiency, null, 2), { name: "Efficiency" }),
+        make("h3", null, "Origin"), harness.passage(JSON.stringify(run.provenance, null, 2), { name: "Provenance", limit: 20000 }));
       else if (run.examples) {
         await Promise.all([harness.load("assets/words.js"), harness.load("assets/examples.js")]);
         await harness.examples(main, run, address, query, go);
-      } else harness.add(main, make("p", null, run.problem ? plain(run.problem, 400) : "There are no examples of this run."));
+      } else harness.add(main, make("p", null, run.problem ? plain(run.problem, 400) : "This run has no examples."));
       return `${plain(run.title, 60)}, ${plain(run.model[0], 40)}`;
     },
   });
 
   function statistics(main, run, query, go) {
-    const search = make("input", { type: "search", id: "stat-filter", value: query.q || "" });
-    search.addEventListener("input", harness.later(() => go({ q: search.value }, { replace: true })));
     const subject = (row) => [row[2], row[3] ? (row[4] === "perturbed" ? row[3] : `${row[3]} (${row[4]})`) : "", row[5] || ""].filter(Boolean).join(", ");
-    const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
-    const rows = run.stats.filter((row) => words.every((word) => `${row[0]} ${row[1]} ${subject(row)}`.toLowerCase().includes(word)));
-    harness.add(main, make("div.bar", null, make("label", null, "Statistics with", search)), harness.table([
+    const matches = harness.matcher(query.q);
+    const rows = run.stats.filter((row) => matches(`${row[0]} ${row[1]} ${subject(row)}`));
+    harness.add(main, make("div.bar", null, harness.searchBox("stat-filter", "Search statistics", query.q, (q) => go({ q }, { replace: true }))), harness.table([
       { name: "metric", label: "Metric", kind: "text", class: "fixed", key: (row) => row[0], cell: (row) => [text(row[0], 50), row[12] === null ? "" : row[12] ? " ↑" : " ↓"] },
       { name: "category", label: "Category", kind: "text", key: (row) => row[1], cell: (row) => text(row[1], 20) },
-      { name: "of", label: "Of", kind: "text", key: subject, cell: (row) => text(subject(row), 60) },
+      { name: "of", label: "Subset", kind: "text", key: subject, cell: (row) => text(subject(row), 60) },
       { name: "mean", label: "Mean", key: (row) => row[7], cell: (row) => number(row[7]) },
       { name: "stderr", label: "Standard error", key: (row) => row[8], cell: (row) => number(row[8]) },
       { name: "interval", label: "95 % interval", cell: (row) => (row[9] === null ? "—" : `[${number(row[9])}, ${number(row[10])}]`) },

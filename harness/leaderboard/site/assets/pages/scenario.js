@@ -1,8 +1,8 @@
-// One scenario: what it is and where it comes from, all models on all its metrics, and some of its instances.
+// One scenario: its description and source, all models on all its metrics, and some of its instances.
 "use strict";
 (() => {
   const { make, text, plain, count, number, spread, facts, link } = harness;
-  const title = (name) => name[0].toUpperCase() + name.slice(1);
+  const title = harness.capitalized;
 
   harness.page("scenario", {
     title: "Scenario",
@@ -13,10 +13,10 @@
       harness.add(main, harness.crumbs(harness.to("coverage", "Scenarios"), text(about.name, 60)), make("h1", null, text(about.title, 120)));
       const url = about.url ? make("a", { href: about.url, rel: "noreferrer noopener" }, plain(about.url, 90)) : null;
       harness.add(main, facts([["Name", make("code", null, plain(about.name, 80))], ["Source", about.source ? text(about.source, 300) : null], ["Licence", about.licence ? text(about.licence, 200) : null],
-        ["Where the data are", url], ["On the Hub", about.hub ? text(about.hub, 120) : null], ["Evaluated split", about.split],
+        ["Data", url], ["On the Hub", about.hub ? text(about.hub, 120) : null], ["Evaluated split", about.split],
         ...Object.entries(about.taxonomy || {}).map(([facet, value]) => [title(facet), make("a", { href: link("coverage", { tag: `${facet}:${value}` }) }, plain(value, 80))]),
-        ["Groups that are compared", about.groups && about.groups.length ? about.groups.join(", ") : null]]));
-      if (!about.known) harness.add(main, make("p.notice", null, "The plugin of this scenario is not installed where the site was built, so that only the results say what it is."));
+        ["Groups compared", about.groups && about.groups.length ? about.groups.join(", ") : null]]));
+      if (!about.known) harness.add(main, make("p.notice", null, "This scenario's plugin was not installed when the site was built, so its description is missing."));
       if (about.doc) harness.add(main, harness.paragraphs(about.doc.replace(/``/g, "")).map((words) => make("p.definition", null, plain(words, 3000))));
       scenario.columns.forEach((column, at) => block(main, column, at, query, go));
       await examples(main, scenario);
@@ -29,14 +29,14 @@
     const categories = [...new Set(column.measures.map((measure) => measure.category))];
     const name = `view${at || ""}`;
     const chosen = categories.includes(query[name]) ? query[name] : "";
-    const measures = column.measures.filter((measure, i) => (chosen ? measure.category === chosen : i === 0 || measure.stands));
-    harness.add(main, make("h2", null, ["Results", ...column.details.map((detail) => plain(detail, 60))].join(", ")), make("p.quiet", null, heading, column.sample ? [" ", make("span.mark.warn", null, "sample data: no measurement")] : null));
-    harness.add(main, make("nav", { "aria-label": "Categories of metrics" }, make("ul.tabs", null, ["", ...categories].map((category) => make("li", null,
-      make("a", { href: link(harness.route().name + "/" + harness.route().path[0], { ...query, [name]: category }), "aria-current": chosen === category ? "true" : null }, category ? title(category) : "One of each category"))))));
+    const measures = column.measures.filter((measure, i) => (chosen ? measure.category === chosen : i === 0 || measure.represents));
+    harness.add(main, make("h2", null, ["Results", ...column.details.map((detail) => plain(detail, 60))].join(", ")), make("p.quiet", null, heading, column.sample ? [" ", make("span.mark.warn", null, "sample data, not a measurement")] : null));
+    harness.add(main, harness.tabs("Categories of metrics", ["", ...categories].map((category) => [category, category ? title(category) : "One of each category"]), chosen,
+      (category) => link(`scenario/${harness.route().path[0]}`, { ...query, [name]: category })));
     const places = column.models.map((_, i) => i);
     harness.add(main, harness.table([
       { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => column.models[i][0], cell: (i) => harness.to(`model/${column.models[i][1]}`, column.models[i][0], 60) },
-      { name: "runs", label: "Run", cell: (i) => column.runs[i].length === 1 ? harness.to(`run/${column.runs[i][0]}`, "examples") : make("span.quiet", null, `${column.parts.length}, below`) },
+      { name: "runs", label: "Run", cell: (i) => column.runs[i].length === 1 ? harness.to(`run/${column.runs[i][0]}`, "examples") : make("span.quiet", null, `${column.parts.length} below`) },
       ...measures.map((measure) => ({
         name: `${measure.metric}.${measure.worst || ""}`,
         label: make("span.title", null, text(measure.metric, 40)),
@@ -55,7 +55,7 @@
   }
 
   function parts(main, column, at, query, go) {
-    harness.add(main, make("h3", null, `Its ${count(column.parts.length)} runs, by ${plain(column.metric, 40)}`), harness.table([
+    harness.add(main, make("h3", null, `The ${count(column.parts.length)} runs, by ${plain(column.metric, 40)}`), harness.table([
       { name: "part", label: "Run", kind: "text", class: "fixed", key: (part) => part[0], cell: (part) => text(part[0], 70) },
       ...column.models.map(([model], m) => ({ name: `m${m}`, label: make("span.title", null, text(model, 40)), first: column.higher === false ? "ascending" : "descending",
         key: (part) => part[1][m]?.[1] ?? null,
@@ -74,7 +74,7 @@
     if (!index.count) return;
     const piece = await harness.get(`runs/${from}/0`, { keep: false });
     const originals = piece.filter((example) => !example.perturbation).slice(0, 3);
-    harness.add(main, make("h2", null, "Instances"), make("p.quiet", null, "The first of one run; ", harness.to(`run/${from}`, "all of its prompts and answers"), "."),
+    harness.add(main, make("h2", null, "Instances"), make("p.quiet", null, "The first instances of one run; ", harness.to(`run/${from}`, "all of its prompts and answers"), "."),
       originals.map((example) => make("article.example", null, make("header", null, make("h3", null, text(example.id, 80))), harness.passage(example.input, { name: "Input", limit: 1500 }),
         example.references ? make("ul", null, example.references.slice(0, 20).map((reference) => make("li", null, text(reference.text, 300), reference.correct ? [" ", make("span.mark.good", null, "correct")] : null))) : null)));
   }
