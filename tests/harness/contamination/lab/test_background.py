@@ -54,5 +54,5 @@ def test_mistakes(tmp_path: Path, name: str, content: bytes, says: str) -> None:
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no folder"):
+    with pytest.raises(DataError, match="not a folder"):
         list(from_folder(tmp_path / "none", None))
