@@ -1,4 +1,4 @@
-"""The exchangeability test's adapter: does a model prefer a data set's published order to shuffled ones?"""
+"""The adapter of the exchangeability test: does a model prefer a data set's published order to shuffled ones?"""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from harness.contamination import ORDER_TEST
     role=ORDER_TEST,
 )
 class Exchangeability(Adapter):
-    """The data set's own examples in published order and in shuffled ones, by shards of about ten examples.
+    """The data set's examples in published order and in shuffled ones, in shards of about ten examples.
 
-    One stand-in instance for each shard, whose requests are its orders, the published one first; then those of the
-    next-example test. Each example is tokenized once, by itself, so that all orders of a shard have the same tokens.
-    The metric ``contamination`` reads the answers.
+    There is one stand-in instance for each shard, whose requests are its orders, the published one first; then come
+    those of the next-example test. Each example is tokenized once, by itself, so that all orders of a shard have the
+    same tokens. The metric ``contamination`` reads the answers.
     """
 
     asks = frozenset({"score"})
@@ -38,16 +38,16 @@ class Exchangeability(Adapter):
         """Settings of the exchangeability test."""
 
         shards: int | None = Field(default=None, ge=1)
-        """How many shards; null: a tenth of the examples, between 8 and 200, more where they would be very long."""
+        """Number of shards; null: a tenth of the examples, between 8 and 200, or more if shards would be very long."""
 
         shuffles: int = Field(default=10, ge=1)
-        """How many shuffled orders of each shard."""
+        """Number of shuffled orders of each shard."""
 
         next_example: NextExampleSettings | None = NextExampleSettings()
-        """Settings of the next-example test; null leaves it out."""
+        """Settings of the next-example test; null to leave it out."""
 
         simple: SimpleSettings | None = None
-        """Settings of the simple permutation test of the whole data set, which is left out without them."""
+        """Settings of the simple permutation test of the whole data set; null to leave it out."""
 
     def __init__(self, params: Params) -> None:
         self.params: Exchangeability.Params = params
@@ -85,7 +85,7 @@ class Exchangeability(Adapter):
             yield adapted if number else with_description(adapted, description)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Predict nothing; the log-likelihoods, which the metric reads, must be there."""
+        """Check the log-likelihoods, which the metric reads, and predict nothing."""
         scores = likelihoods(adapted, responses)
         self._evidence.add(adapted, scores)
         if adapted.instance.meta["asked"] == WHOLE:

@@ -33,32 +33,32 @@ from harness import (
     report="contamination baselines",
 )
 class Membership(Adapter):
-    """Every example's own log-likelihood, token by token; the metric ``membership`` makes heuristic scores of it.
+    """Every example's log-likelihood, token by token, from which the metric ``membership`` computes heuristic scores.
 
-    Scores tell members from others only beside texts of the same kind that the model cannot have seen: run it with
-    ``role: control`` on some, and see ``harness contamination baselines``.
+    Scores only mean something compared with texts of the same kind that the model cannot have seen: run it with
+    ``role: control`` on some, then use ``harness contamination baselines``.
     """
 
     asks = frozenset({"score"})
     keeps_order = True
 
     class Params(ExampleFormat):
-        """Which examples are scored in which form."""
+        """Which examples to score, in which form."""
 
         render: Rendering = "published"
-        """``published``: verbatim; ``prompt`` and ``lettered_prompt``: in the scenario's own format."""
+        """``published``: verbatim; ``prompt`` and ``lettered_prompt``: in the scenario's own prompt format."""
 
         rows: Annotated[str | None, AfterValidator(checked_rows)] = None
-        """``0:100``: the first hundred in published order only."""
+        """``0:100``: only the first hundred in published order."""
 
         max_examples: int = Field(default=1000, ge=1)
-        """Most examples, the first ones."""
+        """Maximum number of examples, from the first."""
 
         moments: bool = True
-        """Whether the model is also asked what Min-K%++ needs; a model that cannot say it answers with an error."""
+        """True to also request what Min-K%++ needs; a model that cannot compute it answers with an error."""
 
         role: Literal["target", "control"] = "target"
-        """``control``: texts that the model cannot have seen, by which thresholds are set."""
+        """``control``: texts that the model cannot have seen, which set the thresholds."""
 
     def __init__(self, params: Params) -> None:
         self.params: Membership.Params = params
@@ -76,7 +76,7 @@ class Membership(Adapter):
         stop = start + self.params.max_examples if stop is None else min(stop, start + self.params.max_examples)
         for instance in islice(instances, start, stop):
             if instance.perturbation is not None:
-                raise HarnessError("membership scores are of examples as published; leave out the perturbations.")
+                raise HarnessError("membership scores need unchanged examples; leave out the perturbations.")
             text = rendered(instance, self.params.render, self.params)
             shown = Instance(instance.id, text, split=instance.split, meta={"role": self.params.role})
             request = ScoreRequest(
@@ -85,7 +85,7 @@ class Membership(Adapter):
             yield Adapted(shown, (request,), trial=trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Predict nothing; the log-probabilities, which the metric reads, must be there."""
+        """Check the log-probabilities, which the metric reads, and predict nothing."""
         if any(response.logprobs is None for response in responses):
-            raise ModelError("the model gave no log-probabilities, of which membership scores are made.")
+            raise ModelError("the model gave no log-probabilities, which membership scores need.")
         return Prediction(text="")

@@ -1,4 +1,4 @@
-"""The next-example test's adapter: asks a model which example comes next in a data set's published order."""
+"""The adapter of the next-example test: which example does a model expect next in the published order?"""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from harness.contamination import EProcess, Stretch, mean_e
     report="contamination report",
 )
 class NextExample(Adapter):
-    """After each prefix of the data set, the beginnings of examples that may come next, scored by log-likelihood.
+    """After each prefix of the data set, log-likelihoods of the beginnings of examples that may come next.
 
-    One stand-in instance for each stretch of examples; the metric ``contamination`` reads ranks and evidence from it.
+    There is one stand-in instance for each stretch of examples, from which the metric ``contamination`` reads ranks and
+    evidence.
     """
 
     asks = frozenset({"score"})
@@ -52,17 +53,13 @@ class NextExample(Adapter):
             described = True
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Predict nothing; the log-likelihoods, which the metric reads, must be there."""
+        """Check the log-likelihoods, which the metric reads, and predict nothing."""
         self._evidence.add(adapted, likelihoods(adapted, responses))
         return Prediction(text="")
 
 
 class Evidence:
-    """The evidence so far, for a test that ends when it suffices.
-
-    Args:
-        settings: The test's.
-    """
+    """The evidence so far, for a test that ends once it suffices."""
 
     def __init__(self, settings: NextExampleSettings) -> None:
         self._stops = settings.stop
@@ -71,7 +68,7 @@ class Evidence:
         self.suffices = False
 
     def add(self, adapted: Adapted, scores: Sequence[float]) -> None:
-        """Bet on the boundaries of one stretch, as their answers come."""
+        """Bet on the boundaries of one stretch."""
         if not self._stops or adapted.instance.meta["asked"] != STRETCH:
             return
         for _, draws in Stretch.from_json(adapted.instance.meta["bets"]).centred_scores(scores):
@@ -82,7 +79,7 @@ class Evidence:
 def next_examples(
     order: PublishedOrder, settings: NextExampleSettings, evidence: Evidence, seed: int, trial: int
 ) -> Iterator[Adapted]:
-    """Yield the stretches' stand-ins until the evidence suffices, where the settings say that the test then ends."""
+    """Yield the stretches' stand-ins, with ``stop`` until the evidence suffices."""
     for adapted, _ in ask_boundaries(order, settings, seed, trial):
         yield adapted
         if evidence.suffices:
@@ -93,15 +90,15 @@ def likelihoods(adapted: Adapted, responses: Sequence[Response]) -> list[float]:
     """Return each request's log-likelihood in nats, the sum over its scored segments.
 
     Raises:
-        ModelError: The model gave none, or one that is no number.
+        ModelError: One is missing or not a finite number.
     """
     found = []
     for number, response in enumerate(responses):
         total = math.fsum(response.logprobs or (math.nan,))
         if not math.isfinite(total):
             raise ModelError(
-                f"the model gave no finite log-probabilities for request {number} of {adapted.instance.id!r}, and a "
-                "test of the order needs all of them."
+                f"the model gave no finite log-probabilities for request {number} of {adapted.instance.id!r}; a test "
+                "of the order needs all of them."
             )
         found.append(total)
     return found

@@ -1,4 +1,4 @@
-"""The option-order test's adapter: does a model prefer a question's options in their published order?"""
+"""The adapter of the option-order test: does a model prefer a question's options in their published order?"""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from harness.contamination import option_orders
     metrics=("option_order", "efficiency"),
 )
 class OptionOrder(Adapter):
-    """Each multiple-choice question with its options in published order and in others, by log-likelihood.
+    """Log-likelihoods of each multiple-choice question with its options in published order and in others.
 
-    The letters stay where they are and the texts move. The metric ``option_order`` reads the answers. It survives a
-    data set whose rows were shuffled before a model read it, and says nothing where options have an order of their own.
+    The letters stay in place and the texts move. The metric ``option_order`` reads the answers. Unlike tests of the
+    rows' order, it still works if the rows were shuffled before a model read them; it does not if options have an order
+    of their own.
     """
 
     asks = frozenset({"score"})
@@ -43,7 +44,7 @@ class OptionOrder(Adapter):
         """Settings of the option-order test; the affixes are those of the scenario's own prompts."""
 
         orders: int = Field(default=24, ge=2)
-        """Most orders of a question's options, the published one included; 24 are all there are of four."""
+        """Maximum number of orders of a question's options, including the published one; four options have 24."""
 
     def __init__(self, params: Params) -> None:
         self.params: OptionOrder.Params = params
@@ -59,9 +60,11 @@ class OptionOrder(Adapter):
     ) -> Iterator[Adapted]:
         for instance in instances:
             if instance.perturbation is not None:
-                raise HarnessError("a test of the published order takes questions as published; no perturbations.")
+                raise HarnessError(
+                    "a test of the published order needs unchanged questions; leave out the perturbations."
+                )
             if len(instance.references) < 2:
-                raise HarnessError(f"instance {instance.id!r} has no options to put in another order.")
+                raise HarnessError(f"instance {instance.id!r} has no options to reorder.")
             letters = option_letters(instance, self.params)
             rng = derive_rng(seed, f"option-order/{instance.id}")
             origin = Origin(instance.id, trial=trial)
@@ -72,7 +75,7 @@ class OptionOrder(Adapter):
             yield Adapted(instance, tuple(requests), labels=letters, trial=trial)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
-        """Predict nothing; the log-likelihoods, which the metric reads, must be there."""
+        """Check the log-likelihoods, which the metric reads, and predict nothing."""
         if any(response.logprobs is None for response in responses):
             raise ModelError("the model gave no log-probabilities, which the option-order test needs.")
         return Prediction(text="")

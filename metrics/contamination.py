@@ -1,4 +1,4 @@
-"""Does a model depend on a data set's published order? p-values, evidence and a verdict, from its log-likelihoods."""
+"""Does a model depend on a data set's published order? p-values, evidence and a verdict from log-likelihoods."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from harness.contamination import (
     source="Oren et al. 2023 (arXiv:2310.17623)",
 )
 class Contamination(RunMetric):
-    """−log10 of the headline p-value: how surely the model depends on the order in which the data set was published.
+    """−log10 of a combined p-value: the evidence that the model depends on the published order of the data set.
 
     Two exact tests, combined by Bonferroni: the re-labelling test on the shards' log-likelihoods (normal scores), and
     the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
     not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
-    t-test among them, and ``contamination_evidence`` is log10 of the e-value. From 0 up; neither way is better for the
-    model, higher is surer. That nothing is detected proves nothing.
-    How the tests work, and what they assume, is in docs/contamination.md.
+    t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
+    evidence, and neither is better for the model. A test that detects nothing proves nothing.
+    docs/contamination.md explains how the tests work and what they assume.
 
     Args:
         alpha: The level of the verdict.
@@ -46,25 +46,24 @@ class Contamination(RunMetric):
 
     def __init__(self, *, alpha: float = 0.01) -> None:
         if not 0 < alpha < 1:
-            raise MetricError(f"contamination: alpha is {alpha}; it is a probability between 0 and 1.")
+            raise MetricError(f"contamination: alpha is {alpha}, but must be between 0 and 1.")
         self._alpha = alpha
         self._data: Mapping[str, Any] | None = None
         self._shards: dict[int, list[float]] = {}
         self._stretches: dict[int, tuple[Stretch, list[float]]] = {}
         self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
         self._cost = _Cost()
-        self._missing = 0
 
     def add(self, example: Example) -> None:
         """Take the answers of one stand-in instance of the adapters ``exchangeability`` and ``next_example``.
 
         Raises:
-            MetricError: It is none of theirs.
+            MetricError: It comes from another adapter, or a log-probability is missing.
         """
         meta = example.instance.meta
         asked = meta.get("asked")
         if asked not in ("shard", "next_example", "whole"):
-            raise MetricError("reads the answers of the adapters exchangeability and next_example only.")
+            raise MetricError("only reads the answers of the adapters exchangeability and next_example.")
         scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
         if not all(map(math.isfinite, scores)):
             raise MetricError("the model gave no finite log-probabilities.")
@@ -102,33 +101,33 @@ class Contamination(RunMetric):
         return self._result() or {}
 
     def _result(self) -> dict[str, Any] | None:
-        """Return everything that was found, as JSON values; None where the description of the data is missing."""
+        """Return all results as JSON values; None if a part is missing."""
         if self._data is None:
             return None
         data = dict(self._data)
         settings = data.pop("next_example", None)
         layout = data.pop("shards", None)
-        # How many tests the headline is over was settled before any model was asked.
+        # The number of combined tests is fixed before any model is asked.
         planned = (layout is not None) + (settings is not None)
         seed = derive_seed(data["seed"], f"contamination/ties/{data.get('data_hash')}")
         result: dict[str, Any] = {**data, "alpha": self._alpha}
-        headlines: list[float] = []
+        p_values: list[float] = []
         if layout is not None and sorted(self._shards) == list(range(layout["r"])):
             found = _sharded([self._shards[number] for number in sorted(self._shards)])
             result |= {**layout, "stride": data["context"] // 2, **found}
-            headlines.append(found["log10_p_exact"])
+            p_values.append(found["log10_p_exact"])
         if self._stretches and settings is not None:
             following = _next_example([self._stretches[number] for number in sorted(self._stretches)], settings, seed)
             result["next_example"] = following
-            headlines.append(following["log10_p"])
+            p_values.append(following["log10_p"])
         if self._whole:
             result |= _simple([self._whole[number] for number in sorted(self._whole)])
-        if len(headlines) < planned:
+        if len(p_values) < planned:
             return None
-        log10_p = bonferroni(headlines)
+        log10_p = bonferroni(p_values)
         result |= {
             "headline_log10_p": log10_p,
-            "headline_tests": len(headlines),
+            "headline_tests": len(p_values),
             "verdict": str(verdict(log10_p, self._alpha, data["exchangeable"])),
             "cost": self._cost.described(data["n_tokens"]),
         }
@@ -136,7 +135,7 @@ class Contamination(RunMetric):
 
 
 def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """Return the tests of a table of log-likelihoods, the published order's in column 0."""
+    """Return the tests of a table of log-likelihoods, with the published order in column 0."""
     exact, raw = relabelling_test(table), relabelling_test(table, "raw")
     found: dict[str, Any] = {
         "shard_scores": [{"canonical": row[0], "shuffled": list(row[1:])} for row in table],
@@ -202,7 +201,7 @@ def _bets(stretches: Sequence[tuple[Stretch, list[float]]]) -> Iterator[tuple[in
 
 
 def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str, Any]:
-    """Return the simple permutation test of the orders that were asked, as far as it went."""
+    """Return the simple permutation test of the requested orders."""
     state = BesagClifford(parts[0][0]["h"], parts[0][0]["most"])
     canonical, *shuffled = [score for _, scores in parts for score in scores]
     for score in shuffled:
@@ -217,7 +216,7 @@ def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str,
 
 @dataclass(slots=True)
 class _Cost:
-    """What the answers took, as the model counts."""
+    """The cost of the answers, counted by the model."""
 
     requests: int = 0
     tokens: int = 0
@@ -234,7 +233,7 @@ class _Cost:
             self.seconds += response.seconds
 
     def described(self, tokens: int) -> dict[str, Any]:
-        """Return it as JSON values; a pass is one reading of the whole data set."""
+        """Return the cost as JSON values; a pass is one reading of the whole data set."""
         known = not self.unknown and tokens > 0
         return {
             "requests": self.requests,

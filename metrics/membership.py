@@ -1,4 +1,4 @@
-"""Heuristic scores of whether a model has read a text: loss, Min-K%, Min-K%++ and loss against compressed size."""
+"""Heuristic scores of whether a model has read a text: loss, Min-K%, Min-K%++, and loss per compressed byte."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SCALES = {"membership_min_k_plus_plus": SIGNED, "*": Scale("unbounded", None, 0
     source="Yeom et al. 2018; Carlini et al. 2021; Shi et al. 2023 (arXiv:2310.16789); Zhang et al. 2024 (2404.02936)",
 )
 class Membership(RunMetric):
-    """Mean over examples of their mean log-probability a token, in nats; other scores beside it. A heuristic.
+    """Mean over examples of their mean log-probability per token, in nats, and other scores. A heuristic.
 
     ``membership_min_k`` is Min-20% Prob, the mean over the least likely fifth of the tokens;
     ``membership_min_k_plus_plus`` Min-20%++, the same of log-probabilities standardized by their mean and deviation
-    over the vocabulary; ``membership_zlib`` the log-likelihood a byte of the compressed text. Higher is likelier to
-    have been read, neither way is better, and no threshold is valid without texts of the same kind that were not: none
-    of these proves anything. Loss and Min-K% are at most 0; the standardized score has no limits.
+    over the vocabulary; ``membership_zlib`` the log-likelihood per byte of the compressed text. Higher scores are more
+    likely for texts that were read; neither is better, and no threshold is valid without texts of the same kind that
+    were not read: none of these proves anything. Loss and Min-K% are at most 0; the standardized score has no limits.
     """
 
     def __init__(self) -> None:
@@ -37,14 +37,14 @@ class Membership(RunMetric):
         """Take one example's log-probabilities.
 
         Raises:
-            MetricError: They are not of the adapter ``membership``.
+            MetricError: They come from another adapter.
         """
         role = example.instance.meta.get("role")
         if role not in ("target", "control") or len(example.responses) != 1:
-            raise MetricError("membership reads the answers of the adapter membership only.")
+            raise MetricError("membership only reads the answers of the adapter membership.")
         self._role = role
         [response] = example.responses
-        # Rounding can put that of a certain token just above 0.
+        # Rounding can put the log-probability of a certain token just above 0.
         logprobs = tuple(min(logprob, 0.0) for logprob in response.logprobs or ())
         if not logprobs:
             raise MetricError(f"the model gave no log-probabilities of example {example.instance.id!r}.")

@@ -1,4 +1,4 @@
-"""Does a model prefer the options of multiple-choice questions in their published order?"""
+"""Does a model prefer multiple-choice options in their published order?"""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from harness.contamination import option_order_test
     source="Ni et al. 2024 (arXiv:2409.01790)",
 )
 class OptionOrder(RunMetric):
-    """−log10 p of the option-order test: how surely a model depends on the published order of options.
+    """−log10 p of the option-order test: the evidence that a model depends on the published order of options.
 
     For each question the published order is ranked among others by log-likelihood; under the null hypothesis, that the
     model does not depend on it, every rank is equally likely. The ranks' normal scores are added up, and p is the exact
-    tail. From 0 up; neither way is better for the model, higher is surer. ``option_order_first`` is the share of
-    questions whose published order is the likeliest, ties shared. Needs
-    options that were put in a random order by the authors; read of the adapter ``option_order`` only.
+    tail. Values start at 0; higher is stronger evidence, and neither is better for the model. ``option_order_first`` is
+    the share of questions whose published order is the likeliest, ties shared. The test needs options that the authors
+    put in random order, and only reads the adapter ``option_order``.
     """
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class OptionOrder(RunMetric):
         """Take one question's log-likelihoods, the published order's first.
 
         Raises:
-            MetricError: They are not of the adapter ``option_order``.
+            MetricError: They come from another adapter, or a log-probability is missing.
         """
         scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
         if len(scores) < 2 or not example.labels or example.choice is not None:
-            raise MetricError("option_order reads the answers of the adapter option_order only.")
+            raise MetricError("option_order only reads the answers of the adapter option_order.")
         if not all(map(math.isfinite, scores)):
             raise MetricError("the model gave no finite log-probabilities.")
         self._items.append(scores)

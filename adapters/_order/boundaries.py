@@ -1,8 +1,8 @@
-"""The next-example test's questions: after each prefix of a data set, the beginnings of candidates for what follows.
+"""The next-example test's requests: after each prefix of a data set, the beginnings of candidates for the next example.
 
-Under the null hypothesis, given the past and the set of examples that are left, every one of these is equally likely to
-come next. Candidates are a part of what is left, chosen by a partition that looks at the texts alone and not at their
-order, so that this stays true given the candidates; the same holds for the contexts that are taken as neutral.
+Under the null hypothesis, given the past and the set of remaining examples, each of these is equally likely to come
+next. The candidates are a part of the remaining examples, chosen by a partition that depends on the texts alone and not
+on their order, so this also holds given the candidates. Neutral contexts are chosen in the same way.
 """
 
 from __future__ import annotations
@@ -18,47 +18,46 @@ from harness import Adapted, HarnessError, Instance, Origin, SequenceRequest, de
 from harness.contamination import Boundary, Stretch, shard_bounds
 
 STRETCH = "next_example"
-"""What ``meta.asked`` says of the stand-in for a stretch of examples whose boundaries are tested."""
+"""``meta.asked`` of the stand-in for a stretch of examples whose boundaries are tested."""
 
 HEAD = 32
 SHORT = 64
 ROOM = 8
-"""A head is 32 tokens, but the whole example where examples are short, fewer than 64 tokens on average, and the context
-holds eight of them."""
+"""A head is 32 tokens, or the whole example if examples have fewer than 64 tokens on average and the context holds
+eight of them."""
 
 
 class NextExampleSettings(BaseModel):
-    """How the candidates for the next example are drawn and scored."""
+    """How to draw and score the candidates for the next example."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     stretch: int = Field(default=25, ge=2)
-    """About how many neighbouring examples candidates are drawn from."""
+    """Approximate number of neighbouring examples to draw candidates from."""
 
     candidates: int | None = Field(default=8, ge=2)
-    """How many candidates compete at a boundary, the true next one among them, or a few more, or fewer where fewer are
-    left; null: all that are left."""
+    """Approximate number of candidates at a boundary, including the true next example; null: all remaining examples."""
 
     head: int | None = Field(default=None, ge=1)
-    """How many tokens of a candidate are scored; null: 32, or all of them where examples are short."""
+    """Number of tokens of a candidate to score; null: 32, or all of them if examples are short."""
 
     neutral: int = Field(default=4, ge=1)
-    """How many examples, drawn without looking at the order, are contexts that tell what a candidate scores anyway."""
+    """Number of neutral contexts for each candidate's baseline: examples drawn without regard to the order."""
 
     draws: int = Field(default=1, ge=1)
-    """How often candidates are drawn, where not all are taken; evidence is averaged over the draws, and the first gives
-    the p-value."""
+    """Number of draws of candidates, if not all are used; evidence is averaged over the draws, and the first gives the
+    p-value."""
 
     stop: bool = False
-    """Whether the test ends as soon as the evidence suffices, at 1/alpha; the p-value is then 1/evidence."""
+    """True to end the test as soon as the evidence reaches 1/alpha; the p-value is then 1/evidence."""
 
     alpha: float = Field(default=0.001, gt=0, lt=1)
-    """The level at which it does."""
+    """The level for ``stop``."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """Where contexts begin, and how much of a candidate is scored."""
+class _Contexts:
+    """Where the context of each boundary begins, and the number of scored tokens of a candidate."""
 
     head: int
     starts: tuple[int, ...]
@@ -67,15 +66,15 @@ class _Plan:
 def ask_boundaries(
     order: PublishedOrder, settings: NextExampleSettings, seed: int, trial: int
 ) -> Iterator[tuple[Adapted, Stretch]]:
-    """Yield a stand-in instance for each stretch of examples, with what its answers are.
+    """Yield a stand-in instance for each stretch of examples, with the meaning of its answers.
 
-    Its requests are the heads of the stretch's examples after the neutral contexts, then at each boundary the heads of
-    its candidates.
+    Its requests score the heads of the stretch's examples after the neutral contexts, then at each boundary the heads
+    of its candidates.
 
     Raises:
-        HarnessError: The context leaves no room for an example before a head.
+        HarnessError: The context is too short for an example before a head.
     """
-    plan = _plan(order, settings)
+    contexts = _contexts(order, settings)
     n = len(order.contents)
     different = sorted(set(order.contents))
     rng = derive_rng(seed, "next-example/neutral")
@@ -85,18 +84,18 @@ def ask_boundaries(
         by_text.setdefault(text, place)
     neutral = [by_text[text] for text in texts]
     for number, (start, stop) in enumerate(shard_bounds(n, max(1, n // settings.stretch))):
-        yield _ask_stretch(order, settings, plan, neutral, (number, start, stop), seed, trial)
+        yield _ask_stretch(order, settings, contexts, neutral, (number, start, stop), seed, trial)
 
 
 def describe(order: PublishedOrder, settings: NextExampleSettings) -> dict[str, object]:
-    """Return what the result says of the test's settings, those that follow a rule as it set them."""
-    return {**settings.model_dump(), "head": _plan(order, settings).head}
+    """Return the test's settings for the result, with the head that was chosen."""
+    return {**settings.model_dump(), "head": _contexts(order, settings).head}
 
 
 def _ask_stretch(
     order: PublishedOrder,
     settings: NextExampleSettings,
-    plan: _Plan,
+    contexts: _Contexts,
     neutral: Sequence[int],
     stretch: tuple[int, int, int],
     seed: int,
@@ -105,7 +104,7 @@ def _ask_stretch(
     number, start, stop = stretch
     name = f"next-example-{number + 1:03d}"
     origin = Origin(name, None, trial, role=STRETCH)
-    first = plan.starts[start]
+    first = contexts.starts[start]
     segments, place_of, prefix_of = _segments(order, first, stop, neutral)
     identity: dict[str, int] = {}
     for place in range(start, stop):
@@ -113,11 +112,11 @@ def _ask_stretch(
     requests: list[SequenceRequest] = []
     learnt: list[int] = []
     for text, example in identity.items():
-        # One context more than asked for is at hand for the examples that are themselves among the contexts.
-        contexts = [place for place in neutral if order.contents[place] != text][: settings.neutral]
+        # One more context than needed is available, for examples that are themselves contexts.
+        others = [place for place in neutral if order.contents[place] != text][: settings.neutral]
         head = next(place for place in range(start, stop) if order.contents[place] == text)
-        for context in contexts:
-            requests.append(SequenceRequest(segments, (place_of[context], place_of[head]), 1, plan.head, origin))
+        for context in others:
+            requests.append(SequenceRequest(segments, (place_of[context], place_of[head]), 1, contexts.head, origin))
             learnt.append(example)
     boundaries = []
     for position in range(max(start, 1), stop):
@@ -127,12 +126,12 @@ def _ask_stretch(
         asked = list(dict.fromkeys([position, *(place for draw in drawn for place in draw)]))
         before = [
             segment
-            for place in range(plan.starts[position], position)
+            for place in range(contexts.starts[position], position)
             for segment in (prefix_of.get(place), place_of[place])
             if segment is not None
         ]
         before += [] if position not in prefix_of else [prefix_of[position]]
-        requests += [SequenceRequest(segments, (*before, place_of[place]), 1, plan.head, origin) for place in asked]
+        requests += [SequenceRequest(segments, (*before, place_of[place]), 1, contexts.head, origin) for place in asked]
         boundaries.append(
             Boundary(
                 position,
@@ -149,10 +148,10 @@ def _ask_stretch(
 def _draws(
     order: PublishedOrder, settings: NextExampleSettings, position: int, stop: int, seed: int
 ) -> list[list[int]]:
-    """Return for each draw the positions that compete, the true next one first; none where nothing competes.
+    """Return each draw's candidates by position, the true next one first; an empty list if there is no other.
 
-    What is left is put into an order of its texts, shuffled, and cut into parts of about as many as compete; the part
-    that holds the true next example competes.
+    The remaining examples are sorted by text, shuffled, and cut into parts of about the number of candidates; the part
+    that contains the true next example competes.
     """
     group = order.group[position]
     left = [place for place in range(position, stop) if order.group[place] == group]
@@ -174,7 +173,7 @@ def _draws(
 def _segments(
     order: PublishedOrder, first: int, stop: int, neutral: Sequence[int]
 ) -> tuple[tuple[str, ...], dict[int, int], dict[int, int]]:
-    """Return the segments of a stretch and what it needs around it, and where contents and prefixes stand in them."""
+    """Return the segments of a stretch and its contexts, and the index of each position's content and prefix."""
     places = list(dict.fromkeys([*range(first, stop), *neutral]))
     place_of = {place: index for index, place in enumerate(places)}
     segments = [order.contents[place] for place in places]
@@ -186,18 +185,18 @@ def _segments(
     return tuple(segments), place_of, prefix_of
 
 
-def _plan(order: PublishedOrder, settings: NextExampleSettings) -> _Plan:
-    """Return how long heads are, and for each boundary the first example of its context.
+def _contexts(order: PublishedOrder, settings: NextExampleSettings) -> _Contexts:
+    """Return the length of heads, and the first example of each boundary's context.
 
-    A context grows example by example until it is full, and then goes on with the examples of its last half, so that
-    most boundaries share their context's beginning with the one before.
+    A context grows example by example until it is full, and then continues with the examples of its second half, so
+    that most boundaries share the beginning of their context with the one before.
     """
     lengths = order.lengths
     head = settings.head or _head(order)
     room = order.context - head - max(order.prefix_tokens, default=0)
     if room < 1:
         raise HarnessError(
-            f"head is {head} tokens, which leaves no room for an example before it in a context of {order.context}."
+            f"head is {head} tokens, which leaves no room for a preceding example in a context of {order.context}."
         )
     ends = [0, *accumulate(lengths)]
     starts = [0]
@@ -207,7 +206,7 @@ def _plan(order: PublishedOrder, settings: NextExampleSettings) -> _Plan:
             while start < place and (ends[place] - ends[start] > room // 2 or ends[place + 1] - ends[start] > room):
                 start += 1
         starts.append(start)
-    return _Plan(head, tuple(starts))
+    return _Contexts(head, tuple(starts))
 
 
 def _head(order: PublishedOrder) -> int:

@@ -1,4 +1,4 @@
-"""What the text alone says of an order, stretch by stretch of what may be permuted, as JSON values."""
+"""Diagnostics of an order from its text alone, for each group that may be permuted, as JSON values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from harness.contamination import diagnose, holm
 
 FEWEST = 8
-"""Examples of a block below which its order says nothing."""
+"""Fewest examples of a block whose order can be diagnosed."""
 
 
 def diagnosed(
@@ -16,12 +16,12 @@ def diagnosed(
 ) -> dict[str, dict[str, Any]]:
     """Return each test's ``statistic``, ``z``, ``p`` and ``p_holm``, by name.
 
-    Where only parts are permuted, each part's own order is looked at, and Holm's correction is over all of them.
+    If only groups are permuted, each group's own order is tested, and Holm's correction is over all of these tests.
 
     Args:
         texts: The examples in published order.
-        labels: Their labels, where there are any; within a part that is not the whole they are not looked at.
-        groups: The positions that are permuted among themselves.
+        labels: Their labels, if any; they are ignored if there are several groups.
+        groups: Sets of positions that are permuted among themselves.
         seed: Seeds the random orders.
     """
     found: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""A data set in its published order, read for a test of that order: its examples' texts, and what may be permuted."""
+"""Reading a data set for a test of its published order: the examples' texts, and which of them may be permuted."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from harness.contamination import (
 )
 
 FEWEST = 4
-"""Examples below which no order can be told from chance at any level in use: 4! = 24."""
+"""Fewest examples whose order can be told from chance: 4! = 24."""
 
 
 def checked_rows(rows: str | None) -> str | None:
-    """Return rows as they are written, once they can be read.
+    """Return rows unchanged if they are a range.
 
     Raises:
-        ValueError: They are no range.
+        ValueError: They are not.
     """
     if rows is not None:
         rows_of(rows)
@@ -39,83 +39,83 @@ def checked_rows(rows: str | None) -> str | None:
 
 
 def rows_of(rows: str) -> tuple[int, int]:
-    """Return the half-open range that ``"100:200"`` stands for.
+    """Return the half-open range written as ``"100:200"``.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a range.
     """
     start, colon, stop = rows.partition(":")
     if not colon or not start.strip().isdecimal() or not stop.strip().isdecimal() or int(start) >= int(stop):
-        raise ValueError(f"{rows!r} is no range of rows; 0:100 is, the first hundred")
+        raise ValueError(f"{rows!r} is not a range of rows such as 0:100, the first hundred")
     return int(start), int(stop)
 
 
 class Blocks(BaseModel):
-    """Permute examples only among those with the same value of a key of ``meta``, or the same answer."""
+    """Permute examples only among those with the same answer, or the same value of a key of ``meta``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     blocks: str
-    """The key of ``meta``; ``answer`` for the correct reference."""
+    """The key of ``meta``, or ``answer`` for the correct reference."""
 
 
 Repair = Literal["strip_ids", "collapse_near_duplicates", "permute_under_ids"] | Blocks
 
 
 class OrderSettings(ExampleFormat):
-    """Which examples are tested in which form."""
+    """Which examples to test, in which form."""
 
     render: Rendering = "published"
-    """``published``: verbatim; ``prompt``: input and correct reference, ``lettered_prompt``: the options by letter,
+    """``published``: verbatim. ``prompt``: input and correct reference; ``lettered_prompt``: the options by letter;
     both with the affixes of the scenario's own adapter."""
 
     separator: str | None = None
-    """What ends each example; null: a line's end, where the text does not end in one."""
+    """Text after each example; null: a line break, unless the example ends with one."""
 
     rows: Annotated[str | None, AfterValidator(checked_rows)] = None
-    """``0:100``: the first hundred in published order only; a held-out chunk serves as control."""
+    """``0:100``: only the first hundred in published order. Held-out rows can serve as a control."""
 
     max_examples: int = Field(default=5000, ge=FEWEST)
-    """Most examples, the first ones."""
+    """Maximum number of examples, from the first."""
 
     context: int | None = Field(default=None, ge=8)
-    """Most tokens that are read together; null: the model's window."""
+    """Maximum number of tokens that are read together; null: the model's window."""
 
     repairs: tuple[Repair, ...] = ()
-    """What is done about an order that is not exchangeable, always in this order: ``strip_ids`` removes leading
-    numbers, ``collapse_near_duplicates`` keeps one of each group, ``permute_under_ids`` leaves leading numbers in place
-    and permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``."""
+    """Repairs of an order that is not exchangeable, applied in this order: ``strip_ids`` removes leading numbers,
+    ``collapse_near_duplicates`` keeps one of each group, ``permute_under_ids`` leaves leading numbers in place and
+    permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``."""
 
     role: Literal["target", "control"] = "target"
-    """What the test is for: reports show controls beside targets, and no correction counts them."""
+    """Reports list a ``control`` with its targets, and leave it out of corrections."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedOrder:
-    """A data set as the tests see it."""
+    """A data set, prepared for tests of its order."""
 
     contents: tuple[str, ...]
-    """What is permuted, in published order, each with its end."""
+    """The texts to permute, in published order, each with its ending."""
     prefixes: tuple[str, ...]
-    """What stays in place before each position; empty strings where nothing does."""
+    """The text that stays in place before each position; empty if nothing does."""
     tokens: tuple[int, ...]
-    """Tokens of each position's content."""
+    """Number of tokens of each position's content."""
     prefix_tokens: tuple[int, ...]
-    """Tokens of each position's prefix."""
+    """Number of tokens of each position's prefix."""
     arrangement: Repaired
     """Which positions may be permuted among themselves."""
     group: tuple[int, ...]
     """The group of each position."""
     context: int
-    """Most tokens that are read together."""
+    """Maximum number of tokens that are read together."""
     split: Split
-    """The split that the examples belong to."""
+    """The examples' split."""
     description: Mapping[str, Any]
-    """What the result says of the data, as JSON values."""
+    """Facts about the data for the result, as JSON values."""
 
     @property
     def digest(self) -> str:
-        """What tells these examples from others, whatever their order: each data set is shuffled by itself.
+        """A hash of the examples, whatever their order, that seeds their shuffles.
 
         The same shuffles for several data sets of one length would make their p-values depend on each other.
         """
@@ -123,17 +123,17 @@ class PublishedOrder:
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens of each position, its prefix included, in published order."""
+        """Number of tokens of each position, including its prefix, in published order."""
         return [own + prefix for own, prefix in zip(self.tokens, self.prefix_tokens, strict=True)]
 
 
 def read_order(
     instances: Iterable[Instance], settings: OrderSettings, tokenization: Tokenization, seed: int
 ) -> PublishedOrder:
-    """Read a data set for a test of its order, and diagnose the text before any model is asked.
+    """Read a data set for a test of its order, and run the diagnostics of its text.
 
     Raises:
-        HarnessError: There is no order to test, or the model does not say how long texts are to it.
+        HarnessError: There is no order to test, or the model does not say how many tokens a text has.
     """
     chosen, available = _chosen(instances, settings)
     originals = [rendered(instance, settings.render, settings) for instance in chosen]
@@ -195,24 +195,22 @@ def read_order(
 
 
 def _chosen(instances: Iterable[Instance], settings: OrderSettings) -> tuple[list[Instance], int]:
-    """Return the examples that are tested, and how many there are."""
+    """Return the examples to test, and the number of all examples."""
     every = []
     for instance in instances:
         if instance.perturbation is not None:
-            raise HarnessError(
-                "a test of the published order takes examples as they were published; leave out the perturbations."
-            )
+            raise HarnessError("a test of the published order needs unchanged examples; leave out the perturbations.")
         every.append(instance)
     if settings.rows is None:
         return every[: settings.max_examples], len(every)
     start, stop = rows_of(settings.rows)
     if stop > len(every):
-        raise HarnessError(f"rows {settings.rows} are asked for, and there are {len(every)} examples.")
+        raise HarnessError(f"rows are {settings.rows}, but there are only {len(every)} examples.")
     return list(islice(every, start, min(stop, start + settings.max_examples))), len(every)
 
 
 def _labels(instances: Sequence[Instance]) -> list[str] | None:
-    """Return what the examples' labels are, where they are labelled: the answer, or its place among the options."""
+    """Return the examples' labels, the answer or its place among the options; None if they are not labelled."""
     correct = [
         next(
             ((index, reference.text) for index, reference in enumerate(instance.references) if reference.correct), None
@@ -232,15 +230,13 @@ def _labels(instances: Sequence[Instance]) -> list[str] | None:
 def _repaired(
     texts: Sequence[str], instances: Sequence[Instance], repairs: Sequence[Repair]
 ) -> tuple[Repaired, list[str]]:
-    """Return the texts after all repairs, with what each did."""
+    """Return the texts after all repairs, with a description of each repair."""
     names = [repair for repair in repairs if isinstance(repair, str)]
     by = [repair for repair in repairs if isinstance(repair, Blocks)]
     if len(by) > 1 or len(set(names)) < len(names):
-        raise HarnessError("a repair stands twice; remove one of them.")
+        raise HarnessError("a repair is listed twice; remove one.")
     if {"strip_ids", "permute_under_ids"} <= set(names):
-        raise HarnessError(
-            "repairs are strip_ids or permute_under_ids, not both: what is stripped is not there to stay."
-        )
+        raise HarnessError("use either strip_ids or permute_under_ids: stripped ids cannot stay in place.")
     everything = tuple(range(len(texts)))
     state = Repaired(tuple(texts), everything, ("",) * len(texts), (everything,), "")
     done = []
@@ -269,7 +265,7 @@ def _block(instance: Instance, key: str) -> str:
         found = instance.meta.get(key)
     if found is None:
         keys = ", ".join(map(repr, instance.meta)) or "none"
-        raise HarnessError(f"repairs: instance {instance.id!r} has no {key!r} to make blocks of. Keys of meta: {keys}.")
+        raise HarnessError(f"repairs: instance {instance.id!r} has no {key!r} for blocks. Keys of meta: {keys}.")
     return str(found)
 
 
@@ -296,7 +292,7 @@ def _context(settings: OrderSettings, tokenization: Tokenization) -> int:
             raise HarnessError("the model does not say how many tokens its window holds; set context.")
         return window
     if window is not None and settings.context > window:
-        raise HarnessError(f"context is {settings.context}, and the model's window holds {window} tokens.")
+        raise HarnessError(f"context is {settings.context}, but the model's window is only {window} tokens.")
     return settings.context
 
 

@@ -1,4 +1,4 @@
-"""The sharded comparison's questions: each shard in published order, and in orders drawn at random."""
+"""The sharded comparison's requests: each shard in published order, and in random orders."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from harness import Adapted, Instance, Origin, SequenceRequest, derive_rng
 from harness.contamination import shard_bounds, shard_count
 
 SHARD = "shard"
-"""What ``meta.asked`` says of the stand-in for a shard."""
+"""``meta.asked`` of the stand-in for a shard."""
 
 
 def shards_of(order: PublishedOrder, shards: int | None) -> list[tuple[int, int]]:
-    """Return the shards' half-open ranges, by a rule that knows numbers of examples and tokens alone.
+    """Return the shards' half-open ranges, which depend on the numbers of examples and tokens alone.
 
     Raises:
-        DataError: There are fewer examples than so many shards need.
+        DataError: There are too few examples for this number of shards.
     """
     return shard_bounds(len(order.contents), shard_count(order.lengths, order.context, shards))
 
@@ -27,7 +27,7 @@ def shards_of(order: PublishedOrder, shards: int | None) -> list[tuple[int, int]
 def ask_shards(
     order: PublishedOrder, bounds: Sequence[tuple[int, int]], shuffles: int, seed: int, trial: int
 ) -> Iterator[Adapted]:
-    """Yield one stand-in instance a shard, whose requests are its published order and then the shuffled ones."""
+    """Yield one stand-in instance for each shard, with requests for its published order and then the shuffled ones."""
     for number, (start, stop) in enumerate(bounds):
         rng = derive_rng(seed, f"exchangeability/{order.digest}/shard={number}")
         identity = list(range(start, stop))
@@ -47,12 +47,12 @@ def sequences(
 ) -> tuple[tuple[str, ...], list[tuple[int, ...]]]:
     """Return the segments that orders of a range share, and each order as indices into them.
 
-    Where prefixes stay in place, each position is two segments, its prefix and the content that stands there. Of equal
-    contents the first stands for all, so that orders that read alike are one question and tie whatever a model rounds.
+    If prefixes stay in place, each position has two segments, its prefix and its content. Equal contents share the
+    first one's index, so that orders that read alike are one request and tie exactly.
 
     Args:
         order: The data set.
-        orders: For each, the position whose content stands at each place from ``start`` on.
+        orders: For each order, the position whose content is at each place from ``start`` on.
         start: The first position.
         stop: The one after the last.
     """
@@ -69,5 +69,5 @@ def sequences(
 
 
 def with_description(adapted: Adapted, description: Mapping[str, Any]) -> Adapted:
-    """Return the first stand-in instance with what the result says of the data, in ``meta.data``."""
+    """Return the first stand-in instance with the description of the data in ``meta.data``."""
     return replace(adapted, instance=adapted.instance.replace(meta={**adapted.instance.meta, "data": description}))

@@ -1,4 +1,4 @@
-"""The simple permutation test's questions: the whole data set in published order, and in random ones."""
+"""The simple permutation test's requests: the whole data set in published order, and in random orders."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from harness import Adapted, Instance, Origin, SequenceRequest, derive_rng
 from harness.contamination import BesagClifford
 
 WHOLE = "whole"
-"""What ``meta.asked`` says of a stand-in for some orders of the whole data set."""
+"""``meta.asked`` of a stand-in for some orders of the whole data set."""
 
 AT_ONCE = 10
-"""Orders that are asked before the test looks whether it is done."""
+"""Number of orders to request before checking whether the test is done."""
 
 
 class SimpleSettings(BaseModel):
@@ -24,10 +24,10 @@ class SimpleSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     most: int = Field(default=999, ge=1)
-    """The most shuffled orders."""
+    """Maximum number of shuffled orders."""
 
     h: int = Field(default=10, ge=1)
-    """The test ends when so many of them are at least as likely as the published one."""
+    """The test ends when this number of them are at least as likely as the published one."""
 
 
 class SimpleTest:
@@ -39,7 +39,7 @@ class SimpleTest:
 
     @property
     def done(self) -> bool:
-        """Whether no further order is needed."""
+        """True if no further order is needed."""
         return self._state.done
 
     def add(self, scores: Sequence[float]) -> None:

@@ -174,7 +174,7 @@ def test_blocks_keep_their_places() -> None:
 
 
 def test_blocks_need_a_key_that_there_is() -> None:
-    with pytest.raises(HarnessError, match="no 'topic' to make blocks of"):
+    with pytest.raises(HarnessError, match="no 'topic' for blocks"):
         asked(repairs=({"blocks": "topic"},))
 
 
@@ -198,10 +198,10 @@ def test_data_without_an_order_are_refused(instances: list[Instance], message: s
     [
         (Letters(counts=False), {}, "how many tokens a text has"),
         (Letters(window=None), {}, "set context"),
-        (Letters(window=100), {"context": 101}, "window holds 100"),
+        (Letters(window=100), {"context": 101}, "window is only 100"),
         (Letters(), {"shards": 30}, "shards can be 1 to 20"),
-        (Letters(), {"rows": "30:50"}, "there are 40 examples"),
-        (Letters(), {"repairs": ("strip_ids", "permute_under_ids")}, "not both"),
+        (Letters(), {"rows": "30:50"}, "only 40 examples"),
+        (Letters(), {"repairs": ("strip_ids", "permute_under_ids")}, "either strip_ids or permute_under_ids"),
         (Letters(window=20), {"next_example": {"head": 20}}, "no room"),
     ],
 )

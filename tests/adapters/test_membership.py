@@ -40,5 +40,5 @@ def test_refused(characters: Callable[..., Any]) -> None:
         list(method.adapt([INSTANCES[0].replace(perturbation="typos")], [], characters(), trial=0, seed=0))
     with pytest.raises(ModelError, match="no log-probabilities"):
         method.predict(asked(characters)[0], [Response()])
-    with pytest.raises(ValidationError, match="no range"):
+    with pytest.raises(ValidationError, match="not a range"):
         Membership.Params(rows="4:1")

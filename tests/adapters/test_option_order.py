@@ -42,7 +42,7 @@ def test_a_sample_of_orders_is_the_seed_s(characters: Callable[..., Any]) -> Non
 
 @pytest.mark.parametrize(
     ("instance", "says"),
-    [(question("only"), "no options"), (question("a", "b", perturbation="typos"), "no perturbations")],
+    [(question("only"), "no options"), (question("a", "b", perturbation="typos"), "leave out the perturbations")],
 )
 def test_refused(characters: Callable[..., Any], instance: Instance, says: str) -> None:
     with pytest.raises(HarnessError, match=says):

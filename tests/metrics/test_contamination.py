@@ -202,7 +202,7 @@ def test_the_simple_test_is_besag_and_clifford(scores: list[int], h: int) -> Non
 
 
 def test_other_examples_are_refused() -> None:
-    with pytest.raises(MetricError, match="exchangeability and next_example only"):
+    with pytest.raises(MetricError, match="only reads the answers of the adapters exchangeability"):
         Contamination().add(Example(Instance("1", "question")))
     with pytest.raises(MetricError, match="no finite log-probabilities"):
         Contamination().add(Example(Instance("1", "", meta={"asked": "shard", "number": 0}), (), (Response(),)))

@@ -135,7 +135,7 @@ def test_diagnose_says_which_of_several_has_no_order(harness: Any, folder: Path,
         (("test", "fake:0", "--data", "nothing.jsonl"), 2, "nothing.jsonl does not exist"),
         (("diagnose", "nothing"), 2, "--data nothing [scenario]: there is no scenario named"),
         (("test", "fake:0", "--data", "mmlu:subject=anatmy"), 2, "Did you mean 'anatomy'"),
-        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "rows]: '9' is no range of rows"),
+        (("test", "fake:0", "--data", "examples.jsonl", "--rows", "9"), 2, "rows]: '9' is not a range"),
         (
             ("test", "fake:0", "--data", "examples.jsonl", "--repair", "shuffle"),
             2,
