@@ -27,6 +27,7 @@ from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, 
 from harness.data.scenario_keys import ScenarioKeys
 from harness.plugins.parameters import describe_parameters, given_names, parameters_of
 from harness.plugins.registry import default_registry
+from harness.plugins.set_file import SetFileKeys
 from harness.storage.run_schema import RunFile
 from harness.sweeps.json_schema import json_schema
 from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
@@ -48,6 +49,7 @@ def reference_pages() -> dict[str, str]:
     pages["command-line.md"] = command_line_page()
     pages["sweep-file.md"] = sweep_page()
     pages["scenario-file.md"] = scenario_file_page()
+    pages["set-file.md"] = set_file_page()
     pages["run-json.md"] = run_json_page()
     pages["python.md"] = python_page()
     names = "\n".join(name.removesuffix(".md") for name in pages)
@@ -112,17 +114,17 @@ def command_line_page() -> str:
 
 
 def commands() -> list[click.Context]:
-    """Return a context for each command that is not merely a group of others, in the order of the help page."""
+    """Return a context for each command, in the order of the help page; a group is one if it has options."""
     found: list[click.Context] = []
 
     def walk(command: click.Command, parent: click.Context | None, name: str) -> None:
         context = click.Context(command, info_name=name, parent=parent)
+        if command.params or not isinstance(command, click.Group):
+            found.append(context)
         if isinstance(command, click.Group):
             for each in command.list_commands(context):
                 if (child := command.get_command(context, each)) is not None:
                     walk(child, context, each)
-        else:
-            found.append(context)
 
     walk(group, None, "harness")
     return found
@@ -131,7 +133,7 @@ def commands() -> list[click.Context]:
 def _command(context: click.Context) -> str:
     command = context.command
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    records = [option.get_help_record(context) for option in command.params]
+    records = [option.get_help_record(context) for option in command.params if isinstance(option, click.Option)]
     rows = [(f"`{names}`", prose(meaning)) for names, meaning in filter(None, records)]
     about = prose(inspect.cleandoc(command.help or "").replace("\b\n", ""))
     return "\n\n".join(
@@ -170,6 +172,15 @@ def scenario_file_page() -> str:
     )
     parts = ["# Scenario file", intro]
     return _models_page(parts, ScenarioKeys)
+
+
+def set_file_page() -> str:
+    """Return the page of the keys of a file of sets."""
+    intro = (
+        "A YAML file that gives a name to several metrics or perturbations. Load it with `plugins:` or `--plugin`: "
+        "[Name several metrics at once](../how-to/metric.md#name-several-metrics-at-once)."
+    )
+    return _models_page(["# Set file", intro], SetFileKeys)
 
 
 def run_json_page() -> str:
