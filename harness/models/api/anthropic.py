@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from itertools import chain
+from typing import Any
 
 from harness import (
     DECLINES,
@@ -15,10 +14,10 @@ from harness import (
     Prompt,
     Request,
     Response,
-    Served,
     backend,
     install_advice,
 )
+from harness.models.api.answers import Answer, Checked, Count, read_answer
 from harness.models.api.api_model import ApiModel
 from harness.models.api.calls import Calls
 from harness.models.api.http_client import http_client
@@ -36,38 +35,29 @@ _REASONS: Mapping[str, FinishReason] = {
     "tool_use": "tool_call",
 }
 _UNFINISHED = frozenset({"pause_turn", "compaction"})
-"""The server waits to be asked to go on, which only questions with the server's own tools call for."""
+"""The server waits for a request to continue, which happens only with the server's own tools."""
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
-class _Checked(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True)
-
-
-class _Block(_Checked):
+class _Block(Checked):
     type: str
     text: str = ""
 
 
-class _Usage(_Checked):
-    input_tokens: Annotated[int, Field(ge=0)]
-    output_tokens: Annotated[int, Field(ge=0)]
+class _Usage(Checked):
+    input_tokens: Count
+    output_tokens: Count
 
 
-class _Answer(_Checked):
+class _Answer(Answer):
     content: list[_Block]
     stop_reason: str | None = None
     stop_details: Any = None
     usage: _Usage
-    model: str | None = None
 
     @property
     def text(self) -> str:
         return "".join(block.text for block in self.content if block.type == "text")
-
-
-class _Error(_Checked):
-    error: Any = None
 
 
 @backend(
@@ -136,16 +126,16 @@ class AnthropicModel(ApiModel):
         if request.top_logprobs:
             raise CannotAnswerError("Anthropic's API gives no log-probabilities, so no top_logprobs")
         wanted = 1 if request.temperature == 0 else request.completions
-        answers = [await self._said(request) for _ in range(wanted)]
+        answers = [await self._message(request) for _ in range(wanted)]
         completions = tuple(_completion(answer, request) for answer in answers)
         return Response(
             completions=completions * (request.completions // wanted),
             prompt_tokens=answers[0].usage.input_tokens,
             completion_tokens=sum(answer.usage.output_tokens for answer in answers),
-            served=tuple(dict.fromkeys(Served(answer.model) for answer in answers if answer.model)),
+            served=tuple(dict.fromkeys(chain.from_iterable(answer.served for answer in answers))),
         )
 
-    async def _said(self, request: GenerateRequest) -> _Answer:
+    async def _message(self, request: GenerateRequest) -> _Answer:
         import httpx2
 
         body = {"model": self._model, **_body(request), **self._settings.extra_body}
@@ -162,8 +152,8 @@ class AnthropicModel(ApiModel):
 
 
 def _body(request: GenerateRequest) -> dict[str, Any]:
-    system, turns = _parted(request.prompt)
-    # The API refuses a stop string of white space alone; completions are cut at those when they come.
+    system, turns = _split_system(request.prompt)
+    # The API refuses stop strings of whitespace; the completion is cut at those when it arrives.
     stop = [string for string in request.stop if string.strip()]
     return {
         "messages": turns,
@@ -174,7 +164,7 @@ def _body(request: GenerateRequest) -> dict[str, Any]:
     }
 
 
-def _parted(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
+def _split_system(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
     if isinstance(prompt, str):
         return "", [{"role": "user", "content": prompt}]
     system = "\n\n".join(message.content for message in prompt if message.role == "system")
@@ -182,25 +172,9 @@ def _parted(prompt: Prompt) -> tuple[str, list[dict[str, str]]]:
 
 
 def _read(raw: Any) -> _Answer:
-    body = bytes(raw.content)
-    _refuse_error(body)
-    try:
-        answer = _Answer.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise UnusableAnswerError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    answer = read_answer(_Answer, raw)
     _finish_of(answer)
     return answer
-
-
-def _refuse_error(body: bytes) -> None:
-    try:
-        error = _Error.model_validate_json(body).error
-    except ValidationError:
-        return
-    if error:
-        told = error.get("message") or error.get("type") if isinstance(error, Mapping) else error
-        raise UnusableAnswerError(f"an error with status 200: {told or 'no reason given'}")
 
 
 def _finish_of(answer: _Answer) -> FinishReason:

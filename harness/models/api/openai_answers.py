@@ -9,36 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from harness import FinishReason, Served
+from harness import FinishReason
+from harness.models.api.answers import Answer, Checked, Count, error_text
 from harness.models.api.retries import UnusableAnswerError
 
 LogProb = Annotated[float, Field(le=1e-3, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
-M = TypeVar("M", bound="Answer")
 
-_QUOTED = 2000
-"""Bytes of an unusable answer that its message quotes; the message is shortened after secrets are removed."""
 _BROKEN = frozenset({"error", "abort", "insufficient_system_resource"})
 _TOOLS = frozenset({"tool_calls", "function_call"})
 
 WITHOUT_LOGPROBS = "to go on without log-probabilities, give the model `extra_body: {logprobs: null}`"
 
 
-class _Checked(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True)
-
-
-class CompletionDetails(_Checked):
+class CompletionDetails(Checked):
     """What the generated tokens are for."""
 
     reasoning_tokens: Count | None = None
 
 
-class Usage(_Checked):
+class Usage(Checked):
     """Tokens as the server counts them."""
 
     prompt_tokens: Count | None = None
@@ -52,7 +45,7 @@ class Usage(_Checked):
         return details.reasoning_tokens or 0 if details is not None else 0
 
 
-class TopLogprob(_Checked):
+class TopLogprob(Checked):
     """A token and its log-probability."""
 
     token: str
@@ -62,10 +55,10 @@ class TopLogprob(_Checked):
 class ContentLogprob(TopLogprob):
     """One generated position of a chat's answer."""
 
-    top_logprobs: list[TopLogprob] = []
+    top_logprobs: tuple[TopLogprob, ...] = Field(default=(), strict=False)
 
 
-class Logprobs(_Checked):
+class Logprobs(Checked):
     """Log-probabilities in the form of completions (``tokens`` and so on) or of chat (``content``)."""
 
     tokens: list[str] | None = None
@@ -75,7 +68,7 @@ class Logprobs(_Checked):
     content: list[ContentLogprob] | None = None
 
 
-class Message(_Checked):
+class Message(Checked):
     """A chat's answer."""
 
     content: str | None = None
@@ -91,7 +84,7 @@ class Message(_Checked):
         return bool(self.reasoning_content or self.reasoning)
 
 
-class Choice(_Checked):
+class Choice(Checked):
     """One completion, of either form."""
 
     text: str | None = None
@@ -101,89 +94,40 @@ class Choice(_Checked):
     error: Any = None
 
 
-class Answer(_Checked):
-    """What every answer may have."""
-
+class _OpenAIAnswer(Answer):
     usage: Usage | None = None
-    error: Any = None
-    model: str | None = None
-    system_fingerprint: str | None = None
-
-    @property
-    def served(self) -> tuple[Served, ...]:
-        """What the server says that it answered with; empty where it says nothing."""
-        served = Served(self.model or None, self.system_fingerprint or None)
-        return (served,) if served != Served() else ()
 
 
-class ChoicesAnswer(Answer):
+class ChoicesAnswer(_OpenAIAnswer):
     """An answer to a request for completions or a chat."""
 
     choices: Annotated[list[Choice], Field(min_length=1)]
 
 
-class TokensAnswer(Answer):
+class TokensAnswer(_OpenAIAnswer):
     """What vLLM's /tokenize answers."""
 
     tokens: list[Count]
     max_model_len: Count | None = None
 
 
-class TextAnswer(Answer):
+class TextAnswer(_OpenAIAnswer):
     """What vLLM's /detokenize answers."""
 
     prompt: str
 
 
-class ListedModel(_Checked):
+class ListedModel(Checked):
     """A model that the server has; ``max_model_len`` is vLLM's."""
 
     id: str
     max_model_len: Count | None = None
 
 
-class ModelsAnswer(Answer):
+class ModelsAnswer(_OpenAIAnswer):
     """Which models the server has."""
 
     data: list[ListedModel]
-
-
-def read_answer(kind: type[M], raw: Any) -> M:
-    """Return the answer in an HTTP response.
-
-    Raises:
-        UnusableAnswerError: It is not JSON, not of that form, or an error.
-    """
-    body = bytes(raw.content)
-    try:
-        answer = kind.model_validate_json(body)
-    except ValidationError as error:
-        _refuse_error(body)
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        shown = body[:_QUOTED].decode("utf-8", "replace")
-        problem = f"{place}: {first['msg']}" if place else first["msg"]
-        raise UnusableAnswerError(f"{problem}; it begins {shown!r}" if body else "empty body") from None
-    if answer.error:
-        raise UnusableAnswerError(f"an error with status 200: {error_text(answer.error)}")
-    return answer
-
-
-def error_text(error: Any) -> str:
-    """Return what an error in an answer says."""
-    if isinstance(error, Mapping):
-        said = [str(error[key]) for key in ("code", "type", "message") if error.get(key)]
-        return ": ".join(said) or "no reason given"
-    return str(error)
-
-
-def _refuse_error(body: bytes) -> None:
-    try:
-        error = Answer.model_validate_json(body).error
-    except ValidationError:
-        return
-    if error:
-        raise UnusableAnswerError(f"an error with status 200: {error_text(error)}") from None
 
 
 def finish_of(choice: Choice, usage: Usage | None) -> FinishReason:

@@ -25,7 +25,7 @@ _RESERVED = 2
 """Tokens of the window that are not ours: the server reads the last scored token too, and vLLM keeps room for one that
 it might generate. So a text has two tokens less room than with ``hf:``.
 """
-_NAME_TOKENIZER = "give the model's tokenizer: `tokenizer:` takes a folder or a name on the Hub"
+_NAME_TOKENIZER = "set `tokenizer` to the model's, by folder or by name on the Hub"
 
 
 class EchoScorer:

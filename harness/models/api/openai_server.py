@@ -10,17 +10,16 @@ from itertools import count
 from typing import Any, Literal, TypeVar
 
 from harness import Prompt
+from harness.models.api.answers import Answer, read_answer
 from harness.models.api.calls import Calls, RefusedError
 from harness.models.api.openai_answers import (
     WITHOUT_LOGPROBS,
-    Answer,
     Choice,
     ChoicesAnswer,
     ModelsAnswer,
     TextAnswer,
     TokensAnswer,
     finish_of,
-    read_answer,
     token_logprobs,
 )
 from harness.models.api.openai_tokens import ServerTokens

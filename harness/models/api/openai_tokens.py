@@ -1,4 +1,4 @@
-"""Texts as token ids for a server that takes them: by a tokenizer at hand, or by the server's own."""
+"""Tokenizing for a server that takes token ids: by a tokenizer on this machine, or by the server's /tokenize."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class TokenSource(ABC):
 
     @abstractmethod
     async def prefix(self) -> int:
-        """Return the token that stands before everything.
+        """Return the token that precedes every text.
 
         Raises:
-            CannotAnswerError: It is not known.
+            CannotAnswerError: It is unknown.
         """
 
     @abstractmethod
     async def encode(self, prompt: Prompt, special: bool) -> Tokens:
-        """Return the tokens of a prompt, with special tokens or without; a conversation's template has them."""
+        """Return the tokens of a text, with special tokens or without, or of a conversation by the chat template."""
 
     @abstractmethod
     async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
@@ -52,34 +52,30 @@ class LocalTokens(TokenSource):
         return self._tokenizer.prefix
 
     async def encode(self, prompt: Prompt, special: bool) -> Tokens:
-        try:
-            text = self._tokenizer.render(prompt)
-        except ValueError as error:
-            raise CannotAnswerError(str(error)) from error
+        text = self._text(prompt)
         return self._tokenizer.encode([text], special=special and isinstance(prompt, str))[text]
 
     async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
-        try:
-            text = self._tokenizer.render(context)
-        except ValueError as error:
-            raise CannotAnswerError(str(error)) from error
-        return self._tokenizer.pairs([(text, continuation, isinstance(context, str))])[0]
+        return self._tokenizer.pairs([(self._text(context), continuation, isinstance(context, str))])[0]
 
     async def prompt(self, prompt: Prompt) -> Tokens:
-        try:
-            return self._tokenizer.prompts([prompt])[0]
-        except ValueError as error:
-            raise CannotAnswerError(str(error)) from error
+        return await self.encode(prompt, True) or (self._tokenizer.prefix,)
 
     async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
         return self._tokenizer.segments(segments)
+
+    def _text(self, prompt: Prompt) -> str:
+        try:
+            return self._tokenizer.render(prompt)
+        except ValueError as error:
+            raise CannotAnswerError(str(error)) from error
 
 
 class ServerTokens(TokenSource):
     """By the server's /tokenize, which is vLLM's.
 
     Args:
-        encode: Asks for a prompt's tokens, with special tokens or without.
+        encode: Asks for the tokens of a prompt, with special tokens or without.
         decode: Asks for the text of tokens.
     """
 
@@ -95,8 +91,8 @@ class ServerTokens(TokenSource):
         tokens = await self.encode("", True)
         if len(tokens) != 1:
             raise CannotAnswerError(
-                "the server does not say which token stands before a text; give the model's tokenizer: "
-                "`tokenizer:` takes a folder or a name on the Hub"
+                "the server does not say which token precedes a text; set `tokenizer` to the model's, by folder or by "
+                "name on the Hub"
             )
         return tokens[0]
 

@@ -1,4 +1,4 @@
-"""Predictions that were made elsewhere: one JSON object a line, looked up by where each request comes from."""
+"""Predictions that were made elsewhere: one JSON object a line, found by the instance that each request comes from."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ class ReplayModel(Model):
     - ``scenario``: the scenario's name, or with parameters ``mmlu:subject=anatomy``. Ids are unique within a scenario
       only, so a file for several needs it; lines without it serve the first scenario that asks, and no other.
     - ``perturbation``: the name of the perturbation that the prediction is about; absent for the original.
-    - ``trial``: the train trial, from 0; absent where the prediction stands for every trial.
-    - ``text``: what the model said, without the stop string. It is taken as it is; for multiple choice by letter it
-      is the letter.
+    - ``trial``: the train trial, from 0; absent if the prediction holds for every trial.
+    - ``text``: the model's answer, without the stop string. It is used as it is; for multiple choice by letter it is
+      the letter.
     - ``completions``: several texts instead of one, each a string or ``{"text": …, "logprob": …, "finish_reason": …}``.
     - ``finish_reason``: why the text ends: ``stop``, ``length``, or why there is no answer, ``refusal``,
       ``content_filter``, ``tool_call`` or ``reasoning_cut_off``; then ``text`` may be left out. An example with such a
       reason is counted as declined.
     - ``logprob``: natural log-probability of ``text``; for language modelling, that of the instance's input.
     - ``choice_logprobs``: natural log-likelihood of each reference, in the references' order.
-    - ``calibration_logprobs``: the same without the question, for multiple choice calibrated.
+    - ``calibration_logprobs``: the same without the question, for calibrated multiple choice.
 
-    Where ``logprob``, ``choice_logprobs`` and ``calibration_logprobs`` have a number, a list may stand: the
-    log-probabilities of single tokens. A number is a sum, and comes back as if the text were one token. That differs
-    where tokens are counted: in the mean per token by which ``multiple_choice_separate_original`` chooses, and in
-    ``perplexity``; give lists there.
+    In ``logprob``, ``choice_logprobs`` and ``calibration_logprobs``, a list of the log-probabilities of single tokens
+    can replace a number. A number is a sum, and is used as if the text were one token. That matters where tokens are
+    counted: in the mean per token by which ``multiple_choice_separate_original`` chooses, and in ``perplexity``; give
+    lists there.
     """
 
     answers = frozenset({"generate", "score"})
@@ -114,7 +114,7 @@ class ReplayModel(Model):
         if found is _OF_ANOTHER:
             return Response(
                 error=f"{self._path} has a prediction for id {origin.instance!r} that names no scenario; such lines "
-                f'were taken for {self._served}. Add "scenario": "{origin.scenario}" to the lines that are for it.'
+                f'were used for {self._served}. Add "scenario": "{origin.scenario}" to the lines that are for it.'
             )
         prediction = _Prediction(texts=(found,)) if isinstance(found, str) else found
         if isinstance(request, GenerateRequest):
@@ -188,7 +188,7 @@ class _Prediction:
 
 
 _OF_ANOTHER = _Prediction()
-"""Stands for a prediction that may be another scenario's."""
+"""Marks a prediction that may be another scenario's."""
 
 _Group = tuple[str | None, str | None, int | None]
 """Scenario, perturbation and trial, as far as a line names them."""
@@ -254,7 +254,7 @@ def _prediction(value: Mapping[str, Any]) -> _Prediction:
         raise ValueError("has both 'text' and 'completions'; the first completion is the text.")
     reason = _reason(value)
     if not value.keys() & {"text", "completions", "logprob", "choice_logprobs"} and reason not in DECLINES:
-        raise ValueError("has no 'text'; what the model said, or 'completions' or 'choice_logprobs', is required.")
+        raise ValueError("has no 'text', 'completions', 'logprob' or 'choice_logprobs'; one of them is required.")
     texts: tuple[str, ...] = ()
     logprobs: tuple[_Tokens | None, ...] = ()
     reasons: tuple[FinishReason, ...] = ()
@@ -317,7 +317,7 @@ def _logprob(value: Any, key: str) -> _Tokens:
     """Return the log-probabilities of single tokens, or their sum as that of one token."""
     tokens = value if isinstance(value, list) else [value]
     if not tokens:
-        raise ValueError(f"{key!r} has an empty list where the log-probabilities of tokens belong.")
+        raise ValueError(f"{key!r} has an empty list instead of log-probabilities of tokens.")
     for token in tokens:
         if isinstance(token, bool) or not isinstance(token, int | float) or math.isnan(token) or token > 0:
             raise ValueError(f"{key!r} must be a natural log-probability, at most 0, not {_shown(token)}.")

@@ -256,7 +256,7 @@ def test_what_cannot_be_scored_says_what_would_help(connect: Connect) -> None:
         ScoreRequest("a", "b", vocabulary_moments=True),
     ]
     errors = [response.error or "" for response in ask(model, asked)]
-    assert all("`tokenizer:`" in error for error in errors[:3])
+    assert all("`tokenizer`" in error for error in errors[:3])
     assert "hf: does" in errors[3]
 
 
