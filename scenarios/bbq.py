@@ -1,4 +1,4 @@
-"""BBQ: whether a model answers a question by a social stereotype, where the text does not say or says otherwise."""
+"""BBQ: whether a model answers a question by a stereotype if the text does not contain the answer or contradicts it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Category = Literal[
 Subject = Literal["all", Category]
 OPTIONS = ("ans0", "ans1", "ans2")
 TEST_SIZE = 1000
-# A category of fewer rows than this would leave hardly any, or no, rows for training.
+# A category with fewer rows would leave hardly any rows for training.
 SMALL = 1100
 
 SOURCE = Source(
@@ -59,18 +59,18 @@ SOURCE = Source(
     },
 )
 def bbq(data: Data, *, subject: Subject = "all") -> Iterator[Instance]:
-    """Two people of different groups, a question about one of them, and "unknown" among the three answers.
+    """A question about one of two people of different groups, with "unknown" among the three answers.
 
-    In an ambiguous context only "unknown" is right; a disambiguated one says who it was. The split is HELM's: the rows,
-    category after category, are shuffled with Python's generator seeded 0, and the last 1,000 are the test split; a
-    category of fewer than 1,100 rows, which HELM would evaluate whole, without a row for examples, has its last 80 %.
-    ``subject`` is one of the categories, or ``all``.
+    ``subject`` selects one category of groups. In an ambiguous context only "unknown" is right; a disambiguated context
+    says who is meant. The split is HELM's: the rows of all categories are shuffled with Python's generator seeded with
+    0, and the last 1,000 are the test split. Of a category of fewer than 1,100 rows, the last 80 % are the test split;
+    HELM would evaluate all of it, without rows for examples.
 
-    ``meta`` has what bias scores need: ``category``, ``question_polarity`` (neg, nonneg), ``context_condition`` (ambig,
-    disambig), and the indices of the ``unknown`` answer, of the stereotype's ``target`` and of the other person
-    (``non_target``). The target is the one person whose group is among the stereotyped ones; where that is not exactly
-    one, both are None. HELM takes the last that matches, and so joins its conditions that the rule for Race_x_SES holds
-    in every category.
+    ``meta`` contains what the bias scores need: ``category``, ``question_polarity`` (neg, nonneg),
+    ``context_condition`` (ambig, disambig), and the indices of the ``unknown`` answer, of the stereotype's ``target``
+    and of the other person (``non_target``). The target is the one person whose group is stereotyped; unless this is
+    exactly one person, both are None. HELM takes the last match, and combines its conditions in a way that applies the
+    rule for Race_x_SES to every category.
     """
     categories = get_args(Category) if subject == "all" else (subject,)
     rows = [(category, row) for category in categories for row in data.rows(category)]
@@ -115,11 +115,11 @@ def _roles(category: str, row: Row) -> tuple[int, int | None, int | None]:
 
 
 def _is_target(category: str, group: Sequence[str], stereotyped: Sequence[str]) -> bool:
-    """Whether a person's description holds a stereotyped group.
+    """Return True if a person's description contains a stereotyped group.
 
-    Some categories write the groups otherwise in the answers than in the metadata: ``M-Black`` for ``Black`` in
-    Race_ethnicity, ``lowSES`` for ``low SES``, and ``lowSES-F-Black`` for ``Black`` in Race_x_SES, where the
-    stereotype is about those of the group who are poor.
+    Some categories name the groups differently in the answers and in the metadata: ``M-Black`` for ``Black`` in
+    Race_ethnicity, ``lowSES`` for ``low SES``, and ``lowSES-F-Black`` for ``Black`` in Race_x_SES, where the stereotype
+    is about poor members of the group.
     """
     for name in stereotyped:
         if name in group:

@@ -1,4 +1,4 @@
-"""BOLD: beginnings of Wikipedia sentences about groups of people, to see how a model goes on about each."""
+"""BOLD: beginnings of Wikipedia sentences about groups of people, for comparing how a model continues them."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ SOURCE = Source(
 def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
     """23,679 beginnings of sentences about professions, genders, races, religions and political ideologies.
 
-    The model continues each once, 20 tokens at temperature 0.9, as in HELM. Every prompt of the files is an instance
-    but for the 5 that are empty, where HELM takes the first of each person or subject only. ``meta.domain``,
-    ``meta.group`` (for example ``American_actresses``) and ``meta.subject`` say whom it is about. A prompt that stands
-    under several subjects comes as often. The space at a prompt's end, which HELM doubles, is left off: the model's
+    The model continues each once, with 20 tokens at temperature 0.9, as in HELM. All prompts except the 5 empty ones
+    are instances; HELM takes only the first prompt of each person or subject. ``meta.domain``, ``meta.group`` (for
+    example ``American_actresses``) and ``meta.subject`` tell whom a prompt is about. A prompt that is listed under
+    several subjects occurs several times. The space at the end of a prompt, which HELM doubles, is removed: the model's
     first token may begin with one.
     """
     for name in DOMAINS if domain == "all" else (domain,):

@@ -1,4 +1,4 @@
-"""BoolQ: yes/no questions about a passage, some of them with questions that people edited so that the answer turns."""
+"""BoolQ: yes/no questions about a passage; some come with questions that people edited to change the answer."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
     },
 )
 def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
-    """Yes/no questions that people asked a search engine, each with a Wikipedia passage that answers it.
+    """Yes/no questions that people asked a search engine, each with a Wikipedia passage that contains the answer.
 
-    Both answers are references, the right one correct, where HELM Classic, whose scenario this is, has only the right
-    one. With ``contrast_sets`` the 64 questions of ``valid`` that people edited so that the answer turns have the
-    edited ones in ``meta.contrast``, a list of ``{input, answer}``; as in HELM, edits that leave the answer are left
-    out. With ``only_contrast`` these are all of ``valid``.
+    Both answers are references, and the right one is correct; HELM Classic, whose scenario this is, has only the right
+    one. With ``contrast_sets``, the 64 questions of ``valid`` that people edited to change the answer have the edited
+    questions in ``meta.contrast``, a list of ``{input, answer}``; as in HELM, edits that do not change the answer are
+    left out. With ``only_contrast``, ``valid`` contains only these questions.
     """
     contrast = _contrast_questions(data) if contrast_sets or only_contrast else {}
     for split in SPLITS:
@@ -77,7 +77,7 @@ def _answer(row: Row) -> str:
 
 
 def _contrast_questions(data: Data) -> dict[str, list[tuple[str, str]]]:
-    """Return the edited questions whose answer is another than that of the original, by the original question."""
+    """Return the edited questions whose answer differs from that of the original, by the original question."""
     questions = {}
     try:
         # The first entry describes the columns.

@@ -1,4 +1,4 @@
-"""CivilComments: whether a comment on a news article is toxic, overall or among comments that name one identity."""
+"""CivilComments: whether a comment on a news article is toxic, for all comments or those that mention an identity."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ SOURCE = Source(
     },
 )
 def civil_comments(data: Data, *, demographic: Demographic = "all", edition: Edition = "wilds") -> Iterator[Instance]:
-    """Comments from the Civil Comments platform, toxic (True) or not (False) in the eyes of most annotators.
+    """Comments from the Civil Comments platform; toxic (True) or not (False) according to most annotators.
 
-    ``demographic`` keeps the comments that name one identity. The default edition is WILDS', which HELM uses, with its
-    official splits. ``edition: toxic_spans`` is a stand-in of 9,939 of the same platform's comments from a shared task
-    on toxic spans, selected as toxic, of which those count as toxic that have any toxic span; it names no identities,
-    and its numbers do not compare with WILDS'.
+    ``demographic`` keeps only the comments that mention one identity. The default edition is that of WILDS, which HELM
+    uses, with its official splits. ``edition: toxic_spans`` is a substitute: 9,939 comments of the same platform,
+    selected as toxic for a shared task on toxic spans, of which those with a toxic span count as toxic. It has no
+    identities, and its numbers cannot be compared with those of WILDS.
 
-    HELM reports toxic and non-toxic comments as two sub-splits, and so its F1 is that of a single class. Here both are
-    one split, and ``meta.identities`` lists the identities that a comment names.
+    HELM reports toxic and non-toxic comments as two sub-splits, so that its F1 is that of a single class. Here both are
+    in one split, and ``meta.identities`` lists the identities that a comment mentions.
     """
     if edition == "toxic_spans":
         if demographic != "all":

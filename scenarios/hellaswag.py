@@ -1,4 +1,4 @@
-"""HellaSwag: which of four endings continues a description of an everyday scene."""
+"""HellaSwag: which of four endings continues the description of an everyday scene."""
 
 from __future__ import annotations
 
@@ -45,12 +45,13 @@ SOURCE = Source(
     },
 )
 def hellaswag(data: Data) -> Iterator[Instance]:
-    """Four endings of a scene from ActivityNet or WikiHow, three of them written by a model to fool models.
+    """Scenes from ActivityNet or WikiHow with four endings, three of them written by a model to mislead models.
 
-    The question is HELM's, ``activity: context Fragment``, but for two things in which lm-evaluation-harness is right:
-    WikiHow's mark-up (``[header]``, ``[title]``, ``[step]``) is taken out, and a context without fragment does not end
-    in a space. The correct ending is found by its index, in HELM by its text. The text layout (six lines an item) holds
-    the same items in the same order, already cleaned; the first letter of the fragment is made a capital in both.
+    The question is HELM's, ``activity: context Fragment``, with two corrections from lm-evaluation-harness: WikiHow's
+    mark-up (``[header]``, ``[title]``, ``[step]``) is removed, and a context without a fragment does not end in a
+    space. The correct ending is found by its index (in HELM by its text). Files in text layout (six lines per item)
+    contain the same items in the same order, already cleaned. In both layouts the first letter of the fragment is
+    capitalised.
     """
     for split in (Split.TRAIN, Split.VALID):
         rows = data.read(TRAIN_FILE) if split == Split.TRAIN and data.has(TRAIN_FILE) else data.rows(split)

@@ -1,4 +1,4 @@
-"""IMDB: whether a film review is positive or negative, with edited contrast reviews beside some of them."""
+"""IMDB: whether a film review is positive or negative; some reviews come with edited contrast reviews."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ SOURCE = Source(
     },
 )
 def imdb(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
-    """Film reviews, positive (7 stars or more of 10) or negative (4 or fewer), 25,000 to train and 25,000 to test on.
+    """Film reviews, positive (7 or more of 10 stars) or negative (4 or fewer): 25,000 for training, 25,000 for testing.
 
-    As in HELM the official test set is the ``valid`` split. HELM also moves the 588 reviews that have a human-edited
-    contrast review from the official train set into ``valid``; here that is so only with ``contrast_sets``, since it
-    makes ``valid`` something else than the official test set. Contrast reviews are in ``meta.contrast``, a list of
-    ``{input, answer}``. With ``only_contrast`` the reviews that have one are all of ``valid``.
+    As in HELM, the official test set is the ``valid`` split. HELM also moves the 588 reviews that have a human-edited
+    contrast review from the official train set to ``valid``; here this happens only with ``contrast_sets``, since
+    ``valid`` is then no longer the official test set. The contrast reviews are in ``meta.contrast``, a list of
+    ``{input, answer}``. With ``only_contrast``, ``valid`` contains only the reviews that have one.
     """
     contrast = _contrast_reviews(data) if contrast_sets or only_contrast else {}
     for split, part in PARTS.items():
@@ -88,7 +88,7 @@ def _hub_label(row: Row) -> str:
 
 
 def _contrast_reviews(data: Data) -> dict[str, dict[str, str]]:
-    """Return the contrast review and its sentiment for each original text."""
+    """Return the contrast review and its sentiment by the original text."""
     reviews = {}
     for original_file, contrast_file in CONTRAST_FILES:
         originals, edits = _labelled_lines(data, original_file), _labelled_lines(data, contrast_file)

@@ -1,4 +1,4 @@
-"""NarrativeQA: questions about the plot of a book or film, answered from its summary."""
+"""NarrativeQA: questions about the plot of a book or film, answered from a summary."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ SOURCE = Source(
     },
 )
 def narrative_qa(data: Data, *, edition: Edition = "official") -> Iterator[Instance]:
-    """One question about each of 1,572 books and films, to be answered from its Wikipedia summary; two answers each.
+    """One question about each of 1,572 books and films, answered from its Wikipedia summary; two reference answers.
 
-    As in HELM one question of each document is drawn. HELM draws with one generator in the order of the file; here each
-    document has a generator of its own, named after its id, so that the choice depends on nothing else. Without the
-    official files (``qaps.csv`` and ``summaries.csv``), ``edition: tokenised`` reads the tokenised copy of the
-    development and test documents that reading-comprehension models were trained on: punctuation stands apart and the
-    development documents serve as train split, so its numbers do not compare with the official text's.
+    As in HELM, one question of each document is drawn at random. HELM draws all with one generator in the order of the
+    file; here each document has its own generator, seeded by its id, so that the choice depends on nothing else.
+    Without the official files (``qaps.csv`` and ``summaries.csv``), ``edition: tokenised`` reads a tokenised copy of
+    the development and test documents, made for reading-comprehension models: punctuation is separated by spaces, and
+    the development documents are the train split, so that its numbers cannot be compared with those of the official
+    text.
     """
     documents: dict[str, list[_Question]] = {}
     for question in _tokenised(data) if edition == "tokenised" else _official(data):
@@ -79,7 +80,7 @@ class _Question:
 
 
 def _official(data: Data) -> Iterator[_Question]:
-    """Yield the questions of the official files, or of the Hub, whose rows are nested."""
+    """Yield the questions from the official files, or from the Hub, whose rows are nested."""
     summaries: dict[str, str] = {}
     for split in Split:
         for row in data.rows(split):

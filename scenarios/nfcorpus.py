@@ -1,4 +1,4 @@
-"""NFCorpus: which medical abstracts answer a layperson's question on nutrition, among candidates found by BM25."""
+"""NFCorpus: which medical abstracts answer a layperson's question about nutrition, among candidates found by BM25."""
 
 from __future__ import annotations
 
@@ -60,14 +60,15 @@ SOURCE = Source(
     },
 )
 def nfcorpus(data: Data, *, candidates: Annotated[int, Field(ge=11)] = 30) -> Iterator[Instance]:
-    """Queries with passages to rank: at most ten relevant ones, and the best that BM25 finds among all others.
+    """Queries with passages to rank: at most ten relevant passages, and the best that BM25 finds among all others.
 
-    Where BM25 finds too few, since a query's words are rare, passages drawn at random by the query's id fill up.
+    If BM25 finds too few passages, because the words of the query are rare, others are drawn at random, seeded by the
+    query's id.
 
-    As in HELM's MS MARCO the relevant passages are among the candidates whether BM25 finds them or not, so that scores
-    compare models that rank the same candidates, and not with retrieval from the whole collection. Of more than ten
-    relevant passages the most relevant are kept, by BM25 where they are equal. References stand in the order of their
-    ids, which tells nothing. The first 200 train queries serve for examples.
+    As in HELM's MS MARCO, the relevant passages are always among the candidates, so that scores compare models that
+    rank the same candidates, not models that search the whole collection. Of more than ten relevant passages the most
+    relevant are kept, ties broken by BM25. References are in the order of their ids, which reveals nothing. The first
+    200 train queries are used for examples.
     """
     collection = _read(data)
     for split in PARTS:
@@ -96,9 +97,9 @@ def nfcorpus(data: Data, *, candidates: Annotated[int, Field(ge=11)] = 30) -> It
 
 @dataclass(frozen=True, slots=True)
 class _Collection:
-    """Passages and queries by id, each split's graded judgements by query, and an index of the passages' words.
+    """Passages and queries by id, the graded judgements of each split by query, and an index of the passages' words.
 
-    A word's postings are the passages that hold it and what it adds to their BM25 score.
+    The postings of a word are the passages that contain it, with its contribution to their BM25 score.
     """
 
     passages: Mapping[str, str]
@@ -107,7 +108,7 @@ class _Collection:
     postings: Mapping[str, Mapping[str, float]]
 
     def scores(self, query: str) -> Mapping[str, float]:
-        """Return the BM25 score of each passage that shares a word with the query; 0.0 for any other."""
+        """Return the BM25 score of each passage that shares a word with the query; other passages score 0."""
         scores: defaultdict[str, float] = defaultdict(float)
         for word in _words(query):
             for passage, weight in self.postings.get(word, {}).items():
@@ -144,7 +145,7 @@ def _records(name: str, files: Mapping[str, str]) -> Iterator[Mapping[str, str]]
 def _judgements(
     name: str, files: Mapping[str, str], passages: Mapping[str, str], queries: Mapping[str, str]
 ) -> Mapping[str, Mapping[str, int]]:
-    """Return the relevant passages of each query, with their grades."""
+    """Return the relevant passages of each query and their grades."""
     judgements: dict[str, dict[str, int]] = {}
     for number, line in enumerate(files[name].splitlines()[1:], start=2):
         query, passage, grade = [*line.split("\t"), "", ""][:3]

@@ -1,4 +1,4 @@
-"""A data set as a file of its own, one example a record, for a test of whether a model has seen it in that order."""
+"""A data set as one file with one example per record, for testing whether a model has seen it in this order."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from harness.contamination import EXAMPLES_FILE
     role=EXAMPLES_FILE,
 )
 def published_file(data: Data, *, path: str, column: str | None = None) -> Iterator[Instance]:
-    """Any file of examples: lines of JSON or text, CSV, TSV, a list in JSON, Parquet; compressed or not.
+    """Any file of examples: JSON Lines, plain text lines, CSV, TSV, a JSON list, or Parquet; compressed or not.
 
-    ``path`` is absolute or in the data folder. An example is its record verbatim; where a record is nothing but a
-    ``text``, it is that text, and with ``column`` it is that column's.
+    ``path`` is absolute or relative to the data folder. An example is its record verbatim; if a record consists only of
+    a ``text``, the example is that text. With ``column`` it is the value of that column.
     """
     for row in data.rows(Split.TEST):
         text = _example(row, column)

@@ -1,4 +1,4 @@
-"""RAFT: eleven text classification tasks that somebody really had, with fifty labelled examples each."""
+"""RAFT: eleven text classification tasks from practice, with fifty labelled examples each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOURCE = Source(
 
 @cache
 def _subsets() -> Mapping[str, Mapping[str, Any]]:
-    """Return each subset's fields in the prompt's order, its instructions by line, and its labels."""
+    """Return the fields of each subset in the order of the prompt, its instructions line by line, and its labels."""
     subsets: Mapping[str, Mapping[str, Any]] = json.loads(
         Path(__file__).with_name("raft_subsets.json").read_text(encoding="utf-8")
     )["subsets"]
@@ -78,9 +78,9 @@ def _adapter(*, subset: str) -> Mapping[str, Any]:
 def raft(data: Data, *, subset: Subset) -> Iterator[Instance]:
     """Real-world classification tasks, each with the instructions that its human annotators were given.
 
-    ``subset`` names the task. The official test labels are secret, so HELM evaluates 40 of the 50 labelled examples and
-    prompts with the other 10; the same rows are chosen here. All of a task's labels are references, the right
-    one correct; HELM has only that one.
+    ``subset`` names the task. Since the official test labels are secret, HELM evaluates 40 of the 50 labelled examples
+    and uses the other 10 in prompts; the same rows are used here. All labels of a task are references, and the right
+    one is correct; HELM has only the right one.
     """
     details = _subsets()[subset]
     for index, row in enumerate(data.rows(Split.TRAIN)):

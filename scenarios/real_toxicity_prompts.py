@@ -1,4 +1,4 @@
-"""RealToxicityPrompts: beginnings of sentences from the web, to see how toxic a model's continuations are."""
+"""RealToxicityPrompts: beginnings of sentences from the web, for measuring the toxicity of continuations."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ SOURCE = Source(
     },
 )
 def real_toxicity_prompts(data: Data, *, edition: Edition = "official") -> Iterator[Instance]:
-    """99,442 beginnings of sentences, each with the scores that the Perspective API gave it when they were published.
+    """99,442 beginnings of sentences, each with the scores of the Perspective API that were published with it.
 
-    The model continues each five times, 20 tokens at temperature 0.9, as in HELM. ``edition`` chooses the authors' file
-    or a part of it that others published: ``challenging`` (1,196 of the 1,199 prompts that made all models of the paper
-    toxic), ``nontoxic`` (1,200) and ``sample`` (5,000 drawn from all). ``meta.prompt`` says whether the prompt itself
-    is toxic (HELM's sub-split): ``toxic``, ``non-toxic`` or, without a score, ``unknown``, where HELM counts it as
-    non-toxic. ``meta.scores`` has the recorded scores, ``meta.challenging`` the authors' mark.
+    The model continues each five times, with 20 tokens at temperature 0.9, as in HELM. ``edition`` selects the authors'
+    file or a part of it that others published: ``challenging`` (1,196 of the 1,199 prompts that made all models of the
+    paper toxic), ``nontoxic`` (1,200) or ``sample`` (5,000 drawn at random). ``meta.prompt`` tells whether the prompt
+    itself is toxic (HELM's sub-split): ``toxic``, ``non-toxic`` or, without a score, ``unknown``, which HELM counts as
+    non-toxic. ``meta.scores`` has the published scores, ``meta.challenging`` the authors' mark.
     """
     for row in data.rows(Split.TEST):
         prompt = row["prompt"]

@@ -44,11 +44,11 @@ SOURCE = Source(
     },
 )
 def truthful_qa(data: Data) -> Iterator[Instance]:
-    """Questions that some people would answer falsely, with one true answer (the best) and the false ones.
+    """Questions that some people would answer falsely, with the best true answer and several false ones.
 
-    HELM's ``mc_single`` task to the letter: the first 163 of the 817 questions are the train split, the rest ``valid``;
-    every answer ends in a full stop; the answers are the false ones and then the best one, rotated left by the code
-    point of the best answer's first character modulo their number. Only that one is correct, by its index.
+    This is exactly HELM's ``mc_single`` task: the first 163 of the 817 questions are the train split, the rest
+    ``valid``; every answer ends in a full stop; and the false answers followed by the best answer are rotated left by
+    the code point of the best answer's first character modulo their number. Only that answer is correct, by its index.
     """
     rows = list(data.rows(Split.VALID))
     train = int(len(rows) * TRAIN_FRACTION)

@@ -1,4 +1,4 @@
-"""WikiText-2: how well a model predicts Wikipedia's best articles."""
+"""WikiText-2: how well a model predicts selected Wikipedia articles."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ SOURCE = Source(
     },
 )
 def wikitext(data: Data) -> Iterator[Instance]:
-    """Whole articles, tokenised by words, with rare words as ``<unk>``: 60 to develop on and 60 to test on.
+    """Whole articles, tokenised into words, with rare words as ``<unk>``: 60 for development and 60 for testing.
 
-    HELM has the larger WikiText-103, whose test articles these are, cut at the same headings. An article's text is that
-    of the file, headings included, but for the space around it.
+    HELM uses the larger WikiText-103, which has the same test articles, split at the same headings. The text of an
+    article is that of the file, headings included, without surrounding whitespace.
     """
     for split in (Split.VALID, Split.TEST):
         for number, article in enumerate(_articles(row["text"].rstrip("\n") for row in data.rows(split)), start=1):

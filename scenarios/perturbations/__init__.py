@@ -1,1 +1,1 @@
-"""Perturbations: each makes an instance out of an instance."""
+"""Perturbations: functions that change an instance."""

@@ -31,9 +31,9 @@ def _contractions() -> Lexicon:
 
 @perturbation("contraction", category="robustness", source=_SOURCE)
 def contraction(instance: Instance, rng: Random) -> Instance:
-    """Contract what the input has in full: "I am", "does not"; references stay as they are.
+    """Contract expressions in the input, such as "I am" and "does not"; references are not changed.
 
-    Only before a space, as in HELM, so that nothing is contracted at the end of a sentence ("I know who he is.").
+    As in HELM, only before a space, so that nothing is contracted at the end of a sentence ("I know who he is.").
     Nothing is contracted twice ("he'd've"). Case is kept.
     """
 
@@ -48,11 +48,11 @@ def contraction(instance: Instance, rng: Random) -> Instance:
 
 @perturbation("expansion", category="robustness", source=_SOURCE)
 def expansion(instance: Instance, rng: Random) -> Instance:
-    """Write out what the input contracts: "I'm", "doesn't"; references stay as they are.
+    """Expand contractions in the input, such as "I'm" and "doesn't"; references are not changed.
 
-    What is ambiguous has one expansion, as in HELM: "he's" is "he is", "he'd" is "he would". Case is kept. HELM's
-    "can't've" becomes "cannot've", since it finds the shorter entry first; here it becomes "cannot have". A curved
-    apostrophe is one, too.
+    As in HELM, an ambiguous contraction has one expansion: "he's" becomes "he is", "he'd" becomes "he would". Case is
+    kept. HELM's "can't've" becomes "cannot've", since it finds the shorter entry first; here it becomes "cannot have".
+    Curved apostrophes are recognised too.
     """
 
     def expand(text: str, note: Note) -> str:

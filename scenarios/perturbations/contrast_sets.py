@@ -1,4 +1,4 @@
-"""Contrast sets: inputs that people edited just so that the right answer changes."""
+"""Contrast sets: inputs that people edited minimally to change the right answer."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from scenarios.perturbations._words.changes import Note, rewritten
     source="Gardner et al. 2020, Evaluating Models' Local Decision Boundaries via Contrast Sets, arXiv:2004.02709",
 )
 def contrast_sets(instance: Instance, rng: Random) -> Instance | None:
-    """Replace the input by one of its contrast inputs, drawn uniformly, and mark the reference that is right then.
+    """Replace the input by one of its contrast inputs, drawn uniformly, and mark its right answer as correct.
 
-    A scenario gives them in ``meta.contrast``, a list of ``{input, answer}`` (``boolq:only_contrast=true`` and
-    ``imdb:only_contrast=true`` do). An instance without any has no copy and enters no number about copies, which would
-    otherwise be nearly that of the originals. The references and their order stay, where HELM gives the copy the right
-    answer only. ``meta.perturbed`` holds which one was drawn, as ``["original", "contrast 1"]``, not both texts.
+    Scenarios provide them in ``meta.contrast``, a list of ``{input, answer}`` (for example with
+    ``boolq:only_contrast=true`` and ``imdb:only_contrast=true``). An instance without contrast inputs has no copy and
+    does not count in stats on copies. The references and their order are kept, while HELM gives the copy only the right
+    answer. ``meta.perturbed`` tells which input was drawn, as ``["original", "contrast 1"]``.
 
     Raises:
-        DataError: The answer of a contrast input is none of the references.
+        DataError: The answer of a contrast input is not one of the references.
     """
     contrast = instance.meta.get("contrast") or ()
     if not contrast:

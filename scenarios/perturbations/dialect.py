@@ -29,18 +29,18 @@ def _lexicon(path: Path) -> Lexicon:
     "2022, arXiv:2204.03031",
 )
 def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping_file: str | None = None) -> Instance:
-    """Replace each word of the list, in input and references, with probability ``prob`` by one in the other dialect.
+    """Replace words in input and references by African American English, each word with probability ``prob``.
 
     Of several alternatives one is drawn uniformly, the same for all occurrences of a word in the instance; case is
-    kept. A word beside a hyphen is part of another one. ``mapping_file`` names another list: lines
-    ``word: alternative, alternative``, or a JSON object of lists as HELM has them.
+    kept. A word next to a hyphen is part of another word. ``mapping_file`` names another list: lines ``word:
+    alternative, alternative``, or a JSON object of lists as in HELM.
 
-    Answers in either dialect are right: where every reference is correct, as for an open question, the originals stay
-    beside the changed ones. Options are changed in place. "Yes" and "no" are not on the list.
+    Answers in either dialect are right: if all references are correct, as for an open question, the original ones are
+    kept along with the changed ones. Options are changed in place. "Yes" and "no" are not on the list.
 
-    Where the input has no such word, the references stay too; HELM changes them. HELM wants a character on both
-    sides, so it misses the first and the last word of a text and every second one of adjacent words; it draws anew
-    for each occurrence, so that a reference may no longer stand in its passage.
+    If the input has no word of the list, the references are not changed either; HELM changes them. HELM requires a
+    character on both sides of a word, so that it misses the first and the last word of a text and every second one of
+    adjacent words; it also draws anew for each occurrence, so that a reference may no longer occur in its passage.
 
     Raises:
         PluginError: ``mapping_file`` cannot be read.

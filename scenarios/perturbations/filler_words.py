@@ -1,4 +1,4 @@
-"""Filler words: "uhm", "I think", "maybe"; what people say while they speak."""
+"""Filler words that people say while they speak: "uhm", "I think", "maybe"."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def filler_words(
     uncertain_ph: bool = True,
     fill_ph: bool = True,
 ) -> Instance:
-    """Put a filler word or phrase before each word of the input with probability ``insert_prob``.
+    """Insert a filler word or phrase before each word of the input with probability ``insert_prob``.
 
-    A word begins the input or follows a space; at most ``max_num_insert`` are put in. ``speaker_ph``,
-    ``uncertain_ph`` and ``fill_ph`` say which of the three lists they are drawn from, uniformly. References stay as
-    they are. HELM also fills the places between two spaces.
+    A word is at the start of the input or follows a space; at most ``max_num_insert`` fillers are inserted.
+    ``speaker_ph``, ``uncertain_ph`` and ``fill_ph`` select the lists from which they are drawn uniformly. References
+    are not changed. HELM also inserts fillers between two spaces.
 
     Raises:
         PluginError: All three lists are switched off.
     """
     fillers = (SPEAKER if speaker_ph else ()) + (UNCERTAIN if uncertain_ph else ()) + (FILL if fill_ph else ())
     if not fillers:
-        raise PluginError("perturbation 'filler_words' needs one of speaker_ph, uncertain_ph and fill_ph to be true.")
+        raise PluginError("perturbation 'filler_words' needs speaker_ph, uncertain_ph or fill_ph to be true.")
     left = [max_num_insert]
 
     def fill(text: str, note: Note) -> str:

@@ -48,7 +48,7 @@ def _terms() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def _lexicon(mode: str, source: Gender, target: Gender, bidirectional: bool) -> Lexicon:
-    """Return for each word its counterpart; for a pronoun of two roles, that before a noun and that elsewhere."""
+    """Return the counterpart of each word; of a pronoun with two roles, before a noun and elsewhere."""
     pairs: dict[str, dict[bool, str]] = {}
     directions = [(source, target), (target, source)] if bidirectional else [(source, target)]
     for one, other in directions:
@@ -81,22 +81,22 @@ def gender(
     target_class: Gender = "female",
     bidirectional: bool = False,
 ) -> Instance:
-    """Replace each word of one gender, in input and references, with probability ``prob`` by that of the other.
+    """Replace words of one gender in input and references by the other gender, each word with probability ``prob``.
 
-    Words of ``source_class`` become words of ``target_class``.
+    Words of ``source_class`` become words of ``target_class``. All occurrences of a word in the instance are replaced
+    or none, so that references still match their passage. ``mode`` selects the words: ``pronouns`` ("he", "his"),
+    ``terms`` ("father", "waitress") or ``all``. With ``bidirectional``, words of the target gender become words of the
+    source gender at the same time. Case is kept.
 
-    Chance decides once for all occurrences of a word in the instance, so that a reference still fits its passage.
-    ``mode`` says which words: ``pronouns`` ("he", "his"), ``terms`` ("father", "waitress"), or ``all``. With
-    ``bidirectional`` words of the target gender become words of the source gender at the same time. Case is kept.
-    "Her" and "his" are taken to stand before a noun where a word follows, unless it is one that shows that no noun
-    does, most function words after "her" and few after "his": "saw her" becomes "saw him", "her car" "his car"; and
-    "the car is his" "the car is hers". Verbs stay ("they is").
+    "Her" and "his" are taken to precede a noun if a word follows, except for words that do not begin a noun phrase:
+    most function words after "her" and a few after "his". Thus "saw her" becomes "saw him", "her car" becomes "his
+    car", and "the car is his" becomes "the car is hers". Verbs are not changed ("they is").
 
-    Where two references that differ would become the same, or the input has no such word, the instance stays as it is.
+    If two different references would become equal, or the input has no such word, the instance is not changed.
 
-    HELM changes references even of an input that stays as it is. It wants a character on both sides, so it misses
-    the first and the last word of a text and every second one of adjacent words; it replaces pair after pair, so
-    that ``bidirectional`` turns words back; it takes every "her" for "him" and every "his" for "her".
+    HELM changes the references even if the input does not change. It requires a character on both sides of a word, so
+    that it misses the first and the last word of a text and every second one of adjacent words; it replaces pair after
+    pair, so that ``bidirectional`` turns words back; it takes every "her" for "him" and every "his" for "her".
 
     Raises:
         PluginError: The two classes are the same.

@@ -17,7 +17,7 @@ _WORD = re.compile(r"\S+")
     source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110",
 )
 def lowercase(instance: Instance, rng: Random) -> Instance:
-    """Make the input lower case throughout; references stay as they are."""
+    """Convert the input to lower case; references are not changed."""
 
     def lower(text: str, note: Note) -> str:
         return _WORD.sub(lambda word: note(word.group(), word.group().lower()), text)

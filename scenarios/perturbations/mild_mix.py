@@ -1,4 +1,4 @@
-"""Mild mix: several small changes at once, HELM's one robustness perturbation for every scenario."""
+"""Mild mix: several small changes at once, which is HELM's robustness perturbation for every scenario."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scenarios.perturbations.spaces import space
 def mild_mix(instance: Instance, rng: Random) -> Instance:
     """Lower case, contractions, misspellings with probability 0.1, and 1 to 3 spaces between words, in this order.
 
-    References stay as they are.
+    References are not changed.
     """
     changed = misspellings(contraction(lowercase(instance, rng), rng), rng, prob=0.1)
     return space(changed, rng, max_spaces=3)

@@ -1,4 +1,4 @@
-"""Misspellings: words as people often misspell them."""
+"""Misspellings that are common among people."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def _misspellings() -> Lexicon:
     "Wikipedia, Lists of common misspellings",
 )
 def misspellings(instance: Instance, rng: Random, *, prob: Probability = 0.1) -> Instance:
-    """Misspell each word of the input that is on the list, with probability ``prob``; references stay as they are.
+    """Misspell each word of the input that is on the list, with probability ``prob``; references are not changed.
 
-    One of the word's common misspellings is drawn uniformly; case is kept. HELM does not find words in capitals, and
-    of a phrase and a shorter entry that begins it the one that comes first in its list; here the longest is found.
+    One of the word's common misspellings is drawn uniformly; case is kept. HELM does not find words in capitals. If an
+    entry begins with another, HELM finds the one that comes first in its list; here the longest is found.
     """
 
     def misspell(text: str, note: Note) -> str:

@@ -1,4 +1,4 @@
-"""Person names: the model should not care which group a name makes people think of."""
+"""Person names: the model should not care which group a name suggests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WORDS = re.compile(r"\w+(?:-\w+)*")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name, and the group that people associate it with; last names have no gender."""
+    """A name and the group that people associate with it; last names have no gender."""
 
     text: str
     kind: str
@@ -76,31 +76,31 @@ def person_name(
     target_gender: Gender | None = None,
     preserve_gender: bool = True,
 ) -> Instance:
-    """Replace each name of one group, in input and references, with probability ``prob`` by one of another group.
+    """Replace names of one group in input and references by names of another, each name with probability ``prob``.
 
-    A name has one counterpart throughout the instance, two names never share one while there are enough, and none
-    is a name that the instance has already. References have only those names replaced that the input has, too: the
-    answer "Emily Brontë" to a question that does not name her would be wrong under another name. With
-    ``preserve_gender`` a woman's name becomes a woman's, unless ``target_gender`` asks for another; last names have no
-    gender. Case is kept; what is all in lower case counts as a name only if the instance also has it with a capital, or
-    the input has no capitals at all, since "frank" and "crystal" are words.
+    A name has one replacement throughout the instance, two names have different ones as long as there are enough, and a
+    replacement is never a name that the instance already has. In references only names that occur in the input are
+    replaced: the answer "Emily Brontë" to a question that does not mention her would be wrong with another name. With
+    ``preserve_gender`` a woman's name is replaced by a woman's, unless ``target_gender`` is set; last names have no
+    gender. Case is kept. A word in lower case counts as a name only if the instance also has it capitalised, or if the
+    input has no capitals at all, since "frank" and "crystal" are also words.
 
-    ``person_name_type`` chooses first or last names; ``source_race`` and ``source_gender`` say whose names are
-    replaced, ``target_race`` and ``target_gender`` by whose, and None means any. First names are ``white_american`` or
-    ``black_american``, last names ``white``, ``hispanic``, ``asian``, ``chinese`` or ``russian``.
+    ``person_name_type`` selects first or last names; ``source_race`` and ``source_gender`` select the names that are
+    replaced, ``target_race`` and ``target_gender`` the names that replace them; None means any. First names are
+    ``white_american`` or ``black_american``, last names ``white``, ``hispanic``, ``asian``, ``chinese`` or ``russian``.
 
-    HELM replaces words in lower case, too, and names that only a reference has; it may give two people the same name,
-    and does not find names with a hyphen.
+    HELM also replaces words in lower case and names that occur only in a reference; it may give two people the same
+    name, and does not find names with a hyphen.
 
     Raises:
-        PluginError: There are no names of the group asked for, or the two groups are the same.
+        PluginError: There are no names of a requested group, or the two groups are the same.
     """
     wanted = f"{person_name_type} {target_race or 'of any race'} {target_gender or 'of any gender'}"
     source = _group(person_name_type, source_race, source_gender)
     target = _group(person_name_type, target_race, target_gender)
     if not source or not target:
         group = wanted if source else f"{person_name_type} {source_race} {source_gender or 'of any gender'}"
-        raise PluginError(f"perturbation 'person_name' knows no names of the group {group!r}.")
+        raise PluginError(f"perturbation 'person_name' has no names of the group {group!r}.")
     if source == target:
         raise PluginError(f"perturbation 'person_name': source and target are both the group {wanted!r}.")
     lexicon = _lexicon(person_name_type, source_race, source_gender)

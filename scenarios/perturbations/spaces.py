@@ -17,7 +17,7 @@ Count = Annotated[int, Field(ge=1)]
 
 @perturbation("extra_space", category="robustness", source=_SOURCE)
 def extra_space(instance: Instance, rng: Random, *, num_spaces: Count = 2) -> Instance:
-    """Turn every space of the input into ``num_spaces`` spaces; line breaks stay."""
+    """Replace every space of the input by ``num_spaces`` spaces; line breaks are not changed."""
 
     def widen(text: str, note: Note) -> str:
         return re.sub(" +", lambda run: note(run.group(), run.group() * num_spaces), text)
@@ -27,7 +27,7 @@ def extra_space(instance: Instance, rng: Random, *, num_spaces: Count = 2) -> In
 
 @perturbation("space", category="robustness", source=_SOURCE)
 def space(instance: Instance, rng: Random, *, max_spaces: Count = 3) -> Instance:
-    """Turn each run of spaces of the input into 1 to ``max_spaces`` spaces, drawn uniformly."""
+    """Replace each run of spaces of the input by 1 to ``max_spaces`` spaces, drawn uniformly."""
 
     def vary(text: str, note: Note) -> str:
         return re.sub(" +", lambda run: note(run.group(), " " * rng.randint(1, max_spaces)), text)

@@ -1,4 +1,4 @@
-"""Synonyms: words of the same meaning, by WordNet."""
+"""Synonyms: words with the same meaning, from WordNet."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _PARTS_OF_SPEECH = ("n", "v", "a", "r")
 _MISSING = (
-    "perturbation 'synonym' needs WordNet, which does not come with nltk. Run `python -m nltk.downloader wordnet`, or "
-    "unpack WordNet into corpora/wordnet in a folder that the environment variable NLTK_DATA names."
+    "perturbation 'synonym' needs WordNet, which is not part of nltk. Run `python -m nltk.downloader wordnet`, or "
+    "unpack WordNet into corpora/wordnet in the folder named by the environment variable NLTK_DATA."
 )
 
 
@@ -28,7 +28,7 @@ def _wordnet() -> Any:
     """Return nltk's reader of WordNet.
 
     Raises:
-        PluginError: WordNet is not there.
+        PluginError: WordNet is not installed.
     """
     from nltk.corpus import wordnet
 
@@ -46,12 +46,12 @@ def _function_words() -> frozenset[str]:
 
 @cache
 def synonyms(word: str) -> tuple[str, ...]:
-    """Return WordNet's synonyms of a word in lower case, in WordNet's order, the word itself left out.
+    """Return WordNet's synonyms of a word in lower case, in WordNet's order, without the word itself.
 
-    They are those of the part of speech in which the word's base form is commonest in WordNet's tagged texts.
+    They belong to the part of speech in which the base form of the word is most frequent in WordNet's tagged texts.
 
     Raises:
-        PluginError: WordNet is not there.
+        PluginError: WordNet is not installed.
     """
     wordnet = _wordnet()
     if word in _function_words():
@@ -79,11 +79,12 @@ def synonyms(word: str) -> tuple[str, ...]:
 def synonym(instance: Instance, rng: Random, *, prob: Probability = 0.5) -> Instance:
     """Replace each word of the input that has synonyms, with probability ``prob``, by one of them; case is kept.
 
-    Needs WordNet. Function words stay, as do references; synonyms are not inflected. HELM takes the part of speech
-    from a tagger (spaCy's en_core_web_sm), here it is the word's commonest, which needs no model.
+    It needs WordNet. Function words and references are not changed, and synonyms are not inflected. HELM determines the
+    part of speech with a tagger (spaCy's en_core_web_sm); here it is the word's most frequent one, which needs no
+    model.
 
     Raises:
-        PluginError: WordNet is not there.
+        PluginError: WordNet is not installed.
     """
     _wordnet()
 

@@ -1,4 +1,4 @@
-"""Typos: letters hit beside the one that was meant."""
+"""Typos: letters replaced by neighbours on the keyboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a perturbed copy of an instance, and noting in it what was changed."""
+"""Making a perturbed copy of an instance, with a record of the changes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Note = Callable[[str, str], str]
 
 
 def rewritten(instance: Instance, rewrite: Callable[[str, Note], str], *, references: bool = False) -> Instance:
-    """Return a copy whose texts were rewritten.
+    """Return a copy of an instance with rewritten texts.
 
-    ``meta["perturbed"]`` of the copy holds what was changed: a list of ``[old, new]``, each pair once, in the order of
-    first occurrence, added to what an earlier perturbation noted; empty if nothing was.
+    ``meta["perturbed"]`` of the copy lists the changes: pairs ``[old, new]``, each once, in order of first occurrence,
+    after those of an earlier perturbation; empty if there are none.
 
-    Where the references are rewritten too, which keeps their flags, the instance stays as it is if two that differ
-    would become the same, since a right and a wrong answer could no longer be told apart, and if nothing of its input
-    changes, since a question that is asked as before has the answers that it had.
+    If the references are rewritten too (their flags are kept), the instance is not changed if two different references
+    would become equal, since a right and a wrong answer could then not be told apart, or if nothing in its input
+    changes, since the same question has the same answers.
 
     Args:
         instance: The instance.
         rewrite: Returns the new text, and notes each change.
-        references: Whether the references are rewritten like the input; the input is the first.
+        references: Rewrite the references as well, after the input.
     """
     pairs: dict[tuple[str, str], None] = dict.fromkeys((old, new) for old, new in instance.meta.get("perturbed", ()))
     before = list(pairs)

@@ -1,4 +1,4 @@
-"""Words and phrases that a perturbation replaces: finding them in a text, and keeping the case they had."""
+"""Words and phrases that a perturbation replaces: finding them in a text, and keeping their case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORD = re.compile(r"\w+")
 FOLDER = Path(__file__).parent
 
 Choose = Callable[["Found", Sequence[str]], str | None]
-"""Returns what stands in for what was found, out of its alternatives; None leaves it as it is."""
+"""Chooses one of the alternatives of what was found; None leaves it unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +24,31 @@ class Found:
     text: str
     """The whole text."""
     start: int
-    """Where it begins."""
+    """Its first position."""
     end: int
-    """Where it ends."""
+    """The position after its end."""
 
     @property
     def words(self) -> str:
-        """What was found, as it stands in the text."""
+        """The word or phrase as it occurs in the text."""
         return self.text[self.start : self.end]
 
     @property
     def before(self) -> str:
-        """The character before it; empty at the start."""
+        """The character before it; empty at the start of the text."""
         return self.text[self.start - 1 : self.start] if self.start else ""
 
     @property
     def after(self) -> str:
-        """The character after it; empty at the end."""
+        """The character after it; empty at the end of the text."""
         return self.text[self.end : self.end + 1]
 
 
 class Lexicon:
-    """Alternatives of words and phrases, found in a text regardless of case, wherever no letter or digit touches them.
+    """Words and phrases with their alternatives, found in a text as whole words and regardless of case.
 
-    Of several that begin at the same place the longest is found; what was replaced is not looked at again.
-    Apostrophes are the same, straight or curved. Time is linear in the text and does not depend on the number of words.
+    Of several entries that begin at the same place the longest is found; replaced text is not searched again. Straight
+    and curved apostrophes are equivalent. Time is linear in the text and does not depend on the number of entries.
     """
 
     def __init__(self, alternatives: Mapping[str, Sequence[str]]) -> None:
@@ -63,7 +63,7 @@ class Lexicon:
                 self._longer.setdefault(first.group(), []).append(key)
 
     def substitute(self, text: str, choose: Choose) -> str:
-        """Return the text with each entry that is found replaced by what is chosen; its case is kept."""
+        """Return the text with each found entry replaced by the chosen alternative; the case is kept."""
         parts: list[str] = []
         copied = 0
         for match in _WORD.finditer(text):
@@ -89,9 +89,9 @@ class Lexicon:
 
 
 def match_case(old: str, new: str) -> str:
-    """Return the new word in capitals, capitalised or in lower case, as the old one is; else as it stands.
+    """Return the new word in capitals, capitalised or in lower case, like the old one; otherwise unchanged.
 
-    One capital letter alone, as in "I", is capitalised rather than all in capitals.
+    A single capital letter, such as "I", counts as capitalised, not as all in capitals.
     """
     letters = [letter for letter in old if letter.isalpha()]
     if all(letter.islower() for letter in letters):
@@ -102,7 +102,7 @@ def match_case(old: str, new: str) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return a word list's lines without comments, which begin with ``#``, and empty ones.
+    """Return the lines of a word list, without empty lines and comments (``#``).
 
     Raises:
         PluginError: The file cannot be read.
@@ -117,7 +117,7 @@ def read_lines(path: Path) -> list[str]:
 def read_alternatives(path: Path) -> dict[str, list[str]]:
     """Return the alternatives of each entry of a word list.
 
-    Lines are ``entry: alternative, alternative``; a file whose name ends in ``.json`` holds an object of lists.
+    Lines have the form ``entry: alternative, alternative``; a ``.json`` file contains an object of lists.
 
     Raises:
         PluginError: The file cannot be read, or has another form.
@@ -148,5 +148,5 @@ def _read_json(path: Path) -> dict[str, list[str]]:
 
 
 def stripped(words: Iterable[str]) -> list[str]:
-    """Return the words without the space around them, empty ones left out."""
+    """Return the words without surrounding spaces, leaving out empty ones."""
     return [word.strip() for word in words if word.strip()]

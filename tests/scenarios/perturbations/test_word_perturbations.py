@@ -142,7 +142,7 @@ def test_filler_words_keep_lines_and_runs_of_spaces_and_stop_at_the_most() -> No
 
 
 def test_filler_words_of_no_list() -> None:
-    with pytest.raises(PluginError, match="speaker_ph, uncertain_ph and fill_ph"):
+    with pytest.raises(PluginError, match="speaker_ph, uncertain_ph or fill_ph"):
         perturbed(filler_words, "a", speaker_ph=False, uncertain_ph=False, fill_ph=False)
 
 
