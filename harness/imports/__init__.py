@@ -1,1 +1,1 @@
-"""Results of other programs, written as runs of ours, to stand beside ours; each says where it is from."""
+"""Importing results of other programs as runs, for comparison with ours; each run records its origin."""

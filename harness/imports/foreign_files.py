@@ -1,4 +1,4 @@
-"""Files of another program: JSON and JSON lines, and mistakes in them told as the user's to see to."""
+"""Reading another program's JSON and JSON lines, with errors for users."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness.errors import DataError
 
 @contextmanager
 def understood(file: Path, what: str) -> Iterator[None]:
-    """Turn what is raised while a value of another shape is read into one message.
+    """Turn any error from reading an unexpected value into a DataError.
 
     Args:
-        file: Where the value is from.
+        file: The file that holds the value.
         what: What the file should be, with its article.
 
     Raises:
-        DataError: The value is not of that shape.
+        DataError: The value has another shape.
     """
     try:
         yield
@@ -32,10 +32,10 @@ def understood(file: Path, what: str) -> Iterator[None]:
 
 
 def read_json(file: Path, what: str) -> Any:
-    """Return what a JSON file holds.
+    """Return the content of a JSON file.
 
     Raises:
-        DataError: It is missing, or no JSON.
+        DataError: It is missing or not JSON.
     """
     try:
         with understood(file, what):
@@ -45,10 +45,10 @@ def read_json(file: Path, what: str) -> Any:
 
 
 def read_json_lines(file: Path, what: str) -> Iterator[Any]:
-    """Yield what each line of a file of JSON lines holds.
+    """Yield the value of each line of a JSON lines file.
 
     Raises:
-        DataError: It is missing, or a line is no JSON.
+        DataError: The file is missing, or a line is not JSON.
     """
     try:
         with file.open(encoding="utf-8") as lines:

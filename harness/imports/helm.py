@@ -1,9 +1,9 @@
-"""HELM's run folders (stanford-crfm/helm) as runs of ours.
+"""Importing HELM's run folders (stanford-crfm/helm).
 
 A run folder holds ``run_spec.json`` and ``stats.json``, and may hold ``per_instance_stats.json`` and
-``scenario_state.json``. HELM's stats have no standard errors over instances; they come from the per-instance stats
-where these give the same mean, and are missing otherwise. A metric has our name where its definition is ours, or where
-ours gives every one of the run's examples the same score; else HELM's name after ``helm.``.
+``scenario_state.json``. HELM's stats have no standard errors over instances; they are computed from the per-instance
+stats if these have the same mean, and are missing otherwise. A metric gets our name if it is defined alike, or if ours
+gives every example of the run the same score; else HELM's name after ``helm.``.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ MAIN = (
     *("quasi_exact_match", "exact_match", "f1_score", "rouge_2", "RR@10", "bits_per_byte"),
 )
 
-# Scenarios of ours by the names of HELM's run specs.
+# Our scenarios by the names of HELM's run specs, where these differ.
 _OURS = {"gsm": "gsm8k"}
 
-# HELM's worst over all perturbations of a kind, which it gives, as the original's, where there are none.
+# HELM's worst over all perturbations of a kind; without any, HELM repeats the original's value.
 _KINDS = frozenset({"robustness", "fairness"})
 
 _COMPUTED_ON: Mapping[str, Literal["original", "perturbed", "worst"]] = {
@@ -53,14 +53,14 @@ _NOT_SETTINGS = {
 
 
 def helm_runs(folder: Path) -> list[Path]:
-    """Return the run folders in a folder, or the folder itself if it is one; what lacks its stats is among them.
+    """Return the run folders in a folder, or the folder itself if it is one, including those without stats.
 
     Raises:
         DataError: There is none.
     """
     found = sorted(file.parent for file in folder.rglob(SPEC))
     if not found:
-        raise DataError(f"{folder} is no run folder of HELM and holds none: there is no {SPEC}.")
+        raise DataError(f"{folder} is not a run folder of HELM and contains none: there is no {SPEC}.")
     return found
 
 
@@ -69,15 +69,15 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
 
     Args:
         folder: The folder with run_spec.json.
-        suite: The suite that the run shall belong to.
-        registry: Knows our scenarios, adapters and metrics.
+        suite: The suite of the imported run.
+        registry: Our scenarios, adapters and metrics.
         metric: The main metric, by our or by HELM's name; the scenario's own by default.
 
     Raises:
-        DataError: A file is missing or not HELM's, or the run has no such metric.
+        DataError: A file is missing or not HELM's, or the run does not have the metric.
     """
     if (folder / SPEC).is_file() and not (folder / STATS).is_file():
-        raise DataError(f"{folder}: there is no {STATS} beside {SPEC}; a run folder of HELM has both.")
+        raise DataError(f"{folder} has {SPEC} but no {STATS}; a run folder of HELM has both.")
     written = read_json(folder / SPEC, RUN_FOLDER)
     raw = read_json(folder / STATS, RUN_FOLDER)
     files = [name for name in (SPEC, STATS, INSTANCES, STATE) if (folder / name).is_file()]
@@ -125,7 +125,7 @@ def _scenario(registry: Registry, run: str, arguments: Mapping[str, Any]) -> Com
 
 
 def _adapter(registry: Registry, written: Mapping[str, Any]) -> Component:
-    """Return the adapter with HELM's settings by our names; a setting that HELM does not have is at our default."""
+    """Return the adapter with HELM's settings by our names; settings that HELM lacks get our defaults."""
     method = str(written["method"])
     given = {_RENAMED.get(key, key): value for key, value in written.items() if key not in _NOT_SETTINGS}
     given["substitutions"] = [[item["source"], item["target"]] for item in given.get("substitutions") or []]
@@ -149,7 +149,7 @@ def _instance_scores(rows: Sequence[Mapping[str, Any]]) -> dict[str | None, dict
 
 
 def _perturbed_kinds(raw: Sequence[Mapping[str, Any]]) -> frozenset[str]:
-    """Return of which kinds the run has perturbations."""
+    """Return the kinds of perturbations in the run."""
     described = [item["name"].get("perturbation") or {} for item in raw]
     return frozenset(
         kind for one in described if one.get("name") not in _KINDS for kind in _KINDS if one.get(kind) is True
@@ -159,7 +159,7 @@ def _perturbed_kinds(raw: Sequence[Mapping[str, Any]]) -> frozenset[str]:
 def _names(
     raw: Sequence[Mapping[str, Any]], examples: Sequence[Scored], registry: Registry, separate: bool
 ) -> dict[str, list[str]]:
-    """Return, for each of HELM's names, the names that its score has here."""
+    """Return our names for each of HELM's names."""
     known = counterparts(registry, "helm")
     by_definition, by_scores = (known.agreeing, known.same) if separate else (known.same, known.agreeing)
     namesakes = registry.names(Kind.METRIC)
@@ -175,7 +175,7 @@ def _stats(
     item: Mapping[str, Any], names: Mapping[str, Sequence[str]],
     scores: Mapping[str | None, Mapping[Key, Mapping[str, float]]], kinds: frozenset[str], registry: Registry,
 ) -> Iterator[Stat]:  # fmt: skip
-    """Yield a stat of HELM's under each of its names; none of what belongs to no split, has no value or no cause."""
+    """Yield a stat under each of our names, unless it lacks a split, a value or a perturbation of its kind."""
     about = item["name"]
     if "split" not in about or item.get("mean") is None:
         return
@@ -232,7 +232,7 @@ def _perturbations(stats: Sequence[Stat]) -> list[str]:
 def _main_stat(
     stats: Sequence[Stat], scenario: Component, registry: Registry, metric: str | None, folder: Path
 ) -> Stat:
-    """Return the stat that stands for the run: on the scenario's split if it has it there, else on test or valid."""
+    """Return the run's main stat, on the scenario's split if possible, else on test or valid."""
     overall = [stat for stat in stats if stat.overall]
     details = scenario_details(registry, scenario.name)
     options = [name for names in counterparts(registry, "helm").agreeing.values() for name in names]
@@ -245,6 +245,6 @@ def _main_stat(
                 if split in here:
                     return here[split]
     known = sorted({stat.metric for stat in overall})
-    what = f"no {metric}" if metric else "none of the metrics that could stand for it"
+    what = f"no {metric}" if metric else "no metric that could be its main one"
     hint = did_you_mean(metric or "", known)
     raise DataError(f"the run has {what}; choose one with --metric. {hint}".strip(), file=folder / STATS)

@@ -1,4 +1,4 @@
-"""HELM's request states as examples of ours: what was asked, answered and predicted for each instance and trial."""
+"""Examples from HELM's request states: the requests, responses and prediction of each instance and trial."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _REASONS: Mapping[str, FinishReason] = {
     "function_call": "tool_call",
     "tool_use": "tool_call",
 }
-"""HELM's own words, and those of the servers that it passes on."""
+"""HELM's words for finish reasons, and those that it passes on from servers."""
 
 _FILTERED = re.compile(r"content[ _](policy|filter|block)|response was filtered", re.IGNORECASE)
-"""How errors of providers' content filters read, which HELM records as failed requests without completions."""
+"""Errors of providers' content filters, which HELM records as failed requests without completions."""
 
 
 def read_examples(scenario_state: Mapping[str, Any], scores: Mapping[Key, Mapping[str, float]]) -> list[Scored]:
@@ -64,7 +64,7 @@ def read_examples(scenario_state: Mapping[str, Any], scores: Mapping[Key, Mappin
 
 
 def perturbation_name(description: Mapping[str, Any] | None) -> str | None:
-    """Return the name of a perturbation as HELM describes it; None for none."""
+    """Return the name of a perturbation from HELM's description; None for none."""
     return str(description["name"]) if description else None
 
 
@@ -122,7 +122,7 @@ def _instance(written: Mapping[str, Any], perturbation: str | None) -> Instance:
 
 
 def _text(value: Any) -> str:
-    """Return the text of an input or output, which older versions write as a plain string."""
+    """Return the text of an input or output; older versions of HELM write a plain string."""
     return str(value["text"] if isinstance(value, Mapping) else value)
 
 
@@ -154,7 +154,7 @@ def _completion(written: Mapping[str, Any]) -> Completion:
 
 
 def _probability(state: State, scores: Mapping[str, float]) -> float | None:
-    """Return the probability of the prediction; None where HELM takes what has no log-probability for certain."""
+    """Return the probability of the prediction; None if HELM had no log-probability, which it counts as certainty."""
     if state.get("reference_index") is None:
         written = _likeliest_first(state)
         if written and not written[0].get("logprob"):
@@ -163,7 +163,7 @@ def _probability(state: State, scores: Mapping[str, float]) -> float | None:
 
 
 def _likeliest_first(state: State) -> list[Mapping[str, Any]]:
-    """Return the completions in HELM's order, the likeliest first."""
+    """Return the completions in HELM's order, likeliest first."""
     completions = (state.get("result") or {}).get("completions") or ()
     return sorted(completions, key=lambda item: -float(item.get("logprob") or 0.0))
 
@@ -171,7 +171,7 @@ def _likeliest_first(state: State) -> list[Mapping[str, Any]]:
 def _prediction(
     state: State, instance: Instance, scores: Mapping[str, float]
 ) -> tuple[str, tuple[str, ...], int | None]:
-    """Return the predicted text, that of every completion, and the chosen reference where there are options."""
+    """Return the predicted text, the text of every completion, and the chosen reference if there are options."""
     if state.get("reference_index") is not None:
         chosen = scores.get("predicted_index")
         if chosen is None or not 0 <= chosen < len(instance.references):

@@ -1,4 +1,4 @@
-"""One result of another program as a run of ours: its stats, its examples where there are any, and its origin."""
+"""An imported result as a run: its stats, its examples if any, and its origin."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _UNIT = frozenset(
         "inst_level_strict_acc", "inst_level_loose_acc", "prompt_level_strict_acc", "prompt_level_loose_acc",
     }
 )  # fmt: skip
-"""Names of scores that HELM and lm-evaluation-harness give from 0 to 1; others, such as BLEU, they give in percent."""
+"""Scores that HELM and lm-evaluation-harness report from 0 to 1; others, such as BLEU, they report in percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An example with what the other program scored it by its own names."""
+    """An example with the other program's scores, by its own names."""
 
     example: Example
     scores: Mapping[str, float]
@@ -48,20 +48,20 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was read of one result, before it is written."""
+    """One result, before it is written."""
 
     spec: RunSpec
-    """What was run, in our words."""
+    """The run, in our terms."""
     stats: Sequence[Stat]
     """Every statistic."""
     origin: Mapping[str, Any]
-    """``program``, its version where it is known, and the files that were read."""
+    """``program``, its version if known, and the files that were read."""
     examples: Sequence[Scored] = ()
-    """With scores by the names that the stats have; empty where the result has none."""
+    """Examples, with scores by the stats' names; empty if the result has none."""
     efficiency: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of it."""
+    """Known facts about efficiency."""
     model: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of the model."""
+    """Known facts about the model."""
     started: str = ""
     """UTC, ISO 8601; empty if unknown."""
     finished: str = ""
@@ -69,10 +69,10 @@ class Imported:
 
 
 def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
-    """Write run.json, and the examples where there are any, into a folder of their own.
+    """Write run.json, and the examples if there are any, into a folder of their own.
 
     Raises:
-        DataError: A statistic or a score cannot be what it says it is; nothing is written.
+        DataError: A statistic or a score is outside its range; nothing is written.
         StorageError: They cannot be written.
     """
     _check(imported)
@@ -135,20 +135,20 @@ def _check(imported: Imported) -> None:
 
 
 def unit_interval(metric: str) -> bool:
-    """Return whether a metric, by the other program's name or ours, is known to be from 0 to 1."""
+    """Return True if a metric, by the other program's name or ours, is known to lie between 0 and 1."""
     name = metric.removeprefix("helm.").removeprefix("lm-eval.").partition(",")[0]
     return name in _UNIT
 
 
 def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -> Stat:
-    """Return a stat with the standard error and interval of its instances' scores, where these are what it is over.
+    """Return a stat with the standard error and interval of its instances' scores, if their mean is the stat's.
 
-    That is so if their mean is the stat's. Otherwise the stat stays as it is: what is missing stays missing.
+    Otherwise the stat is returned unchanged: what is missing stays missing.
 
     Args:
         stat: As the other program gave it.
-        scores: One for each instance, its trials averaged; None if they are unknown.
-        scale: The scores' scale; None if it is unknown, which gives no interval.
+        scores: One for each instance, averaged over trials; None if unknown.
+        scale: The scores' scale; None if unknown, which gives no interval.
     """
     if not scores or not math.isclose(math.fsum(scores) / len(scores), stat.mean, rel_tol=1e-6, abs_tol=_TOLERANCE):
         return stat
@@ -169,9 +169,9 @@ def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -
 
 
 def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: str) -> bool:
-    """Return whether our metric gives every example the score that the other program gave it under a name of its own.
+    """Return True if our metric gives every example the score that the other program gave it under its own name.
 
-    False as well where no example has the score, or the metric is none of single examples without parameters.
+    False if no example has that score, or if the metric does not score single examples without parameters.
     """
     try:
         function = registry.get(Kind.METRIC, metric).target
@@ -195,16 +195,16 @@ def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: st
 
 @dataclass(frozen=True, slots=True)
 class Counterparts:
-    """Our metrics by the names that another program gives the same thing."""
+    """Our metrics, by the names of another program's metrics with the same definition."""
 
     same: dict[str, tuple[str, ...]]
-    """Ours that are defined alike, by the other program's name."""
+    """Metrics that are always defined alike."""
     agreeing: dict[str, tuple[str, ...]]
-    """Ours that are defined alike only where each answer option is scored by itself."""
+    """Metrics that are defined alike only where each answer option is scored by itself."""
 
 
 def counterparts(registry: Registry, program: str) -> Counterparts:
-    """Return what our metrics declare of another program's, ``helm`` or ``lm-eval``."""
+    """Return the counterparts that our metrics declare for a program, ``helm`` or ``lm-eval``."""
     found = Counterparts({}, {})
     for metric in registry.all(Kind.METRIC):
         if isinstance(details := metric.details, MetricDetails):
@@ -215,15 +215,15 @@ def counterparts(registry: Registry, program: str) -> Counterparts:
 
 
 _ELSEWHERE = {"acc": PROPORTION, "acc_norm": PROPORTION, "em": PROPORTION, "f1": BOUNDED}
-"""Scales of other programs' metrics that have no namesake here."""
+"""Scales of other programs' metrics without a namesake here."""
 
 
 def scale_of(registry: Registry, metric: str) -> Scale | None:
-    """Return the scale of a metric, or of our metric with the name that another program's has; None if unknown.
+    """Return the scale of a metric, or of our namesake of another program's metric; None if unknown.
 
     Args:
-        registry: Knows our metrics.
-        metric: ``name`` of ours, or ``program.name`` or ``program.name,filter`` of another program's.
+        registry: Our metrics.
+        metric: Our ``name``, or another program's ``program.name`` or ``program.name,filter``.
     """
     name = metric.rpartition(".")[2].partition(",")[0]
     try:
@@ -234,7 +234,7 @@ def scale_of(registry: Registry, metric: str) -> Scale | None:
 
 
 def described(registry: Registry, metric: str) -> tuple[str, bool | None]:
-    """Return the category of a metric and which way is better; of one that is not ours, ``other`` and None."""
+    """Return a metric's category and whether higher is better; ``other`` and None for one that is not ours."""
     try:
         details = registry.get(Kind.METRIC, metric).details
     except HarnessError:

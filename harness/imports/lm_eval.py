@@ -1,9 +1,9 @@
-"""lm-evaluation-harness's ``results_*.json`` and ``samples_*.jsonl`` (EleutherAI) as runs of ours, one a task.
+"""Importing lm-evaluation-harness's ``results_*.json`` and ``samples_*.jsonl`` (EleutherAI), one run for each task.
 
-A task stands beside the scenario of the same name, in a column of its own: its prompts are not ours, so that its method
-is ``lm-eval`` with the kind of its output. Metrics keep their names after ``lm-eval.``, with the filter's where it is
-not ``none``; ``bits_per_byte``, which is defined alike, and ``acc``, where no two options tie for the best score, are
-ours as well.
+A task gets a leaderboard column of its own, next to the scenario of the same name: its prompts differ from ours, so its
+method is ``lm-eval`` with the kind of its output. Metrics keep their names after ``lm-eval.``, with the filter's name
+unless it is ``none``. Metrics that ours declare as defined alike get our name as well; those that are alike for scored
+options only, if no two options tie for the best score.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from harness.plugins.registry import Registry
 PROGRAM = "lm-eval"
 RESULTS_FILE = "a results file of lm-evaluation-harness"
 SAMPLES_FILE = "a samples file of lm-evaluation-harness"
-# Of several metrics the one that stands for a task, the first that it has.
+# The main metric of a task: the first of these that it has.
 MAIN = ("acc", "exact_match", "f1", "bits_per_byte", "word_perplexity")
 
 _SETTINGS = ("num_fewshot", "description", "doc_to_text", "doc_to_target", "doc_to_choice", "generation_kwargs")
@@ -47,27 +47,27 @@ def lm_eval_files(path: Path) -> list[Path]:
     """Return the results files in a folder, or the file itself if it is one.
 
     Raises:
-        DataError: There is none.
+        DataError: There are none.
     """
     if path.is_file():
         return [path]
     found = sorted(path.rglob("results_*.json"))
     if not found:
-        raise DataError(f"{path} holds no results of lm-evaluation-harness: there is no results_*.json.")
+        raise DataError(f"{path} has no results of lm-evaluation-harness: there is no results_*.json.")
     return found
 
 
 def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None = None) -> Iterator[Imported]:
-    """Yield a run for each task of a results file; groups of tasks are left to the leaderboard.
+    """Yield a run for each task of a results file; the leaderboard computes groups of tasks.
 
     Args:
         file: The results file; samples are looked for beside it.
-        suite: The suite that the runs shall belong to.
-        registry: Knows our scenarios and metrics.
-        metric: The main metric, by our or by their name, where a task has it; else the task's own.
+        suite: The suite of the imported runs.
+        registry: Our scenarios and metrics.
+        metric: The main metric, by our name or theirs; the tasks' own by default.
 
     Raises:
-        DataError: A file is none of lm-evaluation-harness's, or no task has the metric.
+        DataError: A file is not lm-evaluation-harness's, or no task has the metric.
     """
     written = read_json(file, RESULTS_FILE)
     with understood(file, RESULTS_FILE):
@@ -138,7 +138,7 @@ def _spec(
 
 
 def _model_argument(arguments: Any) -> str:
-    """Return the model's name out of what was given to it, which older versions write as one text."""
+    """Return the model's name from its arguments, which older versions write as one string."""
     pairs = dict(part.partition("=")[::2] for part in arguments.split(",")) if isinstance(arguments, str) else arguments
     named = (pairs or {}).get("pretrained") or (pairs or {}).get("model")
     return str(named) if named else ""
@@ -179,7 +179,7 @@ def _stats(
 
 
 def _main(stats: Sequence[Stat], metric: str | None, known: Counterparts) -> Stat | None:
-    """Return the stat that stands for a task; of a metric with several filters the first."""
+    """Return a task's main stat; of a metric with several filters, the first."""
     ours = [name for names in (*known.agreeing.values(), *known.same.values()) for name in names]
     names = [metric] if metric else [*ours, *MAIN]
     for name in names:

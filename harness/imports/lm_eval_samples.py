@@ -1,4 +1,4 @@
-"""Lines of lm-evaluation-harness's samples files as examples of ours, one a document."""
+"""Examples from lm-evaluation-harness's samples files, one for each document."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ PREFIX = "lm-eval."
 def read_samples(
     task: str, rows: Iterable[Mapping[str, Any]], config: Mapping[str, Any], known: Counterparts
 ) -> list[Scored]:
-    """Return one example for each document; with several filters there is a line for each, which are joined.
+    """Return one example for each document, joining the lines of several filters.
 
     Args:
         task: The task's name.
         rows: The lines of its samples file.
         config: The task's configuration, from the results file.
-        known: Our metrics; a score of options is also theirs where no two options tie for the best score.
+        known: Our counterparts, which also get scores of options if no two options tie for the best score.
     """
     found: dict[str, Scored] = {}
     for row in rows:
@@ -45,17 +45,17 @@ def read_samples(
 
 
 def their_name(name: str, filtered: str) -> str:
-    """Return what a metric of theirs is called here."""
+    """Return the imported name of a metric."""
     return f"{PREFIX}{name}" if filtered == "none" else f"{PREFIX}{name},{filtered}"
 
 
 def evaluated_split(config: Mapping[str, Any]) -> Split:
-    """Return the split that was evaluated: the test split where there is one, as lm-evaluation-harness does."""
+    """Return the evaluated split: the test split if there is one, as in lm-evaluation-harness."""
     return Split.TEST if config.get("test_split") else Split.VALID
 
 
 def _scored(task: str, row: Mapping[str, Any], config: Mapping[str, Any]) -> Scored:
-    """Return one line of a samples file; ``responses`` are those before the filter, the prediction the one after."""
+    """Return one line of a samples file, with the responses before the filter and the prediction after it."""
     identifier = f"{task}-{row['doc_id']}"
     origin = Origin(identifier)
     asked = [tuple(item[key] for key in sorted(item)) for _, item in _numbered(row["arguments"])]
@@ -98,7 +98,7 @@ def _scored(task: str, row: Mapping[str, Any], config: Mapping[str, Any]) -> Sco
 
 
 def _numbered(arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return what was asked, in order; older versions write a list of lists."""
+    """Return the arguments of the requests, in order; older versions write a list of lists."""
     if isinstance(arguments, Mapping):
         return sorted(arguments.items(), key=lambda item: int(item[0].rpartition("_")[2]))
     return [(str(i), {f"arg_{j}": value for j, value in enumerate(each)}) for i, each in enumerate(arguments)]
@@ -119,7 +119,7 @@ def _generate(prompt: str, settings: Mapping[str, Any], origin: Origin) -> Gener
 
 
 def _logprob(answers: Any) -> float:
-    """Return the log-likelihood out of ``[["-1.5", "False"]]`` or, of a whole text, ``["-1.5"]``."""
+    """Return the log-likelihood in ``[["-1.5", "False"]]`` or, for a whole text, ``["-1.5"]``."""
     first = answers[0]
     return float(first if isinstance(first, str | int | float) else first[0])
 

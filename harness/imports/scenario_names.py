@@ -1,4 +1,4 @@
-"""Which of our scenarios another program's task is, by name and parameters; where it is none, the task's own name."""
+"""Our scenario for another program's task, by name and parameters; the task's own name if there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.plugins.registry import Registry
 
 
 def scenario_component(registry: Registry, name: str, arguments: Mapping[str, Any]) -> Component:
-    """Return a scenario with every parameter written out where it is one of ours, else as it is given."""
+    """Return a scenario, with every parameter written out if it is one of ours."""
     try:
         model = parameters_of(registry.get(Kind.SCENARIO, name))
     except HarnessError:
@@ -29,7 +29,7 @@ def chosen_parts(registry: Registry, scenario: Component) -> tuple[str, ...]:
 
 
 def scenario_details(registry: Registry, name: str) -> ScenarioDetails | None:
-    """Return what we know of a scenario; None if it is none of ours."""
+    """Return the details of our scenario of this name; None if there is none."""
     try:
         details = registry.get(Kind.SCENARIO, name).details
     except HarnessError:

@@ -282,14 +282,14 @@ def test_run_folders_are_found_below(helm_run: HelmRun, tmp_path: Path) -> None:
     folder = helm_run()
     assert helm_runs(folder) == [folder]
     assert helm_runs(tmp_path) == [folder]
-    with pytest.raises(DataError, match=r"holds none: there is no run_spec\.json"):
+    with pytest.raises(DataError, match=r"contains none: there is no run_spec\.json"):
         helm_runs(tmp_path / "runs" / "v1" / "nothing")
 
 
 def test_a_folder_without_its_stats_is_not_passed_over(helm_run: HelmRun, registry: Registry, tmp_path: Path) -> None:
     folder = helm_run(without=("stats.json",))
     assert helm_runs(tmp_path) == [folder]
-    with pytest.raises(DataError, match=r"there is no stats\.json beside run_spec\.json"):
+    with pytest.raises(DataError, match=r"run_spec\.json but no stats\.json"):
         read_helm(folder, "s", registry)
 
 
