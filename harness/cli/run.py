@@ -79,17 +79,19 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     from harness.progress.file import ProgressFile
     from harness.progress.terminal import watch
     from harness.runs.runner import run_sweep
+    from harness.runs.sweep_state import SweepState
 
     console = make_console(err=True)
     records: list[RunRecord] = []
+    state = SweepState(len(runs))
     try:
         suite = runs[0].suite if runs else ""
         with (
             terminable(),
-            watch(console, runs) as view,
-            ProgressFile(view, settings.results_dir, suite, len(runs)) as watcher,
+            watch(state, console, runs),
+            ProgressFile(state, settings.results_dir, suite),
         ):
-            for record in run_sweep(runs, registry, settings, watcher):
+            for record in run_sweep(runs, registry, settings, state):
                 records.append(record)
     except (KeyboardInterrupt, StorageError) as error:
         again = shlex.join(["harness", *sys.argv[1:]])

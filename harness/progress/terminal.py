@@ -1,7 +1,8 @@
-"""Views of a running sweep: bars on a terminal, plain lines elsewhere. They watch; they never drive."""
+"""Views of a running sweep: bars on a terminal, plain lines anywhere else."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -16,6 +17,7 @@ from harness.contracts import Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.output.display import brief, sentence, visible
 from harness.runs.claims import STALE_SECONDS
+from harness.runs.sweep_state import RunState, SweepState
 from harness.storage.results import RunRecord
 from harness.storage.run_labels import distinctions
 
@@ -23,6 +25,7 @@ LONGEST_ERROR = 2000
 """Characters of a run's error on the terminal; run.json has all of it."""
 
 _LINE_SECONDS = 30.0
+_DRAW_SECONDS = 0.1
 _NUMBERS_WIDTH = 34  # 10000/10000, 1,234.5/s, 0:00:00 and the gaps
 
 
@@ -35,10 +38,10 @@ class _RateColumn(ProgressColumn):
 
 
 class Bars:
-    """A bar for the sweep and one for the run that is going on, with rate and time left."""
+    """A bar for the sweep and one for the runs that are under way, with rate and time left."""
 
-    def __init__(self, console: Console, runs: Sequence[RunSpec]) -> None:
-        self._console, self._labels = console, _Labels(runs)
+    def __init__(self, state: SweepState, console: Console, runs: Sequence[RunSpec]) -> None:
+        self._state, self._console, self._labels = state, console, _Labels(runs)
         bar = 30 if console.width >= 120 else 12
         self._room = max(20, min(90, console.width - bar - _NUMBERS_WIDTH))
         self._progress = Progress(
@@ -50,125 +53,115 @@ class Bars:
             console=console,
             transient=True,
         )
-        self._sweep = self._progress.add_task("sweep", total=len(runs), sweep=True)
+        self._sweep = self._progress.add_task("sweep", total=state.runs, sweep=True)
         self._run = self._progress.add_task("", total=None, visible=False)
-        self._done, self._model = 0.0, ""
+        self._shown: tuple[RunState | None, bool] = (None, False)
+        self._drawn = -math.inf
+        self._waiting: tuple[int, str] | None = None
 
     def __enter__(self) -> Bars:
+        self._state.views.append(self)
         self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._state.views.remove(self)
+        self._draw(self._state)
         self._progress.stop()
 
-    def started(self, spec: RunSpec) -> None:
-        """Show the run's bar."""
-        label = escape(brief(self._labels.of(spec), self._room))
-        self._done, self._model = 0.0, _model(spec)
-        self._progress.remove_task(self._run)  # reset would keep the length of the run before
-        self._run = self._progress.add_task(label, total=None)
+    def changed(self, state: SweepState) -> None:
+        """Move the bars, ten times a second at most."""
+        several = len(state.under_way) > 1
+        shown = (state.under_way[0] if state.under_way else None, several)
+        if shown != self._shown:
+            self._shown = shown
+            self._progress.remove_task(self._run)  # a task that is used again keeps its rate
+            self._run = self._progress.add_task("", total=None, visible=bool(state.under_way))
+            self._draw(state)
+        elif time.monotonic() - self._drawn >= _DRAW_SECONDS or state.waiting != self._waiting:
+            self._draw(state)
 
-    def planned(self, examples: int) -> None:
-        """Give the run's bar its length."""
-        self._progress.update(self._run, total=examples)
+    def ended(self, state: SweepState, record: RunRecord, *, before: bool) -> None:
+        """Print how the run ended, above the bars."""
+        label = self._labels.of(record.spec)
+        if before:
+            line = Text(f"✓ {label}: finished before", style="dim")
+        else:
+            mark = ("✓ ", "green") if record.status == "ok" else ("✗ ", "bold red")
+            line = Text.assemble(mark, _summary(record, label))
+        self._console.print(line)
 
-    def advanced(self, examples: float) -> None:
-        """Move the run's bar."""
-        self._done += examples
-        if self._done >= self._whole() + 1:
-            self._progress.update(self._run, completed=round(self._done))
-
-    def together(self, runs: int, answered: float, planned: int) -> None:
-        """Show how far all runs are that are answered side by side."""
-        if runs > 1:
-            label = f"{runs} runs at once · {self._model}"
-            label = escape(brief(label, self._room))
-            self._progress.update(self._run, description=label, total=planned or None, completed=round(answered))
-
-    def skipped(self, record: RunRecord) -> None:
-        """Count a run that was finished before."""
-        self._progress.advance(self._sweep)
-        self._console.print(Text.assemble(("✓ ", "dim"), (f"{self._labels.of(record.spec)}: finished before", "dim")))
-
-    def finished(self, record: RunRecord) -> None:
-        """Print the run's outcome above the bars."""
-        self._progress.update(self._run, visible=False)
-        self._progress.advance(self._sweep)
-        mark = ("✓ ", "green") if record.status == "ok" else ("✗ ", "bold red")
-        self._console.print(Text.assemble(mark, _summary(record, self._labels.of(record.spec))))
-
-    def waiting(self, runs: int, holders: str) -> None:
-        """Say that other processes have the runs that are left."""
-        self._console.print(Text(_waiting(runs, holders), style="dim"))
-
-    def _whole(self) -> float:
-        return self._progress.tasks[self._progress.task_ids.index(self._run)].completed
+    def _draw(self, state: SweepState) -> None:
+        self._drawn = time.monotonic()
+        self._progress.update(self._sweep, completed=state.done)
+        if state.waiting is not None and state.waiting != self._waiting:
+            self._console.print(Text(_waiting(*state.waiting), style="dim"))
+        self._waiting = state.waiting
+        if state.under_way:
+            spec = state.under_way[0].spec
+            several = f"{len(state.under_way)} runs at once · {_model(spec)}"
+            label = several if len(state.under_way) > 1 else self._labels.of(spec)
+            self._progress.update(
+                self._run,
+                description=escape(brief(label, self._room)),
+                total=state.planned_under_way or None,
+                completed=round(state.answered_under_way),
+            )
 
 
 class Lines:
-    """One line when a run starts, every half minute, and when it ends."""
+    """One line when a run starts, one every half minute, and one when a run ends."""
 
-    def __init__(self, console: Console, runs: Sequence[RunSpec]) -> None:
-        self._console, self._runs, self._index = console, len(runs), 0
-        self._labels = _Labels(runs)
-        self._label, self._total, self._done, self._said = "", 0, 0.0, 0.0
-        self._beside = False
+    def __init__(self, state: SweepState, console: Console, runs: Sequence[RunSpec]) -> None:
+        self._state, self._console, self._labels = state, console, _Labels(runs)
+        self._announced: set[RunState] = set()
+        self._said = 0.0
+        self._waiting: tuple[int, str] | None = None
 
     def __enter__(self) -> Lines:
+        self._state.views.append(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        return None
+        self._state.views.remove(self)
 
-    def started(self, spec: RunSpec) -> None:
-        """Say which run starts."""
-        self._label, self._done, self._total, self._said = self._labels.of(spec), 0.0, 0, time.monotonic()
-        self._say(f"[{self._index + 1}/{self._runs}] {self._label}")
-
-    def planned(self, examples: int) -> None:
-        """Remember the run's length."""
-        self._total = examples
-
-    def advanced(self, examples: float) -> None:
-        """Say how far the run is, twice a minute."""
-        self._done += examples
-        if not self._beside and time.monotonic() - self._said > _LINE_SECONDS:
+    def changed(self, state: SweepState) -> None:
+        """Name the oldest run under way, once; say twice a minute how far all of them are."""
+        if state.waiting is not None and state.waiting != self._waiting:
+            self._console.print(Text(_waiting(*state.waiting)), soft_wrap=True)
+        self._waiting = state.waiting
+        if not state.under_way:
+            return
+        oldest = state.under_way[0]
+        if oldest not in self._announced:
+            self._announced = {run for run in self._announced if run in state.under_way} | {oldest}
             self._said = time.monotonic()
-            whole = f" of {self._total} examples" if self._total else " answered"
-            self._say(f"[{self._index + 1}/{self._runs}] {self._label}: {self._done:.0f}{whole}")
-
-    def together(self, runs: int, answered: float, planned: int) -> None:
-        """Say how far all runs are that are answered side by side, twice a minute."""
-        self._beside = runs > 1
-        if self._beside and time.monotonic() - self._said > _LINE_SECONDS:
+            self._say(state.done + 1, self._labels.of(oldest.spec))
+        elif time.monotonic() - self._said > _LINE_SECONDS:
             self._said = time.monotonic()
-            whole = f" of {planned} examples" if planned else " answered"
-            self._say(f"[{self._index + 1}/{self._runs}] {runs} runs at once: {answered:.0f}{whole}")
+            several = f"{len(state.under_way)} runs at once"
+            what = several if len(state.under_way) > 1 else self._labels.of(oldest.spec)
+            planned = f" of {state.planned_under_way} examples" if state.planned_under_way else " answered"
+            self._say(state.done + 1, f"{what}: {state.answered_under_way:.0f}{planned}")
 
-    def skipped(self, record: RunRecord) -> None:
-        """Say that a run was finished before."""
-        self._index += 1
-        self._say(f"[{self._index}/{self._runs}] {self._labels.of(record.spec)}: finished before")
-
-    def finished(self, record: RunRecord) -> None:
+    def ended(self, state: SweepState, record: RunRecord, *, before: bool) -> None:
         """Say how a run ended."""
-        self._index += 1
-        state = "ok" if record.status == "ok" else "FAILED"
-        self._say(f"[{self._index}/{self._runs}] {state} {_summary(record, self._labels.of(record.spec))}")
+        label = self._labels.of(record.spec)
+        if before:
+            self._say(state.done, f"{label}: finished before")
+        else:
+            self._say(state.done, f"{'ok' if record.status == 'ok' else 'FAILED'} {_summary(record, label)}")
 
-    def waiting(self, runs: int, holders: str) -> None:
-        """Say that other processes have the runs that are left."""
-        self._say(_waiting(runs, holders))
-
-    def _say(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
+    def _say(self, number: int, text: str) -> None:
+        self._console.print(Text(f"[{number}/{self._state.runs}] {text}"), soft_wrap=True)
 
 
-def watch(console: Console, runs: Sequence[RunSpec]) -> Bars | Lines:
+def watch(state: SweepState, console: Console, runs: Sequence[RunSpec]) -> Bars | Lines:
     """Return the view that fits the console, for a sweep of these runs."""
-    return Bars(console, runs) if console.is_terminal and not console.is_dumb_terminal else Lines(console, runs)
+    kind = Bars if console.is_terminal and not console.is_dumb_terminal else Lines
+    return kind(state, console, runs)
 
 
 class _Labels:

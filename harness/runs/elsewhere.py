@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError
 from harness.runs.claims import Claims, Holder, claim_key, held_by
-from harness.runs.turns import SweepWatcher, WaitingWatcher
+from harness.runs.sweep_state import SweepState
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directory
 
 POLL_SECONDS = 0.5
@@ -20,12 +20,12 @@ class Elsewhere:
     Args:
         results_dir: The results folder.
         claims: This process's leases.
-        watcher: Is told what is waited for.
+        state: The sweep's state, which says what is waited for.
         poll: Seconds between two looks at the others' leases.
     """
 
-    def __init__(self, results_dir: Path, claims: Claims, watcher: SweepWatcher, poll: float = POLL_SECONDS) -> None:
-        self._results_dir, self._claims, self._watcher, self._poll = results_dir, claims, watcher, poll
+    def __init__(self, results_dir: Path, claims: Claims, state: SweepState, poll: float = POLL_SECONDS) -> None:
+        self._results_dir, self._claims, self._sweep, self._poll = results_dir, claims, state, poll
         self._left: list[RunSpec] = []
         self._before: dict[tuple[str, str], tuple[int, ...] | None] = {}
 
@@ -67,7 +67,6 @@ class Elsewhere:
 
         What the others have finished waits for the last run of its model, so that the model is opened once for all.
         """
-        told = None
         while self._left:
             time.sleep(self._poll)
             looked = [(spec, self._claims.holder(claim_key(spec))) for spec in self._left]
@@ -80,10 +79,7 @@ class Elsewhere:
                 found = [spec for spec, now in zip(self._left, ready, strict=True) if now]
                 self._left = [spec for spec, now in zip(self._left, ready, strict=True) if not now]
                 return found
-            about = (len(looked), held_by(holder for _, holder in looked if holder is not None))
-            if about != told and isinstance(self._watcher, WaitingWatcher):
-                self._watcher.waiting(*about)
-            told = about
+            self._sweep.wait(len(looked), held_by(holder for _, holder in looked if holder is not None))
         return []
 
     def _state(self, spec: RunSpec) -> tuple[int, ...] | None:

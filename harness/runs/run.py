@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from harness.contracts import Request, Response, Tokenization
 from harness.contracts.specs import RunSpec
@@ -19,21 +18,9 @@ from harness.runs.pipeline import Evaluation, Outcome, conclude, summarise
 from harness.runs.provenance import now
 from harness.runs.record import EndedRun
 from harness.runs.scoring import Scorer
+from harness.runs.sweep_state import RunState, SweepState
 from harness.storage.example_files import ExampleWriter
 from harness.storage.results import RunRecord, run_directory
-
-
-class RunWatcher(Protocol):
-    """What wants to know how runs are getting on that are under way at the same time."""
-
-    def started(self, run: Run) -> None:
-        """Called before a run's first requests are put."""
-
-    def planned(self, run: Run, examples: int) -> None:
-        """Called once a run, with the most examples that may come: instances, perturbed copies, all trials."""
-
-    def advanced(self, run: Run, examples: float) -> None:
-        """Called as answers come in, with how many examples' worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +37,8 @@ class RunTools:
     """The model, as far as adapters may know it."""
     results_dir: Path
     """The folder of results."""
-    watcher: RunWatcher
-    """Is told how the runs are getting on."""
+    state: SweepState
+    """How far the sweep is; the runs note their progress there."""
     costs: CostSharing[Run]
     """Divides the model's time and energy among them."""
 
@@ -81,11 +68,13 @@ class Run:
     Attributes:
         spec: What to run.
         preparation: What the prompt thread found out.
+        progress: How far it is; None until it has begun.
     """
 
     def __init__(self, spec: RunSpec, tools: RunTools) -> None:
         self.spec = spec
         self.preparation = Preparation()
+        self.progress: RunState | None = None
         self._outcome = Outcome()
         self._error: BaseException | None = None
         self._answering = 0.0  # seconds for answers and scores; of time that it shares, its requests' part
@@ -133,19 +122,20 @@ class Run:
         evaluation = self.preparation.evaluation
         if evaluation is None:
             return
-        self._tools.watcher.started(self)
+        self.progress = self._tools.state.begin(self.spec)
         with self._timed():
             self._scorer = self._tools.scorer(self.spec)
             writer = ExampleWriter(run_directory(self._tools.results_dir, self.spec))
             self._writer = self._files.enter_context(writer)
         # A method about the order asks for stand-ins, of which it alone knows how many there will be.
         if not evaluation.adapter.keeps_order:
-            self._tools.watcher.planned(self, evaluation.examples)
+            self._tools.state.plan(self.progress, evaluation.examples)
 
     def answered(self, ask: Ask, response: Response) -> None:
         """Count an answer."""
         self._tools.costs.add(self, response)
-        self._tools.watcher.advanced(self, 1 / len(ask.requests))
+        if self.progress is not None:
+            self._tools.state.advance(self.progress, 1 / len(ask.requests))
 
     def complete(self, ask: Ask) -> None:
         """Predict, score and write an example."""

@@ -29,14 +29,13 @@ from harness.runs.provenance import definitions, environment
 from harness.runs.record import EndedRun, run_record
 from harness.runs.run import Run, RunTools
 from harness.runs.settings import Settings as Settings
-from harness.runs.turns import SweepWatcher as SweepWatcher
-from harness.runs.turns import Turns
+from harness.runs.sweep_state import SweepState
 from harness.storage.example_files import check_examples
 from harness.storage.results import RunRecord, read_run, run_directory, write_run
 
 
 def run_sweep(
-    runs: Sequence[RunSpec], registry: Registry, settings: Settings, watcher: SweepWatcher
+    runs: Sequence[RunSpec], registry: Registry, settings: Settings, state: SweepState | None = None
 ) -> Iterator[RunRecord]:
     """Run a sweep model by model, and yield each run's record as it is finished or found finished.
 
@@ -55,8 +54,9 @@ def run_sweep(
         opened.callback(asked.close)
         models = LoadedModels(registry)
         opened.callback(models.close)
-        elsewhere = Elsewhere(settings.results_dir, claims, watcher)
-        yield from _Sweep(registry, settings, cache, Judges(registry, asked), models, elsewhere, watcher).run(runs)
+        state = state or SweepState(len(runs))
+        elsewhere = Elsewhere(settings.results_dir, claims, state)
+        yield from _Sweep(registry, settings, cache, Judges(registry, asked), models, elsewhere, state).run(runs)
 
 
 class _Sweep:
@@ -70,10 +70,10 @@ class _Sweep:
         judges: Judges,
         models: LoadedModels,
         elsewhere: Elsewhere,
-        watcher: SweepWatcher,
+        state: SweepState,
     ) -> None:
         self._registry, self._settings, self._cache = registry, settings, cache
-        self._judges, self._models, self._elsewhere, self._watcher = judges, models, elsewhere, watcher
+        self._judges, self._models, self._elsewhere, self._state = judges, models, elsewhere, state
         self._definitions: dict[str, Mapping[str, str]] = {}
 
     def run(self, runs: Sequence[RunSpec]) -> Iterator[RunRecord]:
@@ -110,14 +110,13 @@ class _Sweep:
 
     def _run_model(self, specs: Sequence[RunSpec]) -> Iterator[RunRecord]:
         """Run what a model is asked for, and close it."""
-        turns = Turns(self._watcher)
         component = specs[0].configured_model
         try:
             model = CachingModel(self._models(component), component.name, self._cache)
         except BaseException as error:
             reraise_interrupt(error)
             for spec in specs:
-                yield self._finish(EndedRun(spec, error), None, turns)
+                yield self._finish(EndedRun(spec, error), None)
             return
         costs = CostSharing[Run]()
         tools = RunTools(
@@ -125,7 +124,7 @@ class _Sweep:
             scorer=partial(ready_scorer, registry=self._registry, judges=self._judges),
             tokenization=model.model,
             results_dir=self._settings.results_dir,
-            watcher=turns,
+            state=self._state,
             costs=costs,
         )
         try:
@@ -133,14 +132,14 @@ class _Sweep:
                 found = run.preparation
                 if found.finished_before is not None:
                     if found.finished_before.status == "ok":
-                        self._watcher.skipped(found.finished_before)
+                        self._state.skip(found.finished_before)
                     else:  # another process has just seen it fail
-                        turns.finished(run, found.finished_before)
+                        self._state.end(found.finished_before, run.progress)
                     yield found.finished_before
                 elif found.elsewhere is not None:
                     self._elsewhere.postpone(run.spec)
                 else:
-                    yield self._finish(run, model, turns)
+                    yield self._finish(run, model)
         finally:
             self._models.release(component)
 
@@ -165,7 +164,7 @@ class _Sweep:
             return known
         return prepare(spec, self._registry, self._settings.data_dir)
 
-    def _finish(self, run: Run | EndedRun, model: CachingModel | None, turns: Turns) -> RunRecord:
+    def _finish(self, run: Run | EndedRun, model: CachingModel | None) -> RunRecord:
         """Write the record of a run that has ended; a model that cannot be described fails it."""
         ended = run.ended() if isinstance(run, Run) else run
         try:
@@ -176,7 +175,7 @@ class _Sweep:
             record = run_record(failed, None, self._defined(run.spec), self._settings)
         write_run(record)
         self._elsewhere.release(run.spec)
-        turns.finished(run, record)
+        self._state.end(record, run.progress if isinstance(run, Run) else None)
         return record
 
 

@@ -169,14 +169,6 @@ PLACES = {
 EVERYWHERE = [(part, place) for part, places in PLACES.items() for place in places]
 
 
-class Watcher:
-    def planned(self, examples: int) -> None: ...
-    def advanced(self, examples: float) -> None: ...
-    def started(self, spec: RunSpec) -> None: ...
-    def finished(self, record: RunRecord) -> None: ...
-    def skipped(self, record: RunRecord) -> None: ...
-
-
 @pytest.fixture
 def registry(tmp_path: Path) -> Registry:
     (tmp_path / "failing.py").write_text(PLUGIN)
@@ -211,7 +203,7 @@ Sweep = Callable[..., list[RunRecord]]
 @pytest.fixture
 def sweep(tmp_path: Path, registry: Registry) -> Sweep:
     def run(*specs: RunSpec) -> list[RunRecord]:
-        return list(run_sweep(specs, registry, Settings(tmp_path / "results"), Watcher()))
+        return list(run_sweep(specs, registry, Settings(tmp_path / "results")))
 
     return run
 
@@ -315,7 +307,7 @@ def test_a_tokenizer_that_panics_fails_its_runs_alone(tmp_path: Path) -> None:
         )
 
     specs = [run(1000, f"hf:{checkpoint}"), run(1, f"hf:{checkpoint}"), run(1000, "fake:0")]
-    records = list(run_sweep(specs, registry, Settings(tmp_path / "results"), Watcher()))
+    records = list(run_sweep(specs, registry, Settings(tmp_path / "results")))
     found = {record.name: record for record in records}
     failed = found[specs[0].name]
     assert failed.status == "failed"

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from harness import GenerateRequest, HarnessError
 from harness.cli.run import run_command
-from harness.contracts.specs import RunSpec
 from harness.errors import SpecError
 from harness.inference.cache import FILE_NAME, ResponseCache
 from harness.inference.model_pool import Models
@@ -18,14 +17,6 @@ from harness.runs.rescoring import rescored
 from harness.runs.runner import Settings, run_sweep
 from harness.storage.results import RunRecord
 from harness.sweeps.load import load_sweep
-
-
-class _Quiet:
-    def planned(self, examples: int) -> None: ...
-    def advanced(self, examples: float) -> None: ...
-    def started(self, spec: RunSpec) -> None: ...
-    def skipped(self, record: RunRecord) -> None: ...
-    def finished(self, record: RunRecord) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +72,7 @@ def _sweep(folder: Path, judge: str) -> Path:
 
 def _run(folder: Path, judge: str, registry: Registry) -> RunRecord:
     sweep, _ = load_sweep(_sweep(folder, judge), registry=registry)
-    (record,) = run_sweep(sweep.runs, registry, Settings(folder / "results"), _Quiet())
+    (record,) = run_sweep(sweep.runs, registry, Settings(folder / "results"))
     return record
 
 

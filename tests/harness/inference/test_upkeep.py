@@ -13,12 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Completion, DataError, Response
-from harness.contracts.specs import RunSpec
 from harness.inference.cache import CachedAnswer, CachedModel, ResponseCache
 from harness.inference.upkeep import export, holdings, merge, models_in_use, prune, removable
 from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep
-from harness.storage.results import RunRecord
 from harness.sweeps.load import load_sweep
 
 
@@ -175,14 +173,6 @@ def test_what_is_no_export_is_a_clear_message(tmp_path: Path, lines: str, messag
     assert len(cache) == 0
 
 
-class _Quiet:
-    def planned(self, examples: int) -> None: ...
-    def advanced(self, examples: float) -> None: ...
-    def started(self, spec: RunSpec) -> None: ...
-    def skipped(self, record: RunRecord) -> None: ...
-    def finished(self, record: RunRecord) -> None: ...
-
-
 def test_models_of_runs_and_of_their_judges_are_in_use(tmp_path: Path) -> None:
     (tmp_path / "sweep.yaml").write_text(
         "suite: judged\nmodels: ['fake:0', 'fake:1']\nruns:\n  - {scenario: sample_generation, metrics: "
@@ -190,7 +180,7 @@ def test_models_of_runs_and_of_their_judges_are_in_use(tmp_path: Path) -> None:
     )
     registry = default_registry()
     sweep, _ = load_sweep(tmp_path / "sweep.yaml", registry=registry)
-    records = list(run_sweep(sweep.runs, registry, Settings(tmp_path), _Quiet()))
+    records = list(run_sweep(sweep.runs, registry, Settings(tmp_path)))
     cache = ResponseCache(tmp_path / "responses.sqlite")
     assert {one.name for one in holdings(cache)} == {"fake:0", "fake:1", "fake:7"}
     assert removable(cache, used=models_in_use(records)) == []

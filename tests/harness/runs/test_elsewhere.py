@@ -26,7 +26,8 @@ class Waiting(Silent):
         super().__init__()
         self.waits: list[tuple[int, str]] = []
 
-    def waiting(self, runs: int, holders: str) -> None:
+    def wait(self, runs: int, holders: str) -> None:
+        super().wait(runs, holders)
         self.waits.append((runs, holders))
 
 

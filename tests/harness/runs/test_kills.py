@@ -34,13 +34,6 @@ from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep
 from harness.sweeps.load import load_sweep
 
-class Quiet:
-    def started(self, spec): pass
-    def planned(self, examples): pass
-    def advanced(self, examples): pass
-    def skipped(self, record): pass
-    def finished(self, record): pass
-
 folder, kills = Path(sys.argv[1]), int(sys.argv[2])
 registry = default_registry()
 runs = {}
@@ -54,7 +47,7 @@ def start(results, log):
         return process
     code = 1
     try:
-        records = list(run_sweep(runs[log], registry, Settings(folder / results), Quiet()))
+        records = list(run_sweep(runs[log], registry, Settings(folder / results)))
         code = 0 if all(record.status == "ok" for record in records) else 2
     finally:
         os._exit(code)

@@ -27,6 +27,7 @@ from harness.plugins.decorators import ATTRIBUTE
 from harness.plugins.registry import Registry, default_registry
 from harness.runs.rescoring import rescored
 from harness.runs.runner import Settings, run_sweep
+from harness.runs.sweep_state import RunState, SweepState
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord, find_runs, read_run
 
@@ -48,28 +49,25 @@ eval_split: valid
 """
 
 
-class Silent:
-    """A watcher that counts."""
+class Silent(SweepState):
+    """A sweep's state that remembers more than views need."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.planned_examples: list[int] = []
-        self.advanced_examples = 0.0
         self.skipped_runs: list[str] = []
         self.finished_runs: list[str] = []
 
-    def started(self, spec: RunSpec) -> None:
-        """Nothing."""
-
-    def planned(self, examples: int) -> None:
+    def plan(self, run: RunState, examples: int) -> None:
+        super().plan(run, examples)
         self.planned_examples.append(examples)
 
-    def advanced(self, examples: float) -> None:
-        self.advanced_examples += examples
-
-    def skipped(self, record: RunRecord) -> None:
+    def skip(self, record: RunRecord) -> None:
+        super().skip(record)
         self.skipped_runs.append(record.name)
 
-    def finished(self, record: RunRecord) -> None:
+    def end(self, record: RunRecord, run: RunState | None = None) -> None:
+        super().end(record, run)
         self.finished_runs.append(record.name)
 
 
@@ -299,7 +297,7 @@ def test_a_file_that_is_edited_while_the_sweep_runs_is_not_what_ran(
     file = folder / "quiz.yaml"
 
     class Editing(Silent):
-        def planned(self, examples: int) -> None:
+        def plan(self, run: RunState, examples: int) -> None:
             file.write_text(file.read_text().replace("even", "odd"))
 
     list(run_sweep([spec()], registry, Settings(folder / "results", folder), Editing()))
@@ -356,7 +354,7 @@ def test_perturbed_copies_follow_their_original_and_are_counted_apart(sweep: Swe
     counts = {stat.perturbation: stat.count for stat in exact if stat.computed_on in {"original", "perturbed"}}
     assert counts == {None: 30, "lowercase": 30, "typos": 30}
     assert watcher.planned_examples == [90]
-    assert watcher.advanced_examples == pytest.approx(90)
+    assert watcher.answered == pytest.approx(90)
 
 
 def test_groups_that_no_instance_has_fail_the_run(sweep: Sweep) -> None:

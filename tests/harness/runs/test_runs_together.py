@@ -21,6 +21,7 @@ from harness.models.offline.fake import FakeModel
 from harness.plugins.registry import Registry, default_registry
 from harness.runs import cost_sharing
 from harness.runs.runner import Settings, run_sweep
+from harness.runs.sweep_state import RunState, SweepState
 from harness.storage.example_files import read_examples
 from harness.storage.results import RunRecord
 
@@ -83,28 +84,35 @@ class OneByOne(Adapter):
 '''
 
 
-class Heard:
-    """A watcher that writes down what it hears."""
+class Heard(SweepState):
+    """A sweep's state that writes down what the engine says of it, each run by its letter."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.heard: list[tuple[Any, ...]] = []
 
-    def started(self, spec: RunSpec) -> None:
-        self.heard.append(("started", spec.scenario.arguments["letter"]))
+    def begin(self, spec: RunSpec) -> RunState:
+        self.heard.append(("begun", spec.scenario.arguments["letter"]))
+        return super().begin(spec)
 
-    def planned(self, examples: int) -> None:
-        self.heard.append(("planned", examples))
+    def plan(self, run: RunState, examples: int) -> None:
+        super().plan(run, examples)
+        self.heard.append(("planned", run.spec.scenario.arguments["letter"], examples))
 
-    def advanced(self, examples: float) -> None:
-        if self.heard[-1][0] == "advanced":
-            examples += self.heard.pop()[1]
-        self.heard.append(("advanced", examples))
+    def advance(self, run: RunState, examples: float) -> None:
+        super().advance(run, examples)
+        letter = run.spec.scenario.arguments["letter"]
+        if self.heard[-1][:2] == ("advanced", letter):
+            self.heard.pop()
+        self.heard.append(("advanced", letter, run.answered))
 
-    def skipped(self, record: RunRecord) -> None:
+    def skip(self, record: RunRecord) -> None:
+        super().skip(record)
         self.heard.append(("skipped", record.spec.scenario.arguments["letter"]))
 
-    def finished(self, record: RunRecord) -> None:
-        self.heard.append(("finished", record.spec.scenario.arguments["letter"], record.status))
+    def end(self, record: RunRecord, run: RunState | None = None) -> None:
+        super().end(record, run)
+        self.heard.append(("ended", record.spec.scenario.arguments["letter"], record.status))
 
 
 def spec(name: str, count: int = 10, *, model: dict[str, Any] | None = None, **adapter: Any) -> RunSpec:
@@ -350,42 +358,30 @@ def test_the_same_run_twice_is_done_once(sweep: Sweep) -> None:
     first, second = sweep(spec("a", 2), spec("a", 2), watcher=watcher)
     assert first.directory == second.directory
     assert watcher.heard == [
-        ("started", "a"),
-        ("planned", 2),
-        ("advanced", 2.0),
-        ("finished", "a", "ok"),
+        ("begun", "a"),
+        ("planned", "a", 2),
+        ("advanced", "a", 2.0),
+        ("ended", "a", "ok"),
         ("skipped", "a"),
     ]
 
 
-def test_runs_that_are_asked_together_are_shown_one_after_the_other(sweep: Sweep) -> None:
+def test_the_state_follows_each_of_the_runs_that_are_asked_together(sweep: Sweep) -> None:
     watcher = Heard()
     sweep(spec("a", 3), spec("b", 2), watcher=watcher)
-    assert watcher.heard == [
-        ("started", "a"),
-        ("planned", 3),
-        ("advanced", 3.0),
-        ("finished", "a", "ok"),
-        ("started", "b"),
-        ("planned", 2),
-        ("advanced", 2.0),
-        ("finished", "b", "ok"),
-    ]
+    for letter, count in (("a", 3), ("b", 2)):
+        told = [event for event in watcher.heard if event[1] == letter and event[0] != "advanced"]
+        assert told == [("begun", letter), ("planned", letter, count), ("ended", letter, "ok")]
+        assert max(event[2] for event in watcher.heard if event[:2] == ("advanced", letter)) == count
+    assert (watcher.done, watcher.failed, watcher.under_way, watcher.answered) == (2, 0, [], 5.0)
 
 
-def test_a_run_that_another_overtakes_is_shown_again(sweep: Sweep) -> None:
+def test_a_run_that_another_overtakes_stays_under_way(sweep: Sweep) -> None:
     watcher = Heard()
     sweep(spec("a", 2, awaited=True), spec("b", 1), watcher=watcher)
-    assert watcher.heard == [
-        ("started", "a"),
-        ("planned", 2),
-        ("advanced", 1.0),
-        *(("started", "b"), ("planned", 1), ("advanced", 1.0), ("finished", "b", "ok")),
-        ("started", "a"),
-        ("planned", 2),
-        ("advanced", 2.0),
-        ("finished", "a", "ok"),
-    ]
+    ends = [event[1] for event in watcher.heard if event[0] == "ended"]
+    assert ends == ["b", "a"]
+    assert [event[1] for event in watcher.heard if event[0] == "begun"] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

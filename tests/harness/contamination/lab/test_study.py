@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from rich.console import Console
 
 from harness import DataError
 from harness.contamination.lab.checkpoints import CheckpointPlan, read_record, train_checkpoint, trained_before
@@ -16,7 +15,6 @@ from harness.contamination.lab.power import power_curve
 from harness.contamination.lab.study import TABLE_1, dose_slices, results, table_1_slices, trials, write_sweep
 from harness.contamination.lab.tables import power_sentences
 from harness.contamination.lab.training import Recipe
-from harness.progress.terminal import watch
 from harness.runs.runner import Settings, run_sweep
 from harness.sweeps.load import load_sweep
 
@@ -78,8 +76,7 @@ def test_copies_are_found_and_controls_are_not(published: Path, tmp_path: Path) 
     roles = {run["adapter"].get("role") for run in yaml.safe_load((tmp_path / "study.yaml").read_text())["runs"]}
     assert roles == {None, "control"}
     sweep, registry = load_sweep(tmp_path / "study.yaml")
-    with watch(Console(quiet=True), sweep.runs) as watcher:
-        records = list(run_sweep(sweep.runs, registry, Settings(tmp_path / "results"), watcher))
+    records = list(run_sweep(sweep.runs, registry, Settings(tmp_path / "results")))
     assert [record.error for record in records] == [None] * 4
     assert len(list(results(records, tested))) == 4
     found = trials(records, tested, alpha=0.001)

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from harness import ModelError, ScoreRequest
-from harness.contracts.specs import RunSpec
 from harness.models.api.openai_tokens import tokenizer_digest
 from harness.models.tokens.checkpoint import Checkpoint, checkpoint_digest
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.models.vllm.backend import VllmModel
 from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep
+from harness.runs.sweep_state import SweepState
 from harness.storage.results import RunRecord
 from harness.sweeps.load import load_sweep
 
@@ -27,15 +27,11 @@ pytest.importorskip("transformers")
 Make = Callable[..., Path]
 
 
-class _Quiet:
-    def __init__(self) -> None:
-        self.skips = 0
+class _Quiet(SweepState):
+    skips = 0
 
-    def planned(self, examples: int) -> None: ...
-    def advanced(self, examples: float) -> None: ...
-    def started(self, spec: RunSpec) -> None: ...
-    def finished(self, record: RunRecord) -> None: ...
-    def skipped(self, record: RunRecord) -> None:
+    def skip(self, record: RunRecord) -> None:
+        super().skip(record)
         self.skips += 1
 
 

@@ -16,10 +16,8 @@ from typing import Any
 
 import pytest
 
-from harness.contracts.specs import RunSpec
 from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep
-from harness.storage.results import RunRecord
 from harness.sweeps.load import load_sweep
 
 SWEEP = """\
@@ -27,14 +25,6 @@ suite: killed
 models: [{{name: "hf:{checkpoint}", max_batch_tokens: 256}}]
 runs: [sample_reading, {{scenario: sample_multiple_choice, adapter: {{method: multiple_choice_separate_original}}}}]
 """
-
-
-class _Quiet:
-    def planned(self, examples: int) -> None: ...
-    def advanced(self, examples: float) -> None: ...
-    def started(self, spec: RunSpec) -> None: ...
-    def skipped(self, record: RunRecord) -> None: ...
-    def finished(self, record: RunRecord) -> None: ...
 
 
 def answers(file: Path) -> int:
@@ -70,7 +60,7 @@ def test_a_kill_among_a_real_models_answers_changes_no_result(
     registry = default_registry()
     sweep, _ = load_sweep(tmp_path / "sweep.yaml", registry=registry)
     for results in ("whole", "killed"):
-        list(run_sweep(sweep.runs, registry, Settings(tmp_path / results), _Quiet()))
+        list(run_sweep(sweep.runs, registry, Settings(tmp_path / results)))
     whole, resumed = records(tmp_path / "whole"), records(tmp_path / "killed")
     assert set(whole) == set(resumed)
     assert len(whole) == 2
@@ -96,10 +86,7 @@ def test_a_run_that_the_cache_answers_alone_is_described_like_any_other(
     sweep, registry = load_sweep(tmp_path / "sweep.yaml", registry=default_registry())
 
     def run() -> dict[str, Any]:
-        assert all(
-            record.status == "ok"
-            for record in run_sweep(sweep.runs, registry, Settings(tmp_path / "results"), _Quiet())
-        )
+        assert all(record.status == "ok" for record in run_sweep(sweep.runs, registry, Settings(tmp_path / "results")))
         return records(tmp_path / "results")
 
     first = run()

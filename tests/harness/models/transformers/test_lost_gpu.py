@@ -62,14 +62,6 @@ def letters(data: Data, *, text: str = "a"):
 """
 
 
-class Watcher:
-    def planned(self, examples: int) -> None: ...
-    def advanced(self, examples: float) -> None: ...
-    def started(self, spec: Any) -> None: ...
-    def finished(self, record: Any) -> None: ...
-    def skipped(self, record: Any) -> None: ...
-
-
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has its GPU, before and after."""
@@ -123,7 +115,7 @@ def test_the_runs_of_a_sweep_go_on_in_new_processes(tmp_path: Path, sticky: Path
         )
 
     specs = [run(sticky, "a"), run(sticky, "Z"), run(sticky, "b"), run(other, "a"), run(other, "c")]
-    records = {record.name: record for record in run_sweep(specs, registry, Settings(tmp_path / "results"), Watcher())}
+    records = {record.name: record for record in run_sweep(specs, registry, Settings(tmp_path / "results"))}
     bad = records[specs[1].name]
     assert bad.status == "failed"
     assert bad.error is not None
