@@ -1,4 +1,4 @@
-"""Random generators derived from a run's seed and the name of what they are for."""
+"""Random generators derived from a run's seed and the name of their purpose."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def derive_seed(seed: int, purpose: str) -> int:
 
 
 def derive_rng(seed: int, purpose: str) -> random.Random:
-    """Return a generator of its own for one purpose (see :func:`derive_seed`)."""
+    """Return a separate generator for one purpose (see :func:`derive_seed`)."""
     return random.Random(derive_seed(seed, purpose))  # noqa: S311 - reproducible sampling, not secrets

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 UNKNOWN: Any = object()
-"""In place of data that are not at hand."""
+"""Stands in for data that are not at hand."""
 
 _EXPECTED = {
     "bool": "true or false",
@@ -47,7 +47,7 @@ def explain(
     Args:
         error: What pydantic raised.
         model: The model that the data do not fit.
-        data: The data, by which the names of types are told from keys in pydantic's paths.
+        data: The data, to tell keys from names of types in pydantic's paths.
         noun: What messages call a key.
     """
     found: dict[KeyPath, Mapping[str, Any]] = {}

@@ -1,7 +1,7 @@
-"""YAML that remembers its lines: plain data, the line of every key, and every error that YAML itself can hold.
+"""Read YAML as plain data with the line of every key, and with every error of the YAML itself.
 
 Scalars follow YAML 1.2's core schema: ``yes``, ``no``, ``on``, dates and ``1:30`` are strings, ``1e-3`` is a number.
-Keys are always strings. The result can be written as JSON as it is.
+Keys are always strings. The result is valid as JSON.
 
 The tree is built from the parser's events, so that depth and aliases are limited before they cost anything.
 ``yaml.compose`` recurses in C instead: a file of 1 MB of opening brackets crashes the process.
@@ -39,8 +39,8 @@ class Located:
     data: Any
     """Its content as dict, list, str, int, float, bool and None; None for an empty file."""
     diagnostics: tuple[Diagnostic, ...]
-    """What is wrong though the rest can be read: duplicate keys, tags, values that JSON does not have. Of a duplicate
-    key, ``data`` has the first value.
+    """Errors that leave the rest readable: duplicate keys, tags, values that JSON does not have. Of a duplicate key,
+    ``data`` has the first value.
     """
     _root: _Node
 
@@ -111,7 +111,11 @@ def loads(content: bytes | str, *, file: str) -> Located:
     """Read YAML that is in memory; the file's name is for messages. Raises like :func:`load`."""
     if len(content) > MAX_BYTES:
         raise SpecError(
-            [Diagnostic((), f"is larger than {MAX_BYTES:,} bytes, too large to be written by hand.", file=file)]
+            [
+                Diagnostic(
+                    (), f"is larger than {MAX_BYTES:,} bytes, which is too large for a file written by hand.", file=file
+                )
+            ]
         )
     if isinstance(content, bytes):
         content = _decode(content, file)
@@ -234,7 +238,7 @@ class _Builder:
         if isinstance(node.value, str):
             return node.value
         hint = "Put templates that begin with '{{' in quotes." if isinstance(node.value, dict) else ""
-        self._note(event, path, "a key is text.", hint)
+        self._note(event, path, "a key must be text.", hint)
         return "?"
 
     def _merge(self, merged: dict[str, tuple[int, _Node]], value: _Node, path: Keys, line: int) -> None:
@@ -251,7 +255,7 @@ class _Builder:
         text: str = event.value
         tag = (event.tag or "").removeprefix("tag:yaml.org,2002:")
         if any("\ud800" <= character <= "\udfff" for character in text):
-            self._note(event, path, "holds half of a surrogate pair, which is no character.")
+            self._note(event, path, "contains half of a surrogate pair, which is not a character.")
             return ""
         if tag in {"str", "!"} or (not tag and event.style):
             return text

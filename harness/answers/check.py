@@ -1,4 +1,4 @@
-"""Whether an answer fits its request: its kind, its numbers of completions and log-probabilities, plausible counts."""
+"""Check that a response fits its request: its kind, the numbers of completions and log-probabilities, token counts."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from harness.contracts import (
 from harness.errors import shown
 
 HIDDEN_TOKENS = 65_536
-"""Tokens of a prompt that the request does not show: templates and instructions that a server adds."""
+"""Tokens that a prompt may have beyond the request's text: templates and instructions that a server adds."""
 
 REASONING_TOKENS = 262_144
-"""Tokens of a completion beyond what was asked for: servers differ in whether reasoning counts as part of it."""
+"""Tokens that a completion may have beyond its limit: some servers do not count reasoning in the limit."""
 
 _TOKENS_PER_BYTE = 4
 """A tokenizer's normalisation can make a text longer, and each byte is at most one token then."""
 
 _TIMES_ASKED = 10
 _CERTAIN = 1e-3
-"""Rounding can put a log-probability this far above 0."""
+"""Rounding can make a log-probability this much larger than 0."""
 
 
 def most_tokens(text_bytes: int, asked: int) -> tuple[int, int]:
@@ -43,7 +43,7 @@ def most_tokens(text_bytes: int, asked: int) -> tuple[int, int]:
 
 
 def misfit(request: Request, response: Response) -> str | None:
-    """Return why an answer does not fit its request; None if it does, or says that there is no answer."""
+    """Return why a response does not fit its request; None if it does, or if it is an error."""
     if response.error is not None:
         return None if isinstance(response.error, str) else "its error is not text"
     try:
@@ -54,7 +54,7 @@ def misfit(request: Request, response: Response) -> str | None:
 
 
 class _MisfitError(Exception):
-    """What does not fit."""
+    """A response does not fit its request; the message says how."""
 
 
 def _check(request: Request, response: Response) -> None:

@@ -1,4 +1,4 @@
-"""How many of a run's examples were declined: the model or its provider gave no answer, and said so."""
+"""Counts of declined examples: those that the model or its provider refused to answer."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def decode_declined(value: Mapping[str, Any]) -> Declined:
     """Return the counts that :func:`encode_declined` made JSON of.
 
     Raises:
-        ValueError: They are not such counts; the message says which.
+        ValueError: The counts are impossible; the message says which.
     """
     groups = []
     for group in value["groups"]:

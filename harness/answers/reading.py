@@ -1,7 +1,7 @@
-r"""Reading an answer out of what a model wrote: a number as it is written, or the option that is named.
+r"""Find the answer in a model's text: a number, or one of several options.
 
-A text that states no answer, or more than one, is read as None. The tables are the whole of the rules; what a row does
-not cover is not read. A later row is tried only where the earlier ones find nothing.
+A text that states no answer, or more than one, gives None. The tables are the complete rules. A later row is tried only
+if the earlier ones find nothing.
 
 =====================  ==============================================  =======================================
 Numbers                Written                                         Read
@@ -81,18 +81,18 @@ _LONGEST_BASE = 40
 
 
 def first_number(text: str) -> Decimal | None:
-    """Return the first number in a text; None where there is none."""
+    """Return the first number in a text; None if there is no number."""
     return next((found.value for found in _numbers(text)), None)
 
 
 def final_number(text: str) -> Decimal | None:
-    """Return the last number in a text; None where there is none."""
+    """Return the last number in a text; None if there is no number."""
     found = deque(_numbers(text), maxlen=1)
     return found[0].value if found else None
 
 
 def whole_number(text: str) -> Decimal | None:
-    """Return the number that a text is, surrounding whitespace and a full stop aside; None where it is not one."""
+    """Return the number that a text is, surrounding whitespace and a full stop aside; None if it is not a number."""
     bare = text.strip().removesuffix(".")
     found = list(_numbers(bare))
     return found[0].value if len(found) == 1 and (found[0].start, found[0].end) == (0, len(bare)) else None
@@ -117,7 +117,7 @@ def _numbers(text: str) -> Iterator[_Found]:
 
 
 def _value(match: re.Match[str]) -> Decimal | None:
-    """Return the number without its sign; None for what is not one after all."""
+    """Return the number without its sign; None if it is not a number after all."""
     if match["plain"]:
         return _decimal(match["plain"])
     if match["exponent"]:
@@ -136,7 +136,7 @@ def _value(match: re.Match[str]) -> Decimal | None:
 
 
 def _raised_to(written: str, exponent: str, *, ten: bool) -> Decimal | None:
-    """Return a number to a power or, with ``ten``, times a power of ten; None where it is too large to be meant."""
+    """Return a number to a power or, with ``ten``, times a power of ten; None if it is implausibly large."""
     if len(exponent) > 4 or len(written) > _LONGEST_BASE:
         return None
     power = int(unicodedata.normalize("NFKC", exponent).replace(_MINUS, "-"))
@@ -163,7 +163,7 @@ def _signed(match: re.Match[str], value: Decimal) -> Decimal:
 
 
 def read_option(text: str, labels: Sequence[str], options: Sequence[str] = ()) -> int | None:
-    """Return the position of the option that a text names, by the rules of this module; None where it names none.
+    """Return the position of the option that a text names, by the rules of this module; None if it names no option.
 
     Args:
         text: What the model wrote.
@@ -236,7 +236,7 @@ class _Rules:
     def __init__(self, labels: tuple[str, ...]) -> None:
         self._positions = {label: index for index, label in enumerate(labels)}
         self._folded: dict[str, int | None] = {}
-        for index, label in enumerate(labels):  # of labels that differ in case alone, neither is meant by the other
+        for index, label in enumerate(labels):  # labels that differ only in case are not folded
             self._folded[label.casefold()] = None if label.casefold() in self._folded else index
         either = _one_of(labels)
         careful = [label for label in labels if label in _WORDS or not label.isalpha()]
@@ -279,14 +279,14 @@ class _Rules:
         return self._positions[next(value for key, value in match.groupdict().items() if value and key != "mark")]
 
     def alone(self, line: str) -> int | None:
-        """Return the option of a line that is nothing but a label, in either case, with decoration."""
+        """Return the option of a line that is just a label, in either case, with decoration."""
         found = self._alone.fullmatch(line.strip())
         if found is None:
             return None
         return self._positions.get(found["alone"], self._folded.get(found["alone"].casefold()))
 
     def quoted(self, text: str, options: Sequence[str]) -> bool:
-        """Return whether a text begins with a label and the text of the same option."""
+        """Return True if a text begins with a label and the text of the same option."""
         leading = self.leading.match(text)
         if leading is None or not options:
             return False
@@ -311,7 +311,7 @@ def _one_of(labels: Sequence[str]) -> str:
 
 
 def _denied(text: str, start: int) -> bool:
-    """Return whether the clause denies or only supposes what it goes on to say at a place."""
+    """Return True if the clause before a place denies or only supposes what follows."""
     before = text[max(0, start - _CLAUSE) : start]
     clause = _CLAUSE_END.split(before)[-1]
     return _DENIAL.search(clause) is not None

@@ -1,11 +1,11 @@
-"""Reasoning that a model writes into its answer's text, between tags, and what follows when it never ends."""
+"""Detect reasoning in an answer's text that begins with a tag and never ends."""
 
 from __future__ import annotations
 
 from harness.contracts import DECLINES, FinishReason
 
 TAGS = (("<think>", "</think>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"))
-"""How reasoning begins and ends in the text of Qwen, DeepSeek and many others, of Seed-OSS, and of Magistral."""
+"""Tags around reasoning in the text of Qwen, DeepSeek and many others, of Seed-OSS, and of Magistral."""
 
 
 def reason_with_thoughts(text: str, reason: FinishReason) -> FinishReason:

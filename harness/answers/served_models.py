@@ -1,4 +1,4 @@
-"""What a server says that it answered with: which model, in which configuration, and whether that is what was asked."""
+"""Compare the model that a server says it answered with, and its configuration, with the model that was requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|00\d)")
 
 
 class ServedCount:
-    """Counts, over a run's answers, what the server says that it answered with."""
+    """Counts a run's answers by the model that the server says it used."""
 
     def __init__(self) -> None:
         self._answers: Counter[Served] = Counter()
@@ -46,7 +46,7 @@ def served_models(provenance: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def served_notes(asked: str, served: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield what a reader must know of a model that a server answered with, a clause each; nothing where all is well.
+    """Yield notes about differences between the requested and the served model, a clause each.
 
     Args:
         asked: The model's name, ``backend:identifier``.
@@ -64,7 +64,7 @@ def served_notes(asked: str, served: Sequence[Mapping[str, Any]]) -> Iterator[st
 
 
 def is_version_of(served: str, asked: str) -> bool:
-    """Return whether a served model's name is the one that was asked for, or a dated version of that alias.
+    """Return True if a served model's name is the requested one, or a dated version of that alias.
 
     A server may leave out the organisation (``meta-llama/``) or add it.
     """

@@ -53,12 +53,12 @@ def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: s
         return _never_none(_read_parquet(path, file), file)
     if suffix not in _READERS:
         known = ", ".join([*_READERS, ".parquet", ".tar", ".zip"])
-        raise DataError(f"has no known format. Known: {known}, compressed or not.", file=file)
+        raise DataError(f"has an unknown format. Known: {known}, compressed or not.", file=file)
     return _never_none(_read_lines(path, file, _READERS[suffix], tuple(columns), encoding), file)
 
 
 def _never_none(rows: Iterator[Row], file: str) -> Iterator[Row]:
-    """Yield rows; none at all is an error, as a file that was cut at its start looks like an empty one."""
+    """Yield rows; no rows at all is an error, since a truncated file may look like an empty one."""
     row = None
     for row in rows:
         yield row
@@ -68,7 +68,7 @@ def _never_none(rows: Iterator[Row], file: str) -> Iterator[Row]:
 
 def _damaged(file: str, error: BaseException, row: int | None = None) -> DataError:
     detail = str(error) or type(error).__name__
-    return DataError(f"is damaged or truncated ({detail}). Get it again.", file=file, row=row)
+    return DataError(f"is damaged or truncated ({detail}). Download it again.", file=file, row=row)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def _decoded(stream: IO[bytes], file: str, encoding: str, longest: int) -> Lines
             )
             raise DataError(message, file=file, row=number) from None
         except LookupError:
-            raise DataError(f"cannot be read: there is no encoding {encoding!r}.", file=file) from None
+            raise DataError(f"cannot be read: unknown encoding {encoding!r}.", file=file) from None
 
 
 def _read_json_lines(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
@@ -135,7 +135,7 @@ def _read_json(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
         value = [{"key": key, "value": item} for key, item in value.items()]
     if not isinstance(value, list):
         raise DataError(f"holds {_kind(value)}, not a list of objects.", file=file)
-    # A file that escapes what is not ASCII has its records written so, too.
+    # a file with escaped characters has its records written with escapes as well
     escapes = "\\u" in text and text.isascii()
     for number, item in enumerate(value, start=1):
         if not isinstance(item, dict):
@@ -148,7 +148,7 @@ def _within_limit(lines: Lines, file: str) -> Lines:
     for line in lines:
         size += len(line)
         if size > MAX_DOCUMENT:
-            message = f"is one JSON value of more than {MAX_DOCUMENT >> 20} MiB, which has to be read as a whole. "
+            message = f"is one JSON value of more than {MAX_DOCUMENT >> 20} MiB, which has to be read at once. "
             raise DataError(f"{message}Write it as JSON lines (.jsonl), one object per line.", file=file)
         yield line
 
@@ -230,7 +230,7 @@ def _noting(lines: Lines, noted: list[str]) -> Lines:
 def _header(record: list[str], file: str) -> tuple[str, ...]:
     twice = sorted({column for column in record if record.count(column) > 1})
     if twice:
-        raise DataError(f"the header has a column twice: {', '.join(map(repr, twice))}.", file=file, row=1)
+        raise DataError(f"the header lists columns twice: {', '.join(map(repr, twice))}.", file=file, row=1)
     return tuple(record)
 
 

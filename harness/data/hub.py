@@ -24,16 +24,16 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class HubData(Data):
-    """A data set on the Hub; files beside it still come from the local data folder.
+    """A data set on the Hub; further files still come from the local data folder.
 
     Args:
         name: The scenario's name, for messages.
         hub: The data set, with its templates filled in.
         files: The local data folder, which does not have the data set itself.
-        looked_for: What was looked for there in vain, for messages.
+        looked_for: Which files were looked for there, for messages.
 
     Raises:
-        DataError: The revision is no commit, or the extra ``hub`` is not installed.
+        DataError: The revision is not a commit, or the extra ``hub`` is not installed.
     """
 
     def __init__(self, name: str, hub: HubSource, files: Data, looked_for: str) -> None:
@@ -43,18 +43,18 @@ class HubData(Data):
         self.label = f"{hub.path}{f'/{hub.config}' if hub.config else ''}@{hub.revision[:12]}"
         if not _COMMIT.fullmatch(hub.revision):
             raise DataError(
-                f"{name}: the Hub revision {hub.revision!r} is no commit. A branch or tag may move and change results; "
+                f"{name}: Hub revision {hub.revision!r} is not a commit. A branch or tag may move and change results; "
                 "give the 40 hexadecimal digits of a commit."
             )
         if importlib.util.find_spec("datasets") is None:
             raise DataError(f"{looked_for} Or read {self.label} from the Hub: {install_advice('hub')}.")
 
     def rows(self, split: Split | str) -> Iterator[Row]:
-        theirs = self.hub.splits.get(str(split))
-        if theirs is None:
+        name = self.hub.splits.get(str(split))
+        if name is None:
             return
-        for number, values in enumerate(self._table(theirs), start=1):
-            yield Row(values, file=f"{self.label} {theirs}", number=number)
+        for number, values in enumerate(self._table(name), start=1):
+            yield Row(values, file=f"{self.label} {name}", number=number)
 
     def provenance(self) -> dict[str, Any]:
         hub = self.hub
@@ -81,7 +81,7 @@ class HubData(Data):
                 if "OfflineModeIsEnabled" in reason:
                     reason = "it cannot be reached, and this commit is not in the local cache"
                 tried = f"{self.looked_for} Then tried {self.label} on the Hub: {reason.rstrip('.')}."
-                raise DataError(f"{tried} Without network, bring the data into the data folder.") from error
+                raise DataError(f"{tried} Without network access, copy the data into the data folder.") from error
         return self._tables[split]
 
     def _prepared(self) -> Any:
@@ -104,7 +104,7 @@ class HubData(Data):
 def _give_up_soon_without_network() -> None:
     """Put the Hub's libraries into offline mode where its host cannot be reached: they would retry for 20 seconds.
 
-    What is in their cache is still found. Behind a proxy only the proxy knows what can be reached, so nothing is tried.
+    What is in their cache is still found. Behind a proxy this cannot be known, so nothing is tried.
     """
     import datasets
     from huggingface_hub import constants

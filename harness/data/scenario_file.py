@@ -1,7 +1,7 @@
-"""Scenarios that only map fields, written as YAML: read, checked, and made into plugins.
+"""Scenarios written as YAML, which map the columns of their data: read, checked, and made into plugins.
 
-The keys are described in ``harness/data/scenario_keys.py``. Templates are Jinja's, in a sandbox. A row's columns are
-names in them, as are the scenario's parameters, ``row`` (for columns whose names are no identifiers:
+The keys are described in ``harness/data/scenario_keys.py``. Templates are Jinja's, in a sandbox. They can use a row's
+columns by name, the scenario's parameters, ``row`` (for columns whose names are not identifiers:
 ``{{ row['Paper title'] }}``), ``split`` and ``number``. A parameter hides a column of the same name, and a column hides
 ``row``, ``split`` and ``number``.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harness.data.scenario_keys import ParameterKeys, ScenarioKeys
 
 ROW_KEYS = ("id", "input", "published", "references", "correct", "correct_index", "meta", "filter")
-"""The keys whose templates are filled in for each row; all others know the parameters only."""
+"""The keys whose templates are filled in for each row; other templates can only use parameters."""
 
 
 def load_scenario_file(path: Path) -> Plugin:
@@ -106,7 +106,7 @@ class MappedScenario:
             return None
         identifier = f"{split}-{row.number}" if self._id is None else _text(self._id, scope, row, "id")
         if not identifier.strip():
-            raise row.error("id is empty; every instance needs one of its own.")
+            raise row.error("id is empty; every instance needs its own.")
         return Instance(
             id=identifier,
             input=_text(self._input, scope, row, "input"),
@@ -122,7 +122,7 @@ class MappedScenario:
             right = _texts(_value(self._correct, scope, row, "correct"), row, "correct")
             if not right or not all(text.strip() for text in right):
                 raise row.error(
-                    "correct is empty; a row without a right answer cannot be scored (leave it out by filter)."
+                    "correct is empty; a row without a right answer cannot be scored (leave it out with `filter`)."
                 )
             if self._references is None:
                 texts = right
@@ -158,10 +158,10 @@ def _value(compiled: Any, scope: Mapping[str, Any], row: Row, key: str) -> Any:
         except DataError:
             raise
         except FAILURES as error:
-            # A name may be absent and the template mind only something else, as in ``a if a is defined else b[9]``.
+            # a missing name need not be the reason: ``a if a is defined else b[9]`` fails at b[9]
             absent = [name for name in compiled.names if name not in scope and str(error) == f"{name!r} is undefined"]
             if absent:
-                raise row.error(f"{key} needs column {absent[0]!r}, which is not there. {row.columns()}") from None
+                raise row.error(f"{key} needs column {absent[0]!r}, which does not exist. {row.columns()}") from None
             raise row.error(f"{key}: {str(error) or type(error).__name__} (in {compiled.source!r}).") from None
     if isinstance(compiled, list):
         return [_value(item, scope, row, key) for item in compiled]
@@ -211,7 +211,7 @@ def _json(value: Any, row: Row) -> Any:
         return [_json(item, row) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _json(item, row) for key, item in value.items()}
-    raise row.error(f"meta holds {type(value).__name__} {shown(value, 200)}, which is no JSON value.")
+    raise row.error(f"meta holds {type(value).__name__} {shown(value, 200)}, which is not a JSON value.")
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Where a scenario's rows come from: the local data folder, then the Hub at a pinned revision, and nothing else.
 
-A sample that ships with a scenario is read only when the scenario has nothing but that sample.
+Sample files that ship with a scenario are read only if the scenario has no other data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.contracts.row import Row
 from harness.errors import DataError
 
 Parts = tuple[str, ...]
-"""The files that together are one split: one, or several whose columns stand side by side."""
+"""The files of one split: one, or several whose columns are joined row by row."""
 
 
 def open_data(
@@ -34,13 +34,13 @@ def open_data(
 
     Args:
         details: The scenario's.
-        arguments: The scenario's parameters, which may stand in the source's names as ``{{ parameter }}``.
+        arguments: The scenario's parameters, which names in the source may contain as ``{{ parameter }}``.
         name: The scenario's name, for messages.
         data_dir: The local data folder.
         root: The folder of samples and of files named with ``./``; the scenario file's own by default.
 
     Raises:
-        DataError: There are no data; the message says what was looked for, where, and how to get it.
+        DataError: There are no data; the message says which files were looked for, where, and how to get them.
     """
     source = _filled(details.data, arguments, name)
     home = root or (details.file.parent if details.file else None)
@@ -59,7 +59,7 @@ def open_data(
 
 
 class _Files(Data):
-    """Data in a folder; a name that begins with ``./`` is looked for beside the scenario's file, ``home``."""
+    """Data in a folder; a name that begins with ``./`` is relative to the scenario file's folder, ``home``."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _Files(Data):
         return self._read(relative, path)
 
     def missing(self, split: str | None = None) -> DataError:
-        """Return the error that no data, or not those of a split, are there."""
+        """Return the error for missing data, of one split or of all."""
         if not self.alternatives:
             return DataError(f"{self.name}: the data are not in local files.")
         wanted = [self.alternatives[split]] if split else list(self.alternatives.values())
@@ -147,13 +147,13 @@ class _Files(Data):
         if self.source.anywhere and pure.is_absolute():
             folder, relative = Path(pure.parent), pure.name
         elif pure.is_absolute() or ".." in pure.parts or "\0" in relative:
-            raise DataError(f"{self.name}: {relative!r} is no path inside of the data folder.")
+            raise DataError(f"{self.name}: {relative!r} is not a path inside the data folder.")
         from harness.data.archives import DAMAGE, find_file
 
         try:
             return find_file(folder, relative)
         except DAMAGE as error:
-            raise DataError(f"{self.name}: {relative!r} cannot be looked for: {error}.") from None
+            raise DataError(f"{self.name}: cannot look for {relative!r}: {error}.") from None
 
     def _read(self, declared: str, path: Path) -> Iterator[Row]:
         from harness.data.formats import read_rows
@@ -179,7 +179,7 @@ class _Files(Data):
 
 
 def _side_by_side(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> Iterator[Row]:
-    """Yield rows that have the columns of several files; the files must have equally many rows."""
+    """Yield rows with the columns of several files, which must have the same number of rows."""
     for number, rows in enumerate(_until_one_ends(readers, names), start=1):
         values: dict[str, Any] = {}
         for row in rows:
@@ -199,7 +199,7 @@ def _until_one_ends(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> I
             return
         if len(here) < len(rows):
             ended = names[rows.index(None)]
-            raise here[0].error(f"{ended} has fewer rows than this file; they belong together row by row.")
+            raise here[0].error(f"{ended} has fewer rows than this file; the two are joined row by row.")
         yield here
 
 
@@ -231,7 +231,7 @@ def _fill(text: str, arguments: Mapping[str, Any], name: str) -> str:
     try:
         return str(compile_template(text)({**GLOBALS, **arguments}))
     except FAILURES as error:
-        raise DataError(f"{name}: the source's {text!r} cannot be filled in: {error}.") from None
+        raise DataError(f"{name}: cannot fill in {text!r} in the source: {error}.") from None
 
 
 def _alternatives(declared: Any) -> list[Parts]:
@@ -248,11 +248,11 @@ def _looked_for(wanted: Sequence[Parts], folder: Path | None, home: Path | None)
 
     names = " or ".join(" with ".join(parts) for parts in wanted) or "no file"
     if home is not None and all(name.startswith("./") for parts in wanted for name in parts):
-        return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)}) beside the scenario's file, in {home}."
+        return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)}) in the scenario file's folder, {home}."
     if all(PurePosixPath(name).is_absolute() for parts in wanted for name in parts):
         return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)})."
     if folder is None:
-        return f"No data folder is set (--data-dir or HARNESS_DATA_DIR); it would have {names}."
+        return f"No data folder is set (--data-dir or HARNESS_DATA_DIR); it should contain {names}."
     there = "" if folder.is_dir() else ", which does not exist"
     return f"Looked for {names} (or the same with {', '.join(COMPRESSIONS)}) in {folder}{there}."
 

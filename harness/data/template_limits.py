@@ -1,8 +1,7 @@
-"""What a template may cost: a sandbox in which every step is counted, and every size is known before memory is taken.
+"""A Jinja sandbox that limits the time and memory of a template.
 
-Jinja's own sandbox keeps templates from what is not theirs; this one also keeps them from running for ever and from
-filling the memory. Loops, calls, filters, tests, operators and pieces of output are counted against a budget, which
-one rendering has for itself.
+Jinja's own sandbox limits what a template can reach; this one also limits what it costs. Loops, calls, filters, tests,
+operators and pieces of output count against a budget for each rendering, and sizes are computed before memory is taken.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class Budget:
-    """What one rendering may still use.
+    """The steps, characters and seconds that one rendering has left.
 
     Args:
         text: The length of the template's own text, which each call of a macro can repeat.
@@ -79,7 +78,7 @@ class Budget:
             raise SecurityError(f"the template makes values of more than {MAX_TOTAL:,} characters or items in all")
 
     def size(self, value: Any) -> int:
-        """Return the characters and items of a value, where what it holds twice counts twice."""
+        """Return the number of characters and items in a value; what it contains twice counts twice."""
         if isinstance(value, str | bytes | bytearray):
             return len(value)
         if not isinstance(value, Mapping | Sequence | Set) or isinstance(value, range):
@@ -165,7 +164,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         self.filters[_KEEP] = lambda value: current().keep(value)
 
     def limited(self, tree: nodes.Template) -> nodes.Template:
-        """Return a syntax tree in which loops, joined text and lists are counted, too."""
+        """Return a syntax tree in which loops, joined text and lists are counted as well."""
         changed: nodes.Template = _Counting().visit(tree)
         return changed
 
@@ -297,7 +296,7 @@ def _check_format(budget: Budget, form: str, given: Sequence[Any], nesting: str)
 
 
 def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter or test that is counted, and refuses to make what is too large."""
+    """Return a filter or test that is counted, and that refuses to make too large a value."""
     offset = int(hasattr(function, "jinja_pass_arg"))
 
     @functools.wraps(function)
@@ -314,7 +313,7 @@ def _limited(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Counting(NodeTransformer):
-    """Puts what Jinja's compiler would do unseen into calls of filters, which count."""
+    """Replaces operations that Jinja's compiler does itself by calls of filters, which count."""
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802 - as Jinja's
         if node.recursive:

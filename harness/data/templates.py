@@ -1,6 +1,6 @@
 """Sandboxed templates, compiled once: text with ``{{ expressions }}``, and single expressions that keep their type.
 
-Templates come from scenario files. What they are filled with is data and is never read as a template.
+Templates come from scenario files. Data that are filled in are never read as templates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.data.template_limits import LimitedEnvironment, RecursiveLoopError,
 __all__ = ["FAILURES", "GLOBALS", "Template", "TemplateSyntaxError", "compile_expression", "compile_template"]
 
 GLOBALS: Mapping[str, Any] = {"range": safe_range, "dict": dict}
-"""What templates know besides the names that they are given."""
+"""Functions that every template can use."""
 
 FAILURES = (
     TemplateError,
@@ -30,7 +30,7 @@ FAILURES = (
     RecursionError,
     MemoryError,
 )
-"""What filling in a template can raise: its own expressions fail, or lack a name."""
+"""What a template can raise: an expression fails, or a name is missing."""
 
 _RESULT = "harness_result"
 
@@ -40,7 +40,7 @@ class Template:
 
     Attributes:
         source: Its text.
-        native: Whether it is one expression, whose value keeps its type; else its value is text.
+        native: True if it is one expression, whose value keeps its type; else its value is text.
         names: The names that it needs from outside.
     """
 
@@ -79,7 +79,7 @@ class Template:
 
 @lru_cache(maxsize=1000)
 def compile_template(source: str) -> Template:
-    """Compile text with expressions. Text that is nothing but one ``{{ expression }}`` keeps the expression's type.
+    """Compile text with expressions. Text that is just one ``{{ expression }}`` keeps the expression's type.
 
     Raises:
         TemplateSyntaxError: It is not a template; ``lineno`` has the line within the text.

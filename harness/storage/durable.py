@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, also after a power cut: written aside, synchronised, then renamed."""
+"""Write files so that they are whole or absent, even after a power cut: write aside, synchronise, rename."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.errors import StorageError
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the operating system says against writing a file into a ``StorageError`` that names the file."""
+    """Raise a ``StorageError`` that names the file for any ``OSError`` in the block."""
     try:
         yield
     except OSError as error:
@@ -23,7 +23,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that its name leads to the old content or to the new one, never to a part.
+    """Write a file so that it always has its old or its new content, never a part.
 
     Raises:
         OSError: It cannot be written.
@@ -40,7 +40,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Rename a file that is synchronised already, and synchronise the name, too.
+    """Rename a file that is synchronised already, and synchronise its folder.
 
     Raises:
         OSError: It cannot be renamed.
@@ -96,8 +96,8 @@ def clear_abandoned(directory: Path, names: Sequence[str]) -> None:
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process of this host is running, by its id; True where that cannot be known."""
-    if os.name != "posix":  # there, asking would end it
+    """Return True if a process of this host is running, by its id, or if that cannot be known."""
+    if os.name != "posix":  # on Windows os.kill would end it
         return True
     try:
         os.kill(process, 0)

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 def encode_request(request: Request) -> Json:
-    """Return a request as JSON values; its origin is left out, since it is no part of the question."""
+    """Return a request as JSON values, without its origin, which does not affect the answer."""
     if isinstance(request, GenerateRequest):
         rest = _changed(request, "prompt", "origin")
         return {"ask": "generate", "prompt": _encode_prompt(request.prompt), **rest}
@@ -46,7 +46,7 @@ def encode_request(request: Request) -> Json:
 
 
 def encode_order(request: SequenceRequest) -> Json:
-    """Return what tells a sequence from others of the same segments, as JSON values."""
+    """Return what distinguishes a sequence from others of the same segments, as JSON values."""
     return {"order": list(request.order), **_changed(request, "segments", "order", "origin")}
 
 

@@ -52,7 +52,7 @@ class ExampleWriter:
         return self._written
 
     def write(self, example: Example, scores: Mapping[str, float], error: str | None = None) -> None:
-        """Append one example with its scores by metric, or with the error that took their place."""
+        """Append one example with its scores by metric, or with the error that kept it from being scored."""
         value = encode_example(example)
         value["scores"] = scores
         if error is not None:
@@ -80,7 +80,7 @@ class ExampleWriter:
                     put_in_place(self._partial, self._path)
                     self._written = ExamplesDigest(count=self._count, sha256=self._raw.sha256.hexdigest())
         except StorageError:
-            # What stopped the writing says more than that its rest could not be written either.
+            # the error that stopped the writing says more
             if kind is None:
                 raise
         finally:
@@ -117,14 +117,14 @@ def check_examples(record: RunRecord) -> None:
     """Check that a run's examples are the ones that its record describes.
 
     Raises:
-        DataError: They are missing or others, or the record describes none.
+        DataError: They are missing or different, or the record has no examples.
     """
     with _reading(record):
         pass
 
 
 def has_examples(record: RunRecord) -> bool:
-    """Return whether a run has examples; whether they are the right ones shows when they are read."""
+    """Return True if a run has examples; they are checked when they are read."""
     return record.examples is not None and (record.directory / EXAMPLES_FILE).is_file()
 
 
@@ -142,7 +142,7 @@ def discard_examples(directory: Path) -> None:
 
 
 class _Hashed:
-    """A file for writing that keeps the digest of what is written."""
+    """A file for writing that computes the digest of its content."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -165,7 +165,7 @@ class _Hashed:
 
 @contextmanager
 def _reading(record: RunRecord) -> Iterator[BinaryIO]:
-    """Open the file and check it; the file that is read is the one that was checked, whatever is renamed meanwhile."""
+    """Open the file and check it; what is read is what was checked, even if the file is replaced meanwhile."""
     file = record.directory / EXAMPLES_FILE
     if record.examples is None:
         raise DataError("the run has no examples.", file=file)

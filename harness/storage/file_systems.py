@@ -1,4 +1,4 @@
-"""Which kind of file system a folder lies on: SQLite's write-ahead log needs memory that all its users share."""
+"""Detect network file systems, on which SQLite's write-ahead log does not work (it needs shared memory)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many of a run's instances each perturbation changed, and how many have no label to be grouped by."""
+"""Counts of a run's instances: those that each perturbation changed, and those without a label to group by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Perturbed:
 
 @dataclass(frozen=True, slots=True)
 class InstanceCounts:
-    """What is counted of a run's instances; each instance counts once, whatever the number of trials."""
+    """Counts of a run's instances; each instance counts once, whatever the number of trials."""
 
     evaluated: int = 0
     """Number of instances without perturbation."""

@@ -108,7 +108,7 @@ def read_run(directory: Path) -> RunRecord:
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise DataError("there is no finished run here.", file=file) from None
+        raise DataError("no finished run here.", file=file) from None
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
     found = parse_run(content, file)
@@ -145,7 +145,7 @@ def find_runs(
     Args:
         results_dir: The results folder.
         suites: Only these suites; None for all.
-        set_aside: Called with what is wrong with each record that cannot be read; None to log it.
+        set_aside: Called with the error of each record that cannot be read (default: log it).
 
     Raises:
         DataError: The folder or a suite does not exist.
@@ -160,7 +160,7 @@ def find_runs(
 
 
 def warn_set_aside(error: DataError) -> None:
-    """Log that a record is left out of what is shown."""
+    """Log that a record is left out."""
     _LOG.warning("Left out: %s", error)
 
 
@@ -175,12 +175,12 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
         DataError: The folder or a suite does not exist.
     """
     if not results_dir.is_dir():
-        raise DataError(f"{results_dir} is no folder of results. Run a sweep first, or name it with --results-dir.")
+        raise DataError(f"{results_dir} is not a results folder. Run a sweep first, or name it with --results-dir.")
     known = sorted(path.name for path in results_dir.iterdir() if path.is_dir() and not path.name.startswith("."))
     for suite in suites or ():
         if suite not in known:
-            there = [name for name in known if any((results_dir / name).glob("*/run.json"))]  # the site is no suite
-            raise DataError(f"there is no suite {suite!r} in {results_dir}. There are: {', '.join(there) or 'none'}.")
+            there = [name for name in known if any((results_dir / name).glob("*/run.json"))]  # the site is not a suite
+            raise DataError(f"no suite {suite!r} in {results_dir}. Suites: {', '.join(there) or 'none'}.")
     return [
         file.parent
         for suite in known

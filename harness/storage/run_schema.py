@@ -1,4 +1,4 @@
-"""The schema of run.json, which other programs may have written: what does not fit is refused with key and reason."""
+"""The schema of run.json, by which every record is checked: other programs may have written it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class ExamplesDigest:
-    """Which file of examples belongs to a record."""
+    """Identifies the file of examples that belongs to a record."""
 
     count: Annotated[int, Field(ge=0)]
     """Number of examples."""
@@ -32,10 +32,10 @@ class ExamplesDigest:
 
 
 def check_stat(stat: Stat) -> Stat:
-    """Return a statistic whose numbers can be what they say they are.
+    """Return a statistic if its numbers are possible.
 
     Raises:
-        ValueError: What cannot be.
+        ValueError: A number is impossible, such as a negative count.
     """
     numbers = {"mean": stat.mean, "stderr": stat.stderr, "min": stat.min, "max": stat.max}
     for place, end in enumerate(stat.ci95 or ()):
@@ -161,7 +161,7 @@ def parse_run(content: bytes, file: Path) -> RunFile:
     """Return what a run.json holds.
 
     Raises:
-        DataError: It does not fit the schema; each key with what is wrong.
+        DataError: It does not fit the schema; the message has the first keys that are wrong.
     """
     try:
         if b"\\ud" in content.lower():
@@ -183,7 +183,7 @@ def _without_lone_surrogates(content: bytes) -> bytes:
     try:
         text = json.dumps(json.loads(content), ensure_ascii=False)
     except ValueError:
-        return content  # what is wrong with it is said when it is read
+        return content  # the parser will report the error
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 

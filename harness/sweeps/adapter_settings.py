@@ -1,4 +1,4 @@
-"""An adapter's settings, from everybody who has a say in them: the run, the sweep, the scenario and the method."""
+"""An adapter's settings, collected from the run, the sweep's defaults, the scenario and the method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_adapter(
 
     Args:
         keys: The keys of the run or of the defaults.
-        path: Where they stand.
+        path: Where they are.
         said: Settings that the shorthand of the run's scenario gives.
         diagnostics: Takes errors.
     """
@@ -68,7 +68,7 @@ def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, diagnos
     written = read_component(value, path, diagnostics, key="method", parse=parse_entry, origin=origin)
     if written is None:
         return None
-    # In the sweep it stands where the scenario does.
+    # its place in the sweep is the scenario's
     settings = {key: Setting(setting.value, path, origin=origin) for key, setting in written.arguments.items()}
     return Written(written.name, settings, path, origin=origin)
 
@@ -80,7 +80,7 @@ def resolve_adapter(
 
     Args:
         plugin: The method.
-        layers: What has been said of its settings; a later layer prevails.
+        layers: Its settings by origin; a later layer prevails.
         path: Where the adapter is named.
         diagnostics: Takes errors.
     """
@@ -96,7 +96,7 @@ def resolve_adapter(
         trials = settings.get("train_trials")
         ignored = arguments.get("train_trials") == 1 and arguments.get("max_train_instances") == 0
         if trials is not None and trials.value not in (1, "1") and ignored:
-            message = "is ignored when max_train_instances is 0: without examples, every trial has the same prompts."
+            message = "is ignored because max_train_instances is 0: without examples, every trial has the same prompts."
             diagnostics.warn(trials.path, message, "The run has one trial.")
         yield Component(name=plugin.name, arguments=arguments)
 
@@ -108,13 +108,13 @@ def check_capabilities(
     path: KeyPath,
     context: Context,
 ) -> None:
-    """Note an error for each model that cannot answer what a method asks; say which can.
+    """Report each model that cannot answer the method's requests, and name models that can.
 
     Args:
         plugin: The method.
         models: The models of the run.
         others: The models of the sweep.
-        path: Where the run stands.
+        path: Where the run is.
         context: Knows the backends, and takes errors.
     """
     asks = frozenset(getattr(plugin.target, "asks", ()))
@@ -127,8 +127,8 @@ def check_capabilities(
         able = [other.component.name for other in others if asks <= _answers(other.backend)]
         able += [f"{backend.name}:…" for backend in context.registry.all(Kind.BACKEND) if asks <= _answers(backend)]
         what = " and ".join(sorted(lacking))
-        message = f"method {plugin.name!r} asks a model to {what}, which {model.component.name!r} cannot."
-        hint = f"These can: {', '.join(able)}. A run may name its own `models`." if able else ""
+        message = f"method {plugin.name!r} needs a model that can {what}, which {model.component.name!r} cannot."
+        hint = f"These can: {', '.join(able)}. A run can have its own `models`." if able else ""
         context.diagnostics.add(path, message, hint)
 
 

@@ -23,7 +23,7 @@ Placed = Iterable[tuple[KeyPath, Any]]
 
 
 def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None:
-    """Return the plugin that is named; None, and an error noted, if there is none."""
+    """Return the named plugin; report an error and return None if it does not exist or is broken."""
     if written.name in context.registry.names(kind):
         try:
             return context.registry.get(kind, written.name)
@@ -41,7 +41,7 @@ def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None
 
 
 def _foreign_name(kind: Kind, name: str, context: Context) -> str:
-    """Return what another program's name of a task or a method is here; '' where it is none."""
+    """Return what a task or a method of another program is called here; '' if that is not known."""
     if kind is Kind.ADAPTER and METHODS.get(name) in context.registry.names(kind):
         return f"Here it is called {METHODS[name]!r}."
     if kind is not Kind.SCENARIO:
@@ -64,8 +64,8 @@ def resolve_members(
     The same member twice is one; the same with other arguments is an error.
 
     Args:
-        kind: Which of the two.
-        values: What is written, with its places.
+        kind: Metric or perturbation.
+        values: The names and mappings, with their places.
         context: Knows the plugins, and takes errors.
         origin: Who names them, if it is not the sweep.
         scenario: The run's scenario, for messages that write the run anew.
@@ -92,7 +92,7 @@ def resolve_members(
 
 
 def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:
-    """Return what a plugin needs and nobody gave, and the plugin with it as YAML; None if nothing lacks."""
+    """Return the required parameters that were not given, and the plugin with them as YAML; None if none is missing."""
     if plugin.target is None:
         return None
     try:
@@ -172,10 +172,10 @@ def _check_judge(metric: Component, path: KeyPath, context: Context) -> None:
 def _expanded(
     kind: Kind, written: Written, plugin: Plugin, context: Context
 ) -> Iterator[tuple[Plugin, Mapping[str, Setting]]]:
-    """Yield what a plugin stands for with its arguments: itself, or the members of a set all the way down.
+    """Yield a plugin with its arguments or, for a set, its members, expanded all the way down.
 
     Raises:
-        PluginError: There is no such member.
+        PluginError: A member does not exist.
         ValueError: A member is not written as it should be.
         RecursionError: A set contains itself.
     """

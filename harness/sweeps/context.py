@@ -1,4 +1,4 @@
-"""What all entries of a sweep share while it is read."""
+"""State that all entries of a sweep share while it is read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Model:
 
 @dataclass
 class Context:
-    """What all entries of a sweep share."""
+    """State that all entries of a sweep share."""
 
     registry: Registry
     """Where names are looked up."""
@@ -47,4 +47,4 @@ class Context:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Keys of a run that the command line sets for every run, such as ``seed``."""
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)
-    """The scenario files that entries name, as they are met; None for one with errors."""
+    """The scenario files that entries have named so far; None for one with errors."""

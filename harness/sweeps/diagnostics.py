@@ -22,7 +22,7 @@ class Diagnostics:
     _warned: dict[Diagnostic, None] = field(default_factory=dict)
 
     def warn(self, path: KeyPath, message: str, hint: str = "") -> None:
-        """Note something that is allowed but that the user should know."""
+        """Report something that is allowed but that the user should know."""
         self._warned[self._place(path, message, hint)] = None
 
     @property
@@ -31,16 +31,16 @@ class Diagnostics:
         return tuple(sorted(self._warned, key=lambda warning: warning.line or 0))
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
-        """Note an error."""
+        """Report an error."""
         self.extend([self._place(path, message, hint)])
 
     @property
     def count(self) -> int:
-        """How many errors there are so far."""
+        """Number of errors so far."""
         return len(self._found)
 
     def extend(self, found: Sequence[Diagnostic]) -> None:
-        """Note errors that already have a place."""
+        """Report errors that already have a place."""
         self._found.update(dict.fromkeys(found))
 
     def where(self, path: KeyPath) -> str:

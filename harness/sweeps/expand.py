@@ -1,8 +1,8 @@
-"""From one entry of a sweep to its runs, with everything that the entry leaves open filled in.
+"""Expand one entry of a sweep to its runs, with every default filled in.
 
 A setting of the adapter comes from the first of these that has it: the entry, the sweep's defaults, the scenario's
-default adapter, the method's own default. The sweep's defaults apply where the method has such a setting. An entry that
-names another method than the scenario keeps those of the scenario's settings that the other method has as well.
+default adapter, the method's own default. The sweep's defaults apply to methods that have such a setting. An entry with
+another method than the scenario's keeps those of the scenario's settings that its method has as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from harness.yaml_lines import load
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """A sweep's defaults: its keys, the adapter's method if one is named, and what the keys stand for."""
+    """A sweep's defaults: its keys, the adapter's method and settings, and the plugins that the keys name."""
 
     keys: DefaultKeys = field(default_factory=DefaultKeys)
     method: Written | None = None
@@ -69,7 +69,9 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     for name, setting in [*settings.items()]:
         if not any(name in settings_of(method, context.registry) for method in methods):
             known = set[str]().union(*(settings_of(method, context.registry) for method in methods))
-            context.diagnostics.add(setting.path, "is a setting of no adaptation method.", did_you_mean(name, known))
+            context.diagnostics.add(
+                setting.path, "is not a setting of any adaptation method.", did_you_mean(name, known)
+            )
             del settings[name]
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
     return Defaults(keys, method, settings, perturbations or (), _members(Kind.METRIC, keys, path, context))
@@ -78,7 +80,7 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
 def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> Iterator[RunSpec]:
     """Yield the runs of one entry: scenario's parameters × adapter's settings × models.
 
-    Every error is noted; what is wrong is not yielded.
+    Every error is reported; runs with errors are not yielded.
     """
     diagnostics = context.diagnostics
     before = diagnostics.count
@@ -150,7 +152,7 @@ class _Entry:
 def _read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> _Entry | None:
     diagnostics = context.diagnostics
     if not isinstance(value, str | Mapping):
-        diagnostics.add(path, f"is a run's shorthand, or a mapping with `scenario`, not {shown(value)}.")
+        diagnostics.add(path, f"must be a run's shorthand, or a mapping with `scenario`, not {shown(value)}.")
         return None
     if isinstance(value, str):
         mapping, scenario_path = {"scenario": value}, path
@@ -282,7 +284,7 @@ def _scenario(written: Written, context: Context) -> Plugin | None:
     if path not in context.scenario_files:
         context.scenario_files[path] = None
         if not path.is_file():
-            context.diagnostics.add(written.name_path, f"there is no scenario file {path}.")
+            context.diagnostics.add(written.name_path, f"scenario file {path} does not exist.")
             return None
         try:
             plugin = load_scenario_file(path)
@@ -297,7 +299,7 @@ def _scenario(written: Written, context: Context) -> Plugin | None:
 
 
 def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -> tuple[Written, RunSettings]:
-    """Tell a scenario's own arguments from HELM's run expanders, which stand beside them in a shorthand."""
+    """Separate a scenario's own arguments from HELM's run expanders, which a shorthand mixes."""
     model = parameters(plugin, written.path, context.diagnostics) if plugin else None
     own = set(model.model_fields) if model else set()
     texts: dict[str, str] = {}
@@ -309,7 +311,7 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
             message = f"{key!r} is one of HELM's run expanders and has no counterpart here."
             context.diagnostics.add(setting.path, message, "Write what it changes as settings of the adapter.")
         elif key == "model" and setting.value in MODEL_GROUPS:
-            message = f"{setting.value!r} is one of HELM's groups of models; there are none here."
+            message = f"{setting.value!r} is one of HELM's groups of models, which do not exist here."
             context.diagnostics.add(setting.path, message, "Leave it out to use the sweep's models.")
         elif key in RUN_KEYS or key in ADAPTER_SETTINGS:
             texts[key] = setting.value
@@ -329,10 +331,10 @@ def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Contex
     names = context.registry.names(Kind.ADAPTER)
     if any(key in settings_of(name, context.registry) for name in names):
         hint = f"Write {{scenario: {written.name}, adapter: {{{key}: …}}}}."
-        return "is a setting of the adapter, which the shorthand does not hold.", hint
+        return "is a setting of the adapter, which the shorthand cannot contain.", hint
     if key in RunKeys.model_fields:
         return (
-            "is a key of the run, which the shorthand does not hold.",
+            "is a key of the run, which the shorthand cannot contain.",
             f"Write {{scenario: {written.name}, {key}: …}}.",
         )
     held = {*own, *RUN_KEYS, *ADAPTER_SETTINGS}
@@ -347,7 +349,7 @@ def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> 
         return None
     values = getattr(keys, key)
     if kind is Kind.METRIC and not values:
-        context.diagnostics.add((*path, key), "is empty; a run measures something.")
+        context.diagnostics.add((*path, key), "is empty; a run needs at least one metric.")
     return resolve_members(kind, placed((*path, key), values), context)
 
 
@@ -401,7 +403,7 @@ def _measured(
     """Return a run's metrics and its main metric, which is among them where it is the name of a metric.
 
     An entry with a method and metrics of its own measures something else than the scenario's main metric: then its
-    first metric stands for it. So it is with a method that names its metrics, where the entry names none.
+    first metric is its main metric. The same holds for a method that names its metrics, if the entry names none.
     """
     details = context.registry.get(Kind.ADAPTER, adapter.name).details
     own, chosen = entry.own_metrics, entry.metrics
@@ -441,7 +443,7 @@ def _check_main_metric(entry: _Entry, metrics: Sequence[Component], main: str, c
         if not names or any(fnmatchcase(main, name) for name in names):
             return
         given += names
-    wrong = f"is {shown(main)}, which none of the run's metrics gives: {', '.join(part.name for part in metrics)}."
+    wrong = f"is {shown(main)}, which none of the run's metrics computes: {', '.join(part.name for part in metrics)}."
     others = [metric.name for metric in context.registry.all(Kind.METRIC) if metric.name in given_names(metric)]
     hints = [did_you_mean(main, given), did_you_mean(main, others)]
     hint = next((hint for hint in hints if hint.startswith("Did")), hints[0])

@@ -25,7 +25,7 @@ MAX_RUNS = 50_000
 
 
 def parameters(plugin: Plugin, path: KeyPath, diagnostics: Diagnostics) -> type[BaseModel] | None:
-    """Return the model of a plugin's parameters; None, and an error noted, if the plugin does not declare them."""
+    """Return the model of a plugin's parameters; report an error and return None if they have no types."""
     try:
         return parameters_of(plugin)
     except PluginError as error:
@@ -42,18 +42,18 @@ def combinations(
     fan_out: bool = True,
     all_choices: bool = False,
 ) -> Iterator[BaseModel]:
-    """Yield checked arguments: one set, or one for each combination where lists stand for one value each.
+    """Yield checked arguments: one set, or one for each combination of the values of lists.
 
-    A list fans out where the parameter's type does not take a list. Every error is noted; what is wrong is not
-    yielded.
+    A list fans out where the parameter's type does not take a list. Every error is reported; wrong sets are
+    not yielded.
 
     Args:
         model: The parameters.
         settings: What was written.
-        path: Where the component stands.
+        path: Where the component is.
         diagnostics: Takes errors.
-        fan_out: Whether lists may stand for one value each.
-        all_choices: Whether ``all`` means every choice of a parameter, unless ``all`` is one of its choices.
+        fan_out: True if lists give one set for each value.
+        all_choices: True if ``all`` means every choice of a parameter, unless ``all`` is one of its choices.
     """
     written = {key: _all_choices(model, key, setting) if all_choices else setting for key, setting in settings.items()}
     alternatives = {

@@ -1,4 +1,4 @@
-"""What lm-evaluation-harness, Inspect and others call things, and what each is called here; for messages alone."""
+"""What lm-evaluation-harness, Inspect and others call things, and what each is called here, for hints in messages."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _components(kind: Kind, registry: Registry, *, fan_out: bool = True, paths: 
     plugins = [_plugin(registry, kind, name) for name in names]
     mappings = [_mapping(plugin, "name", plugin.name, fan_out) for plugin in plugins if plugin and plugin.target]
     if paths:
-        # What a scenario's own file takes is known to that file alone.
+        # the parameters are known only from the scenario file itself
         mappings.append(_object({"name": {"type": "string", "pattern": _PATH}}, ["name"], open_ended=True))
     return {"anyOf": [*_texts(names, paths=paths), *mappings]}
 
@@ -97,7 +97,7 @@ def _model(registry: Registry) -> Schema:
 def _mapping(plugin: Plugin, key: str, name: str | None, fan_out: bool, pattern: str = "") -> Schema:
     """Return the schema of ``{name: …, parameters…}``.
 
-    What a parameter model requires is required of a scenario, metric or model; of an adapter the scenario may give it.
+    Required parameters of a scenario, metric or model are required; an adapter's may come from the scenario.
     """
     named = {"type": "string", "pattern": pattern} if name is None else {"const": name}
     model = parameters_of(plugin)
@@ -191,7 +191,7 @@ def _plugin(registry: Registry, kind: Kind, name: str) -> Plugin | None:
         plugin = registry.get(kind, name)
         parameters_of(plugin)
     except PluginError:
-        return None  # a plugin that cannot be used is no choice to offer
+        return None  # a broken plugin is not offered
     return plugin
 
 

@@ -1,4 +1,4 @@
-"""The keys of a sweep, of its defaults and of a run; and where in the file each error stands."""
+"""The keys of a sweep, of its defaults and of a run, each with its type, default, description and an example."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class RunKeys(DefaultKeys):
 
     scenario: _NameOrMapping = Field(examples=["boolq", {"name": "mmlu", "subject": ["anatomy", "virology"]}])
     """The scenario: a name, HELM's shorthand, the path of a scenario file, or a mapping with a name and parameters. A
-    list as a parameter makes a run for each value; ``all`` stands for all values."""
+    list as a parameter makes a run for each value; ``all`` means all values."""
 
     main_metric: str | None = Field(None, examples=["exact_match"])
     """The metric shown on leaderboards (default: the scenario's)."""
@@ -118,16 +118,15 @@ K = TypeVar("K", bound=_Keys)
 
 
 def read_keys(kind: type[K], value: Mapping[str, Any], path: KeyPath, diagnostics: Diagnostics) -> K | None:
-    """Return the keys of a sweep, its defaults or a run, and note every error.
+    """Return the keys of a sweep, its defaults or a run, and report every error.
 
-    Wrong keys are returned as if they were not there, so that what stands in the others is checked as well; None if
-    nothing can be said without them.
+    Wrong keys are left out, so that the values of the others can be checked; None if that is impossible.
     """
     keys, found = check_parameters(kind, value, noun="key")
     for diagnostic in found:
         message = diagnostic.message
         if diagnostic.keys == ("suite",) and "pattern" in message:
-            message = "is used as a folder's name: letters, digits, '.', '_' and '-', first a letter or digit."
+            message = "must be a folder name of letters, digits, '.', '_' and '-' that begins with a letter or digit."
         hint = diagnostic.hint
         if message.startswith("is not a key"):
             hint = key_hint(str(diagnostic.keys[-1]), list(kind.model_fields)) or hint

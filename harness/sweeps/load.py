@@ -1,7 +1,7 @@
-"""Sweeps: YAML that says what to run, checked as a whole, and expanded to run specs with every default written out.
+"""Load a sweep: check all of it, and expand it to run specs with every default written out.
 
-The same run written twice is an error: an entry all of whose runs earlier entries make already. Where entries overlap
-in part, as lists that fan out do, each run is made once.
+An entry all of whose runs are in earlier entries is an error. Entries may overlap in part, as lists that fan out do;
+each run is then made once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Sweep:
     description: str = ""
     """What the sweep is for."""
     warnings: tuple[Diagnostic, ...] = ()
-    """What is allowed but may not be what the user meant, with its place."""
+    """Things that are allowed but may not be intended, with their places."""
 
 
 class Overrides(TypedDict, total=False):
@@ -93,7 +93,7 @@ def load_sweep(
     diagnostics = Diagnostics(document, _options(overrides))
     diagnostics.extend(document.diagnostics)
     if not isinstance(document.data, Mapping):
-        what = "is empty" if document.data is None else f"holds {shown(document.data)}"
+        what = "is empty" if document.data is None else f"is {shown(document.data)}"
         diagnostics.add((), f"{what}; a sweep is a mapping with `suite`, `models` and `runs`.")
         diagnostics.raise_any()
     elif "runs" not in document.data and {"source", "input"} <= document.data.keys():
@@ -149,7 +149,7 @@ def find_sweep(name: str) -> Path:
     shipped = shipped_sweeps()
     if name in shipped:
         return shipped[name]
-    message = "is a folder, not a sweep." if path.is_dir() else "there is no such file, and no sweep of that name."
+    message = "is a folder, not a sweep." if path.is_dir() else "no such file, and no sweep of that name."
     raise SpecError([Diagnostic((), message, did_you_mean(name, shipped), name)])
 
 

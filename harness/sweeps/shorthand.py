@@ -28,7 +28,7 @@ def parse_entry(text: str) -> Entry:
     """Split ``name:key=value,…`` at the first colon, every comma, and the first equals sign of each part.
 
     Raises:
-        ValueError: A part is no ``key=value``, or a key stands twice; the message says which.
+        ValueError: A part is not ``key=value``, or a key is given twice; the message says which.
     """
     name, colon, rest = text.partition(":")
     if not name.strip():

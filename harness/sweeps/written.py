@@ -19,23 +19,23 @@ class Setting:
     value: Any
     """Its value."""
     path: KeyPath
-    """Where it stands."""
+    """Its place."""
     text: bool = False
-    """Whether it is text of a shorthand, which may stand for a number."""
+    """True for text of a shorthand, which may mean a number."""
     origin: str = ""
     """Whose setting it is if the file does not hold it, for messages: ``scenario 'boolq'``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A component as it was written: a name, its arguments, and where they stand."""
+    """A component as it was written: a name, its arguments, and their places."""
 
     name: str
     """Its name."""
     arguments: Mapping[str, Setting]
     """Its arguments."""
     path: KeyPath
-    """Where it stands."""
+    """Its place."""
     key: str = ""
     """The key of the name, where it is written as a mapping."""
     origin: str = ""
@@ -43,7 +43,7 @@ class Written:
 
     @property
     def name_path(self) -> KeyPath:
-        """Where the name stands."""
+        """The place of the name."""
         return (*self.path, self.key) if self.key else self.path
 
 
@@ -57,14 +57,14 @@ def read_component(
     parse: Callable[[str], Entry],
     origin: str = "",
 ) -> Written | None:
-    """Return a component that is written as text or as a mapping; None, and an error noted, if it is neither.
+    """Return a component that is written as text or as a mapping; report an error and return None if it is neither.
 
     Args:
         value: What was written.
-        path: Where it stands.
+        path: Its place.
         diagnostics: Takes errors.
         key: The mapping's key that holds the name: ``name``, or ``method`` for an adapter.
-        nameless: Whether a mapping may lack the name, which is then empty.
+        nameless: True if a mapping may lack the name, which is then empty.
         parse: Splits text into name and arguments; its ValueError is an error.
         origin: Who wrote it, if not the file.
     """
@@ -77,11 +77,11 @@ def read_component(
         settings = {k: Setting(v, (*path, k), text=True, origin=origin) for k, v in entry.arguments.items()}
         return Written(entry.name, settings, path, origin=origin)
     if not isinstance(value, Mapping):
-        diagnostics.add(path, f"is a name, or a mapping with `{key}`, not {shown(value)}.")
+        diagnostics.add(path, f"must be a name, or a mapping with `{key}`, not {shown(value)}.")
         return None
     named = value.get(key, "" if nameless else None)
     if not isinstance(named, str) or (not named and key in value):
-        message = f"`{key}` is required." if key not in value else f"is a name, not {shown(named)}."
+        message = f"`{key}` is required." if key not in value else f"must be a name, not {shown(named)}."
         diagnostics.add((*path, key), message, absence_hint(key, value))
         return None
     settings = {k: Setting(v, (*path, k), origin=origin) for k, v in value.items() if k != key}

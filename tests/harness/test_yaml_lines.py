@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_one_clear_mistake(text: str | bytes, line: int |
         ("a: 1e999", "a", "too large"),
         ("a: " + "9" * 5000, "a", "too long"),
         ("a: {{ question }}", "a", "quotes"),
-        ("a: {[1, 2]: 3}", "a", "a key is text"),
+        ("a: {[1, 2]: 3}", "a", "a key must be text"),
         ("a: {<<: 3}", "a", "merges a mapping"),
     ],
 )

@@ -48,7 +48,7 @@ def test_an_absolute_path_is_known_again(tmp_path: Path) -> None:
     ("path", "column", "message"),
     [
         ("{folder}/none.jsonl", None, "Looked for .*none.jsonl"),
-        ("../a.txt", None, "no path inside of the data folder"),
+        ("../a.txt", None, "not a path inside the data folder"),
         ("{folder}/a.txt", "q", "there is no column 'q'"),
     ],
 )

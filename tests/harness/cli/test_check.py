@@ -106,7 +106,7 @@ def test_trials_without_examples_are_one_and_warned_of(harness: Harness, folder:
     )
     said = harness("run", "trials.yaml")
     assert said.code == 0, said.err
-    assert "Warning: trials.yaml:3: defaults.train_trials: is ignored when max_train_instances is 0" in said.err
+    assert "Warning: trials.yaml:3: defaults.train_trials: is ignored because max_train_instances is 0" in said.err
     trials = {
         record["spec"]["scenario"]["name"]: record["spec"]["adapter"]["train_trials"]
         for file in (folder / "results" / "trials").glob("*/run.json")

@@ -109,11 +109,15 @@ def test_options_of_others(harness: Harness, option: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("run", "model", "said"),
     [
-        ("sample_multiple_choice:method=multiple_choice_separate_original", "anthropic:a", "asks a model to score"),
+        (
+            "sample_multiple_choice:method=multiple_choice_separate_original",
+            "anthropic:a",
+            "needs a model that can score",
+        ),
         (
             "sample_multiple_choice:method=multiple_choice_joint",
             "anthropic:a",
-            "asks a model to give log-probabilities",
+            "needs a model that can give log-probabilities",
         ),
         ("nfcorpus", "anthropic:a", "to give log-probabilities"),
     ],

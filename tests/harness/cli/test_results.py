@@ -114,13 +114,13 @@ def test_stats_of_a_run_without_any_is_its_reason_alone(harness: Harness, folder
 def test_scoring_what_is_no_run_is_one_message(harness: Harness, folder: Path) -> None:
     said = harness("score", str(folder / "quiz"))
     assert said.code == 2
-    assert "there is no finished run here" in said.err
+    assert "no finished run here" in said.err
 
 
 @pytest.mark.usefixtures("runs")
 def test_the_site_is_not_named_as_a_suite(harness: Harness) -> None:
     assert harness("leaderboard", "--site").code == 0
-    assert "There are: small." in harness("leaderboard", "large").err
+    assert "Suites: small." in harness("leaderboard", "large").err
 
 
 def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Path], folder: Path) -> None:
@@ -153,8 +153,8 @@ def test_a_site_is_built_into_the_results_and_leaves_the_leaderboard_as_it_was(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("leaderboard", "--results-dir", "nowhere"), "no folder of results"),
-        (("leaderboard", "large"), "There are: small"),
+        (("leaderboard", "--results-dir", "nowhere"), "not a results folder"),
+        (("leaderboard", "large"), "Suites: small"),
         (("leaderboard", "--format", "pdf"), "pdf"),
         (("leaderboard", "-o", "nowhere/board.txt"), "cannot be written"),
         (("leaderboard", "-o", "."), "cannot be written"),

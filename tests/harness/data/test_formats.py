@@ -232,7 +232,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("f.csv", "a,b\n1\n", "f.csv, row 2: has 1 fields, not 2 (a, b)."),
         ("f.csv", 'a,b\n1,"2\n', "f.csv, row 2: is not valid CSV: unexpected end of data."),
         ("f.csv", 'a,b\n1,"2"3\n', "f.csv, row 2: is not valid CSV"),
-        ("f.csv", "a,b,a\n1,2,3\n", "f.csv, row 1: the header has a column twice: 'a'."),
+        ("f.csv", "a,b,a\n1,2,3\n", "f.csv, row 1: the header lists columns twice: 'a'."),
         ("f.csv", "a,b\n", "f.csv: has no rows."),
         ("f.txt", b"one\ntw\xffo\n", "f.txt, row 2: is not utf-8: byte 0xff at position 3 of line 2."),
         ("f.tar", tarred({"x.txt": b"\xff"}), "f.tar/x.txt: is not utf-8: byte 0xff at position 1."),
@@ -240,7 +240,7 @@ def test_parquet(tmp_path: Path) -> None:
         ("f.jsonl.gz", "", "f.jsonl.gz: has no rows."),
         ("f.zip", zipped({}), "f.zip: has no rows."),
         ("f.jsonl.gz", b"not gzip at all", "f.jsonl.gz, row 1: is damaged or truncated (Not a gzipped file"),
-        ("f.doc", "x", "f.doc: has no known format. Known: .jsonl"),
+        ("f.doc", "x", "f.doc: has an unknown format. Known: .jsonl"),
     ],
 )
 def test_what_is_wrong_names_file_and_row(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
@@ -250,7 +250,7 @@ def test_what_is_wrong_names_file_and_row(tmp_path: Path, name: str, content: st
 
 
 def test_unknown_encoding(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no encoding 'klingon'"):
+    with pytest.raises(DataError, match="unknown encoding 'klingon'"):
         rows(write(tmp_path, "f.txt", "x"), encoding="klingon")
 
 

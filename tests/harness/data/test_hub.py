@@ -165,7 +165,7 @@ def test_a_split_that_is_not_declared_has_no_rows(answers: dict[str, Any]) -> No
         ("no split", ["no split 'validation'", "train, test"]),
         ("no commit", ["Revision '0000", "doesn't exist"]),
         ("no data set", ["acme/absent", "doesn't exist"]),
-        ("branch", ["'main' is no commit", "40 hexadecimal digits"]),
+        ("branch", ["'main' is not a commit", "40 hexadecimal digits"]),
         ("truncated", ["acme/broken"]),
     ],
 )

@@ -53,7 +53,7 @@ def test_parameters_stand_in_file_names(tmp_path: Path) -> None:
 def test_parameters_do_not_lead_out_of_the_folder(tmp_path: Path, subject: str) -> None:
     write(tmp_path / "secret.jsonl", {"a": 1})
     (tmp_path / "data").mkdir()
-    with pytest.raises(DataError, match="no path inside of the data folder"):
+    with pytest.raises(DataError, match="not a path inside the data folder"):
         opened(Source(files={"test": "{{ subject }}.jsonl"}), tmp_path / "data", subject=subject)
 
 
@@ -169,13 +169,13 @@ def test_the_hub_comes_after_the_folder_and_wants_a_commit(tmp_path: Path) -> No
     hub = HubSource("acme/quiz", "main", {"test": "test"})
     write(tmp_path / "quiz/test.jsonl", {"a": 1})
     assert texts(opened(Source(files=FILES, hub=hub), tmp_path), "test") == [1]
-    with pytest.raises(DataError, match="'main' is no commit"):
+    with pytest.raises(DataError, match="'main' is not a commit"):
         opened(Source(files=FILES, hub=hub), tmp_path / "elsewhere")
 
 
 def test_a_damaged_zip_on_the_way_is_an_error_and_no_bug(tmp_path: Path) -> None:
     (tmp_path / "f.zip").write_bytes(b"not a zip")
-    with pytest.raises(DataError, match="cannot be looked for"):
+    with pytest.raises(DataError, match="cannot look for"):
         opened(Source(files={"test": "f.zip/test.jsonl"}), tmp_path)
 
 
