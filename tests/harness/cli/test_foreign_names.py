@@ -119,7 +119,7 @@ def test_options_of_others(harness: Harness, option: str, said: str) -> None:
             "anthropic:a",
             "needs a model that can give log-probabilities",
         ),
-        ("nfcorpus", "anthropic:a", "to give log-probabilities"),
+        ("nfcorpus", "anthropic:a", "give log-probabilities"),
     ],
 )
 def test_a_method_that_a_backend_cannot_answer_is_a_mistake(run: str, model: str, said: str) -> None:
