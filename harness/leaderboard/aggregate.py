@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
 from harness.contracts.specs import Component
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
-from harness.leaderboard.columns import Group, canonical, group_runs
+from harness.leaderboard.columns import ColumnKey, Group, canonical, group_runs
 from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
 from harness.storage.results import RunRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(ColumnKey):
     """One scenario under one adaptation method and set of settings."""
 
-    scenario: str
-    """The scenario's name."""
-    method: str
-    """The adaptation method."""
-    metric: str
-    """The main metric."""
-    split: str
-    """The split that was evaluated."""
     higher_is_better: bool | None
     """True if higher is better, False if lower is; None if neither, or if the runs disagree."""
-    sample: bool
-    """True if the data are sample data: a demonstration, not a measurement."""
-    settings: Mapping[str, Any]
-    """The settings that distinguish it from other columns of the scenario."""
-    parameters: Mapping[str, Any]
-    """The scenario's parameters that all sub-runs share."""
-    pooled: tuple[str, ...]
-    """The parameters in which the sub-runs differ."""
     subruns: tuple[str, ...]
     """The sub-runs' labels."""
     contested: bool = False
@@ -238,15 +222,8 @@ def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
 
 def _column(group: Group, direction: bool | None, contested: bool) -> Column:
     return Column(
-        scenario=group.scenario,
-        method=group.method,
-        metric=group.metric,
-        split=group.split,
+        **{field.name: getattr(group, field.name) for field in fields(ColumnKey)},
         higher_is_better=direction,
-        sample=group.sample,
-        settings=group.settings,
-        parameters=group.parameters,
-        pooled=group.pooled,
         subruns=tuple(runs[0].spec.scenario.label for runs in group.runs.values()),
         contested=contested,
     )

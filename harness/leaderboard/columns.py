@@ -25,9 +25,9 @@ VARIES = "varies by run"
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The runs of one column."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnKey:
+    """The properties that define a column."""
 
     scenario: str
     """The scenario's name."""
@@ -38,15 +38,21 @@ class Group:
     split: str
     """The split that was evaluated."""
     sample: bool
-    """True if the data are sample data."""
+    """True if the data are sample data: a demonstration, not a measurement."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Values of the settings that distinguish the column from others of its scenario."""
-    varying: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    """Settings other than texts that differ between sub-runs of the column, with their values."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """The scenario's parameters that all sub-runs share."""
     pooled: tuple[str, ...] = ()
     """The scenario's parameters in which the sub-runs differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group(ColumnKey):
+    """The runs of one column."""
+
+    varying: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Settings other than texts that differ between sub-runs of the column, with their values."""
     runs: Mapping[str, Sequence[RunRecord]] = field(default_factory=dict)
     """The runs of each sub-run, by the scenario's arguments as JSON."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
-from harness.leaderboard.paired_scores import Answers, compare_answers
+from harness.leaderboard.paired_scores import Answers, PairedScores, compare_answers
 from harness.plugins.registry import Registry
 from harness.runs.rescoring import scores_of_instances
 from harness.seeds import derive_seed
@@ -20,9 +20,9 @@ from harness.storage.run_labels import distinctions
 from harness.sweeps.shorthand import parse_model
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One scenario, asked of two models."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(PairedScores):
+    """The comparison of two models on one scenario."""
 
     scenario: str
     """The scenario's label."""
@@ -32,50 +32,14 @@ class Comparison:
     """The score that is compared."""
     higher_is_better: bool | None
     """True if higher is better, False if lower is; None if the runs do not say."""
-    count: int
-    """Number of instances that have the score in both runs."""
-    first: float
-    """The first model's mean over them."""
-    second: float
-    """The second model's."""
-    difference: float
-    """First − second."""
-    stderr: float | None
-    """Standard error of the difference; None for one instance."""
-    low: float | None
-    """Lower end of its 95 % interval."""
-    high: float | None
-    """Upper end."""
-    test: str
-    """``mcnemar``, exact, where every score is 0 or 1; else ``permutation``."""
-    p: float
-    """The test's p-value."""
     p_holm: float
-    """Adjusted over the family by Holm's method."""
+    """The p-value adjusted over the family by Holm's method."""
     p_bh: float
-    """Adjusted over the family by Benjamini and Hochberg's."""
-    only_first: int
-    """Instances that the second run does not have."""
-    only_second: int
-    """Instances that the first run does not have."""
-    undefined: int
-    """Instances of both without the score in one of them."""
-    changed: int
-    """Instances of both whose text or references differ; they are not compared."""
+    """The p-value adjusted over the family by Benjamini and Hochberg's method."""
     settings: str = ""
     """The settings that distinguish it from other comparisons of the scenario and method, in brackets."""
     notes: tuple[str, ...] = ()
     """Notes for the reader."""
-
-    def left_out(self, first: str, second: str) -> Iterator[str]:
-        """Yield how many instances are not compared, and why; ``first`` and ``second`` name the two sides."""
-        counts = (
-            (self.only_first, f"only {first}"),
-            (self.only_second, f"only {second}"),
-            (self.undefined, "undefined"),
-            (self.changed, "not the same question"),
-        )
-        return (f"{count} {reason}" for count, reason in counts if count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,25 +89,13 @@ def compare_runs(
         _answers(first, metric, registry), _answers(second, metric, registry), scale_of([first, second], metric), metric
     )
     return Comparison(
+        **asdict(scores),
         scenario=first.spec.scenario.label,
         adapter=first.spec.adapter.name,
         metric=metric,
         higher_is_better=_direction(first, metric),
-        count=scores.count,
-        first=scores.first,
-        second=scores.second,
-        difference=scores.difference,
-        stderr=scores.stderr,
-        low=scores.low,
-        high=scores.high,
-        test=scores.test,
-        p=scores.p,
         p_holm=scores.p,
         p_bh=scores.p,
-        only_first=scores.only_first,
-        only_second=scores.only_second,
-        undefined=scores.undefined,
-        changed=scores.changed,
         notes=(
             *_setting_notes(first.spec, second.spec),
             *_answer_notes(first),

@@ -26,13 +26,14 @@ COLUMNS = (
 
 def comparison_table(family: ComparisonFamily) -> ResultTable:
     """Return comparisons as a table."""
-    names = [field.name for field in fields(Comparison)]
+    leading = ["first_name", "second_name", "scenario", "adapter", "metric", "higher_is_better"]
+    names = [field.name for field in fields(Comparison) if field.name not in (*leading, "note")]
     return ResultTable(
         columns=COLUMNS,
         rows=[_row(comparison) for comparison in family.comparisons],
         notes=[TableNote(note) for note in _notes(family)],
         caption=f"{brief(family.first)} compared with {brief(family.second)}.",
-        fields=["first_name", "second_name", *names],
+        fields=[*leading, *names],
         records=[
             {
                 "first_name": family.first,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.contracts import Scale
@@ -16,7 +16,7 @@ Answers = Mapping[str, Trials]
 """The trials of each instance."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairedScores:
     """The difference of two models over the instances that both have."""
 
@@ -50,6 +50,16 @@ class PairedScores:
     """Instances of both without the score in one of them."""
     changed: int
     """Instances of both whose text or references differ; they are not compared."""
+
+    def left_out(self, first: str, second: str) -> Iterator[str]:
+        """Yield how many instances are not compared, and why; ``first`` and ``second`` name the two sides."""
+        counts = (
+            (self.only_first, f"only {first}"),
+            (self.only_second, f"only {second}"),
+            (self.undefined, "undefined"),
+            (self.changed, "not the same question"),
+        )
+        return (f"{count} {reason}" for count, reason in counts if count)
 
 
 def compare_answers(first: Answers, second: Answers, scale: Scale | None, metric: str) -> PairedScores:

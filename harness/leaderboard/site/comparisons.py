@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
@@ -48,13 +48,17 @@ class _Question:
     """One scenario with its parameters, asked of several models in the same way."""
 
     about: Mapping[str, Any]
-    """What the page shows of it."""
-    metric: str
-    """The main metric."""
+    """Its description for the page."""
     scale: Scale | None
-    """The scale of its scores."""
+    """The scale of its main metric's scores."""
     runs: Mapping[str, str]
     """The address of each model's run, by the model's address."""
+    digests: Mapping[Pair, str]
+    """For each pair of models, in the order of their addresses, a digest of the data of its statistics."""
+
+    def pair(self, models: Pair) -> Pair:
+        """Return the runs of two models."""
+        return self.runs[models[0]], self.runs[models[1]]
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
@@ -66,36 +70,29 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     (:class:`harness.leaderboard.paired_scores.PairedScores`).
     """
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
-    questions = {view.key: list(_questions(view, addresses)) for view in snapshot.boards}
-    digests = _digests(folder.root, questions.values())
-    rows = _earlier_rows(folder, questions, digests)
-    rows |= _computed_rows(folder.root, questions.values(), digests, rows)
+    questions = {view.key: list(_questions(view, addresses, folder.root)) for view in snapshot.boards}
+    files: dict[str, list[tuple[int, str]]] = {}
     for view in snapshot.boards:
-        known = questions[view.key]
-        folder.put(
-            f"compare/{view.key}",
-            {
-                "title": view.title,
-                "models": [[addresses[row.model], row.model] for row in view.board.rows],
-                "questions": [{**question.about, "runs": question.runs} for question in known],
-            },
-        )
-        for models, asked in _by_models(known).items():
-            found = []
-            for position in asked:
-                digest = digests[_pair(known[position], models)]
-                found.append([position, digest, *rows[digest]])
-            folder.put(f"compare/{view.key}/{'/'.join(models)}", found)
+        models = [[addresses[row.model], row.model] for row in view.board.rows]
+        listed = [{**question.about, "runs": question.runs} for question in questions[view.key]]
+        folder.put(f"compare/{view.key}", {"title": view.title, "models": models, "questions": listed})
+        for position, question in enumerate(questions[view.key]):
+            for pair, digest in question.digests.items():
+                files.setdefault(f"compare/{view.key}/{'/'.join(pair)}", []).append((position, digest))
+    rows = _earlier_rows(folder, files)
+    rows |= _computed_rows(folder.root, [question for several in questions.values() for question in several], rows)
+    for key, found in files.items():
+        folder.put(key, [[position, digest, *rows[digest]] for position, digest in found])
 
 
-def _questions(view: BoardView, addresses: Mapping[str, str]) -> Iterator[_Question]:
+def _questions(view: BoardView, addresses: Mapping[str, str], root: Path) -> Iterator[_Question]:
     """Yield the sub-runs of all columns that at least two models were asked and whose examples are there."""
     for column, heading, counting in zip(view.board.columns, view.headings, view.counting, strict=True):
         by_subrun: dict[str, dict[str, RunRecord]] = {}
         for model, runs in counting.items():
             for subrun, run in runs.items():
                 if run.status == "ok" and main_stat(run) is not None and run.examples is not None:
-                    by_subrun.setdefault(subrun, {})[model] = run
+                    by_subrun.setdefault(subrun, {})[addresses[model]] = run
         for _, asked in sorted(by_subrun.items()):
             if len(asked) > 1:
                 about = {
@@ -105,90 +102,66 @@ def _questions(view: BoardView, addresses: Mapping[str, str]) -> Iterator[_Quest
                     "metric": column.metric,
                     "higher": column.higher_is_better,
                 }
-                places = {addresses[model]: address_of(run) for model, run in asked.items()}
-                yield _Question(about, column.metric, scale_of(asked.values(), column.metric), places)
+                scale = scale_of(asked.values(), column.metric)
+                places = {model: address_of(run) for model, run in asked.items()}
+                states = {
+                    model: run.encode() + (root / "data" / "runs" / run / "made-of.json").read_bytes()
+                    for model, run in places.items()
+                }
+                made_of = repr((FORMAT, column.metric, scale)).encode()
+                digests = {
+                    pair: hashlib.blake2b(b"\0".join([made_of, *(states[m] for m in pair)]), digest_size=8).hexdigest()
+                    for pair in combinations(sorted(places), 2)
+                }
+                yield _Question(about, scale, places, digests)
 
 
-def _by_models(questions: Sequence[_Question]) -> dict[Pair, list[int]]:
-    """Return the positions of the questions that each pair of models was asked."""
-    found: dict[Pair, list[int]] = {}
-    for position, question in enumerate(questions):
-        for models in combinations(sorted(question.runs), 2):
-            found.setdefault(models, []).append(position)
-    return found
+def _earlier_rows(folder: SiteFolder, files: Mapping[str, Sequence[tuple[int, str]]]) -> dict[str, Row]:
+    """Return the rows that an earlier build computed and that are still valid, by their digest."""
+    valid = {digest for found in files.values() for _, digest in found}
+    return {
+        row[1]: row[2:]
+        for key in files
+        for row in folder.read(key) or ()
+        if isinstance(row, list) and len(row) > 2 and row[1] in valid
+    }
 
 
-def _pair(question: _Question, models: Pair) -> Pair:
-    return question.runs[models[0]], question.runs[models[1]]
-
-
-def _digests(root: Path, boards: Iterable[Sequence[_Question]]) -> dict[Pair, str]:
-    """Return for each pair of runs a digest of what its statistics are computed from."""
-    states: dict[str, bytes] = {}
-    found: dict[Pair, str] = {}
-    for question in (question for questions in boards for question in questions):
-        about = repr((FORMAT, question.metric, question.scale)).encode()
-        for run in question.runs.values():
-            if run not in states:
-                states[run] = (root / "data" / "runs" / run / "made-of.json").read_bytes()
-        for models in combinations(sorted(question.runs), 2):
-            pair = _pair(question, models)
-            content = b"\0".join([about, *(run.encode() + states[run] for run in pair)])
-            found[pair] = hashlib.blake2b(content, digest_size=8).hexdigest()
-    return found
-
-
-def _earlier_rows(
-    folder: SiteFolder, boards: Mapping[str, Sequence[_Question]], digests: Mapping[Pair, str]
-) -> dict[str, Row]:
-    """Return the rows that an earlier build computed and that still hold, by their digest."""
-    wanted = set(digests.values())
-    found: dict[str, Row] = {}
-    for key, questions in boards.items():
-        for models in _by_models(questions):
-            rows = folder.read(f"compare/{key}/{'/'.join(models)}")
-            for row in rows if isinstance(rows, list) else ():
-                if isinstance(row, list) and len(row) > 2 and row[1] in wanted:
-                    found[row[1]] = row[2:]
-    return found
-
-
-def _computed_rows(
-    root: Path, boards: Iterable[Sequence[_Question]], digests: Mapping[Pair, str], known: Mapping[str, Row]
-) -> dict[str, Row]:
+def _computed_rows(root: Path, questions: Sequence[_Question], known: Mapping[str, Row]) -> dict[str, Row]:
     """Return the rows that are not known yet, by their digest."""
-    tasks = []
+    tasks: list[tuple[Path, dict[str, Pair], Scale | None, str]] = []
     taken = set(known)
-    for question in (question for questions in boards for question in questions):
-        pairs = [_pair(question, models) for models in combinations(sorted(question.runs), 2)]
-        missing = [pair for pair in pairs if digests[pair] not in taken]
-        taken.update(digests[pair] for pair in missing)
+    for question in questions:
+        missing = {d: question.pair(models) for models, d in question.digests.items() if d not in taken}
+        taken.update(missing)
         if missing:
-            tasks.append((root, missing, question.scale, question.metric))
-    if sum(len(task[1]) for task in tasks) < MANY or PROCESSES == 1:
-        results = [_compare(*task) for task in tasks]
+            tasks.append((root, missing, question.scale, question.about["metric"]))
+    found: dict[str, Row] = {}
+    if len(taken) - len(known) < MANY or PROCESSES == 1:
+        for task in tasks:
+            found |= _compare(*task)
     else:
         with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-            results = list(pool.map(_compare, *zip(*tasks, strict=True)))
-    return {digests[pair]: row for rows in results for pair, row in rows}
+            for rows in pool.map(_compare, *zip(*tasks, strict=True)):
+                found |= rows
+    return found
 
 
-def _compare(root: Path, pairs: Sequence[Pair], scale: Scale | None, metric: str) -> list[tuple[Pair, Row]]:
-    """Return the statistics of pairs of runs that were asked the same question."""
+def _compare(root: Path, pairs: Mapping[str, Pair], scale: Scale | None, metric: str) -> dict[str, Row]:
+    """Return the statistics of pairs of runs that were asked the same question, by the pairs' digests."""
     folder = SiteFolder(root)
     answers: dict[str, Answers] = {}
-    found = []
-    for pair in pairs:
+    rows: dict[str, Row] = {}
+    for digest, pair in pairs.items():
         for run in pair:
             if run not in answers:
                 answers[run] = answers_of(folder.read(f"runs/{run}/index"))
         try:
             scores = compare_answers(answers[pair[0]], answers[pair[1]], scale, metric)
-            row: Row = [
+            rows[digest] = [
                 scores.count, scores.first, scores.second, scores.difference, scores.low, scores.high, scores.p,
                 scores.differing, scores.only_first, scores.only_second, scores.undefined, scores.changed,
             ]  # fmt: skip
         except (DataError, ValueError) as error:
-            row = [str(error)]
-        found.append((pair, row))
-    return found
+            rows[digest] = [str(error)]
+    return rows

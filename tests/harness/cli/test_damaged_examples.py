@@ -104,6 +104,30 @@ def test_comparing_refuses_other_examples(harness: Harness, runs: list[Path], da
     assert "examples.jsonl.gz: not the examples that run.json describes" in said.err
 
 
+@pytest.mark.parametrize("damage", [*DAMAGE, None])
+def test_the_leaderboard_and_the_statistics_mark_other_examples(
+    harness: Harness, runs: list[Path], damage: Damage | None
+) -> None:
+    def cells() -> list[dict[str, Any]]:
+        return list(json.loads(harness("leaderboard", "--format", "json").out)["cells"])
+
+    assert "◊" not in harness("leaderboard").out
+    # Of the runs with and without a perturbation only one counts in each cell.
+    counting, *others = (next(run for run in runs if f"small/{run.name}" in cell["runs"]) for cell in cells())
+    if damage is None:
+        (counting / "examples.jsonl.gz").unlink()
+    else:
+        plant(counting, damage)
+    wrong = "the run's examples are missing" if damage is None else "not the examples that run.json describes"
+    said = " ".join(harness("leaderboard").out.split())
+    assert said.count("◊") == 2, "one cell and the legend"
+    assert wrong in said
+    (found,) = [cell for cell in cells() if cell["damaged"]]
+    assert f"small/{counting.name}" in found["runs"]
+    assert wrong in " ".join(harness("stats", str(counting)).out.split())
+    assert wrong not in " ".join(harness("stats", *map(str, others)).out.split())
+
+
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_the_site_shows_no_other_examples(harness: Harness, folder: Path, runs: list[Path], damage: Damage) -> None:
     plant(runs[0], damage)

@@ -214,6 +214,16 @@ def test_every_format_says_the_same(run: Run, tmp_path: Path) -> None:
         assert "lonely (generation): fake:b has no equal run." in text
 
 
+def test_names_are_neither_formulas_nor_markup(run: Run, tmp_path: Path) -> None:
+    for model in ("=a|*b*", "c"):
+        run(model, _scores("10"), scenario="=1+1")
+    table = comparison_table(compare_models(find_runs(tmp_path), "fake:=a|*b*", "fake:c"))
+    (row,) = csv.DictReader(io.StringIO(render(table, "csv")))
+    assert row["scenario"] == "'=1+1"
+    assert "fake:=a\\|\\*b\\*" in render(table, "md")
+    assert r"fake:=a\textbar{}{*}b{*} compared with fake:c." in render(table, "latex")
+
+
 def test_a_narrow_terminal_shows_every_number_whole(run: Run, tmp_path: Path) -> None:
     _suite(run)
     family = compare_models(find_runs(tmp_path), "fake:a", "fake:b")
