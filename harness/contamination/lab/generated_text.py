@@ -13,6 +13,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from types import SimpleNamespace
+
+import yaml
 
 from harness.seeds import derive_rng
 
@@ -55,15 +58,10 @@ def facts() -> tuple[Fact, ...]:
     return tuple(Fact(p[0], p[1], p[2], tuple(p[3].split())) if len(p) > 1 else Fact(p[0]) for p in parts)
 
 
-NAMES = ["Anna", "Ben", "Emma", "Jack", "Kate", "Leo", "Lily", "Max", "Mia", "Nina", "Paul", "Rosa", "Sam", "Tom"]
-COLOURS = ["red", "blue", "green", "black", "white", "brown", "yellow"]
-FOODS = ["soup", "cake", "bread", "apples", "nuts", "milk", "honey", "cheese", "pears", "carrots"]
-PETS = ["cat", "dog", "horse", "rabbit", "mouse", "goat", "hen", "duck"]
-THINGS = ["ball", "kite", "hat", "coat", "book", "cup", "spoon", "bicycle", "car", "key", "box", "shoe"]
-PLACES = ["on the table", "under the bed", "on the bed", "in the box", "in the house", "under the tree"]
-ANIMALS = ["cat", "dog", "fox", "frog", "horse", "hen", "duck", "bird", "mouse", "goat", "rabbit"]
-HOMES = ["in the barn", "in the house", "in the pond", "in the tree", "in the forest", "in the stable"]
-DEEDS = {"sleep": "sleeps", "live": "lives", "hide": "hides", "eat": "eats", "sit": "sits"}
+@cache
+def _words() -> SimpleNamespace:
+    """Return the lists of ``words.yaml`` by name."""
+    return SimpleNamespace(**yaml.safe_load(files(__package__).joinpath("words.yaml").read_text(encoding="utf-8")))
 
 
 def _told(rng: random.Random) -> str:
@@ -112,25 +110,26 @@ def _is(about: str, what: str) -> _Claim:
 
 def _passage(rng: random.Random) -> str:
     """A passage of two claims, and a question on one of them, or on one's subject with the other's predicate."""
+    words = _words()
     kind = rng.randrange(5)
     if kind == 0:
         make: Callable[[str, str], _Claim] = _has
         subjects, predicates = (
-            rng.sample(NAMES, 2),
-            [f"{rng.choice(COLOURS)} {t}" for t in rng.sample(THINGS + PETS, 2)],
+            rng.sample(words.names, 2),
+            [f"{rng.choice(words.colours)} {t}" for t in rng.sample(words.things + words.pets, 2)],
         )
     elif kind == 1:
-        make, subjects, predicates = _likes, rng.sample(NAMES, 2), rng.sample(FOODS, 2)
+        make, subjects, predicates = _likes, rng.sample(words.names, 2), rng.sample(words.foods, 2)
     elif kind == 2:
-        make, subjects, predicates = _is, rng.sample(THINGS, 2), rng.sample(COLOURS, 2)
+        make, subjects, predicates = _is, rng.sample(words.things, 2), rng.sample(words.colours, 2)
     elif kind == 3:
-        make, subjects, predicates = _is, rng.sample(THINGS, 2), rng.sample(PLACES, 2)
+        make, subjects, predicates = _is, rng.sample(words.things, 2), rng.sample(words.places, 2)
     else:
-        deed = rng.choice(list(DEEDS))
-        subjects, predicates = rng.sample(ANIMALS, 2), rng.sample(HOMES, 2)
+        deed = rng.choice(list(words.deeds))
+        subjects, predicates = rng.sample(words.animals, 2), rng.sample(words.homes, 2)
 
         def make(about: str, what: str) -> _Claim:
-            return _Claim(about, f"The {about} {DEEDS[deed]} {what}.", f"Does the {about} {deed} {what}?")
+            return _Claim(about, f"The {about} {words.deeds[deed]} {what}.", f"Does the {about} {deed} {what}?")
 
     told = [make(subject, predicate) for subject, predicate in zip(subjects, predicates, strict=True)]
     asked, true = rng.randrange(2), rng.random() < 0.5
@@ -143,35 +142,12 @@ def _passages(rng: random.Random) -> str:
     return "\n\n".join(_passage(rng) for _ in range(3))
 
 
-GOOD = [
-    "good", "great", "lovely", "nice", "warm", "wonderful", "beautiful", "sweet", "happy", "soft", "clean", "kind",
-    "friendly", "fun",
-]  # fmt: skip
-BAD = ["bad", "awful", "terrible", "boring", "cold", "dirty", "ugly", "rude", "sad", "slow", "loud", "old", "hard"]
-OBJECTS = [
-    "soup", "bread", "book", "film", "cake", "game", "story", "room", "music", "day", "toy", "food", "coat", "kite",
-    "pencil", "bed", "song", "garden", "farmer", "cheese", "milk", "trip", "teacher", "school", "hat", "play", "car",
-    "lamp", "boat", "sailor", "cook", "lake", "light", "end",
-]  # fmt: skip
-GOOD_REMARKS = (
-    "I love it.", "We all liked it.", "I love this {}.", "The best {} I ever had.", "I am happy with this {}.",
-    "We had a wonderful day.", "I read it twice.", "The people are kind.", "It was fun from start to end.",
-)  # fmt: skip
-BAD_REMARKS = (
-    "I hate it.", "I do not like it.", "I hate this {}.", "The worst {} I ever had.", "I felt sick.", "We were sad.",
-    "It broke on the first day.", "It is not fun.", "It was much too long.", "My feet hurt.", "It rained.",
-)  # fmt: skip
-OPINIONS = (
-    "The {0} was {1}.", "The {0} is {1} and {2}.", "What a {1} {0}!", "It was a {1} {0}.", "A {1} and {2} {0}.",
-    "The {0} was {1} and {2}.", "My {0} is {1}.", "A {1} {0}.", "The {0} is {1} and the {3} is {2}.",
-)  # fmt: skip
-
-
 def _review(rng: random.Random) -> str:
+    words = _words()
     positive = rng.random() < 0.5
-    words, remarks = (GOOD, GOOD_REMARKS) if positive else (BAD, BAD_REMARKS)
-    thing, other = rng.sample(OBJECTS, 2)
-    sentences = [rng.choice(OPINIONS).format(thing, *rng.sample(words, 2), other)]
+    adjectives, remarks = (words.good, words.good_remarks) if positive else (words.bad, words.bad_remarks)
+    thing, other = rng.sample(words.objects, 2)
+    sentences = [rng.choice(words.opinions).format(thing, *rng.sample(adjectives, 2), other)]
     if rng.random() < 0.6:
         sentences.append(rng.choice(remarks).format(thing))
     rng.shuffle(sentences)

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
 
 from harness.statistics import midp_interval
 
@@ -63,7 +65,7 @@ class PowerCurve:
         x = np.array([1.0, math.log1p(copies)])
         logit = float(x @ [self.intercept, self.slope])
         spread = Z * math.sqrt(max(0.0, float(x @ np.array(self.covariance) @ x)))
-        return _logistic(logit), _logistic(logit - spread), _logistic(logit + spread)
+        return float(expit(logit)), float(expit(logit - spread)), float(expit(logit + spread))
 
     def copies(self, probability: float) -> float | None:
         """Return the number of copies that is detected with a probability; None if the curve does not rise."""
@@ -87,15 +89,7 @@ def power_curve(trials: Sequence[Trial]) -> PowerCurve:
         raise ValueError("a curve needs trials of two or more numbers of copies")
     design = np.array([[1.0, math.log1p(trial.copies)] for trial in trials])
     found = np.array([float(trial.detected) for trial in trials])
-    weights = np.zeros(2)
-    for _ in range(200):
-        step = _step(design, found, weights)
-        objective = _objective(design, found, weights)
-        while np.abs(step).max() > 1e-10 and not _objective(design, found, weights + step) >= objective:
-            step = step / 2
-        weights = weights + step
-        if np.abs(step).max() < 1e-9:
-            break
+    weights = minimize(_loss, np.zeros(2), (design, found), jac=True, method="BFGS", options={"gtol": 1e-10}).x
     covariance = np.linalg.inv(_information(design, weights))
     return PowerCurve(
         doses=tuple(_dose(count, [trial for trial in trials if trial.copies == count]) for count in counts),
@@ -112,31 +106,19 @@ def _dose(copies: int, trials: Sequence[Trial]) -> Dose:
     return Dose(copies, len(trials), detected, low, high, median)
 
 
-def _step(design: np.ndarray, found: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return a step of Fisher's scoring on Firth's modified score."""
-    probability = _logistic_each(design @ weights)
-    inverse = np.linalg.inv(_information(design, weights))
-    spread = probability * (1 - probability)
-    leverage = spread * np.einsum("ij,jk,ik->i", design, inverse, design)
-    step: np.ndarray = inverse @ (design.T @ (found - probability + leverage * (0.5 - probability)))
-    return step
-
-
-def _objective(design: np.ndarray, found: np.ndarray, weights: np.ndarray) -> float:
+def _loss(weights: np.ndarray, design: np.ndarray, found: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the negative penalised log-likelihood, and its gradient: Firth's modified score with its sign changed."""
     logits = design @ weights
+    information = _information(design, weights)
     likelihood = float(found @ logits - np.logaddexp(0, logits).sum())
-    return likelihood + 0.5 * float(np.linalg.slogdet(_information(design, weights))[1])
+    probability = expit(logits)
+    spread = probability * (1 - probability)
+    leverage = spread * np.einsum("ij,jk,ik->i", design, np.linalg.inv(information), design)
+    score = design.T @ (found - probability + leverage * (0.5 - probability))
+    return -likelihood - 0.5 * float(np.linalg.slogdet(information)[1]), -score
 
 
 def _information(design: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    probability = _logistic_each(design @ weights)
+    probability = expit(design @ weights)
     information: np.ndarray = (design * (probability * (1 - probability))[:, None]).T @ design
     return information
-
-
-def _logistic_each(logits: np.ndarray) -> np.ndarray:
-    return 0.5 * (1 + np.tanh(logits / 2))
-
-
-def _logistic(logit: float) -> float:
-    return 0.5 * (1 + math.tanh(logit / 2))
