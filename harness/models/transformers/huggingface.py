@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness import GenerateRequest, ModelError, Prompt, Request, Response, SequenceRequest, backend
 from harness.models.tokens.checkpoint import INSTALL, load_weights
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
-from harness.models.transformers.batching import Budget
-from harness.models.transformers.causal_lm import CausalLM
 from harness.models.transformers.cuda_errors import AFTERWARDS, cuda_lost, is_sticky, lose_cuda, reason
-from harness.models.transformers.logit_rows import LogitRows
-from harness.models.transformers.prefix_scoring import PrefixSharing
-from harness.models.transformers.worker_pool import WorkerPool
+
+if TYPE_CHECKING:  # a model that is only identified needs none of these
+    from harness.models.transformers.causal_lm import CausalLM
+    from harness.models.transformers.worker_pool import WorkerPool
 
 BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
 """Tokens of a batch, by kind of device, unless the user says otherwise."""
@@ -181,6 +180,8 @@ class HuggingFaceModel(CheckpointModel):
     def _start(self) -> WorkerPool:
         import torch
 
+        from harness.models.transformers.worker_pool import WorkerPool
+
         name = self._name
         settings = {
             "revision": self._checkpoint.revision,
@@ -203,6 +204,11 @@ class HuggingFaceModel(CheckpointModel):
 
     def _load(self) -> CausalLM:
         import torch
+
+        from harness.models.transformers.batching import Budget
+        from harness.models.transformers.causal_lm import CausalLM
+        from harness.models.transformers.logit_rows import LogitRows
+        from harness.models.transformers.prefix_scoring import PrefixSharing
 
         name = self._name
         device = self._target
