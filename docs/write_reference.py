@@ -114,13 +114,12 @@ def command_line_page() -> str:
 
 
 def commands() -> list[click.Context]:
-    """Return a context for each command, in the order of the help page; a group is one if it has options."""
+    """Return a context for each command and group of commands, in the order of the help page."""
     found: list[click.Context] = []
 
     def walk(command: click.Command, parent: click.Context | None, name: str) -> None:
         context = click.Context(command, info_name=name, parent=parent)
-        if command.params or not isinstance(command, click.Group):
-            found.append(context)
+        found.append(context)
         if isinstance(command, click.Group):
             for each in command.list_commands(context):
                 if (child := command.get_command(context, each)) is not None:
@@ -347,8 +346,10 @@ def split_docstring(doc: str) -> tuple[str, dict[str, str]]:
 def prose(text: str) -> str:
     """Return a docstring's text as Markdown: cross-references become code, and signs of markup are escaped."""
     text = re.sub(r":[a-z]+:`~?([^`]+)`", r"``\1``", text)
+    text = re.sub(r"(?:``)?\bdocs/(\w+)\.md\b(?:``)?", r"`docs/\1.md`", text)
     pieces = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
-    return "".join(each if each.startswith("`") else re.sub(r"([<*\[\]$])", r"\\\1", each) for each in pieces)
+    escaped = (each if each.startswith("`") else re.sub(r"([<*\[\]$])", r"\\\1", each) for each in pieces)
+    return re.sub(r"`docs/(\w+)\.md`", r"[docs/\1.md](../\1.md)", "".join(escaped))
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
