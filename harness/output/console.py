@@ -1,4 +1,4 @@
-"""A rich console that shows control characters in whatever it prints as escapes."""
+"""A rich console that shows control characters as escapes in everything that it prints."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class SafeConsole(Console):
 
 
 def make_console(*, err: bool = False, file: IO[str] | None = None, width: int = PIPED_WIDTH) -> SafeConsole:
-    """Return a console for standard output, standard error or a file; it reads no markup in what it prints.
+    """Return a console for standard output, standard error or a file that does not interpret markup.
 
     Args:
-        err: Whether it prints to standard error.
-        file: Where to print instead.
+        err: True to print to standard error.
+        file: A file to print to instead.
         width: Width in characters if the output is not a terminal and ``COLUMNS`` is not set.
     """
     made = SafeConsole(stderr=err, file=file, highlight=False, markup=False)

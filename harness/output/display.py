@@ -1,8 +1,8 @@
-"""Make text from models, data, servers and plugins safe to print.
+"""Makes text from models, data, servers and plugins safe to print.
 
-Such text may hold terminal escape sequences, bidirectional overrides and invisible characters. They are written as
-escapes, so that a reader sees them and the terminal does not obey them. :mod:`harness.output.terminal` applies this to
-everything that the command line prints.
+Such text may contain terminal escape sequences, bidirectional overrides and invisible characters. They are written
+as escapes, so that a reader sees them and the terminal does not execute them. :mod:`harness.output.terminal` does so
+for everything that the command line prints.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ import re
 import unicodedata
 from typing import Any
 
-# Control, format (zero-width, bidirectional), surrogate; line and paragraph separator.
-ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Letters and symbols that show nothing: Hangul fillers and the empty Braille cell.
+ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Control, format (zero-width, bidirectional), surrogate; line and paragraph separator."""
+
 BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
-# More marks on one letter than any script needs.
-MARKS = 4
+"""Letters and symbols that show nothing: Hangul fillers and the empty Braille cell."""
+
+MOST_MARKS = 4
+"""Most combining marks shown on one letter; no script needs more."""
 
 
 def visible(text: str) -> str:
     r"""Return the text on one line with every invisible character as an escape, for example ``\u202e`` or ``\n``.
 
-    Beyond four, combining marks on one letter are left out, so that they do not cover other lines.
+    Only four combining marks on one letter are kept, so that they do not cover other lines.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -32,9 +34,9 @@ def visible(text: str) -> str:
     for character in text:
         category = unicodedata.category(character)
         marks = marks + 1 if category in ("Mn", "Me") else 0
-        if category in ESCAPED or character in BLANK:
+        if category in ESCAPED_CATEGORIES or character in BLANK:
             shown.append(character.encode("unicode_escape").decode("ascii"))
-        elif marks <= MARKS:
+        elif marks <= MOST_MARKS:
             shown.append(character)
     return "".join(shown)
 
@@ -69,9 +71,9 @@ def _json_escape(found: re.Match[str]) -> str:
 
 
 def brief(text: str, limit: int = 80) -> str:
-    """Return the text made visible and, if longer than the limit, without its middle: both ends tell names apart."""
+    """Return the visible text, without its middle if it is too long: both ends help to distinguish names."""
     if len(text) > 4 * limit:
-        # What will be cut anyway need not be looked at.
+        # The part that is cut in any case need not be escaped.
         text = f"{text[: 2 * limit]}…{text[-2 * limit :]}"
     shown = visible(text)
     if len(shown) <= limit:
@@ -81,6 +83,6 @@ def brief(text: str, limit: int = 80) -> str:
 
 
 def sentence(text: str, limit: int = 400) -> str:
-    """Return a message on one line, runs of white space as one space, and cut at its end if it is longer."""
+    """Return a message on one line, with runs of white space as one space, and its end cut off if it is longer."""
     shown = visible(" ".join(text[: 4 * limit].split()))
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"

@@ -1,4 +1,4 @@
-"""Takes secrets out of texts and addresses, in whichever encoding a server repeats them."""
+"""Removes secrets from texts and addresses, in any encoding in which a server may repeat them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from urllib.parse import quote, urljoin, urlsplit
 
 _KEY = re.compile(r"\b(sk|pk|rk|xai|gsk)-[\w*.-]{4,}")
-"""What keys of well-known services look like; a server may quote one with its middle starred out."""
+"""Keys of well-known services; a server may quote one with its middle replaced by asterisks."""
 
 _SHORTEST_BASE64 = 6
-"""Characters; shorter pieces of base64 occur by chance."""
+"""Fewest characters of base64 to look for; shorter pieces occur by chance."""
 
-_CUT = 8
-"""Characters; of a long secret that the text's end cuts off, at least as many are taken for it."""
+_SHORTEST_BEGINNING = 8
+"""Fewest characters to recognise a long secret by if the end of the text cuts it off."""
 
-_OF_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
+_BASE64_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _ESCAPES = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 
 
@@ -29,19 +29,19 @@ class Redaction:
 
     Args:
         secrets: The texts to remove; empty ones are ignored.
-        words: Whether to remove secrets that look like ordinary words or short numbers as well. Without, a header such
-            as ``X-Team: evaluation`` does not change a model's answer.
+        words: True to also remove secrets that look like ordinary words or short numbers. If False, a header such as
+            ``X-Team: evaluation`` does not change a model's answer.
 
     Attributes:
-        placeholder: Takes a secret's place.
+        placeholder: The text that replaces a secret.
     """
 
     placeholder = "[key]"
 
     def __init__(self, secrets: Iterable[str], *, words: bool = True) -> None:
-        kept = {part for secret in secrets for part in _parts(secret) if words or _telling(part)}
+        kept = {part for secret in secrets for part in _parts(secret) if words or _is_distinctive(part)}
         ordered = sorted(kept, key=lambda secret: (-len(secret), secret))
-        self._beginnings = [secret[:-1] for secret in ordered if len(secret) >= 2 * _CUT]
+        self._beginnings = [secret[:-1] for secret in ordered if len(secret) >= 2 * _SHORTEST_BEGINNING]
         self._plain = _any_of(pattern for secret in ordered for pattern in (_escaped(secret), _hexadecimal(secret)))
         self._base64 = _any_of(pattern for secret in ordered for pattern in _base64(secret))
 
@@ -51,14 +51,16 @@ class Redaction:
         if self._base64 is not None:
             text = _replaced(self._base64, self.placeholder, text)
         for beginning in self._beginnings:
-            length = next((n for n in range(len(beginning), _CUT - 1, -1) if text.endswith(beginning[:n])), 0)
+            length = next(
+                (n for n in range(len(beginning), _SHORTEST_BEGINNING - 1, -1) if text.endswith(beginning[:n])), 0
+            )
             if length:
                 text = text[:-length] + self.placeholder
         return _KEY.sub(self.placeholder, text)
 
 
 def shown_address(address: str, base: str = "") -> str:
-    """Return an address as it may be shown: without user, password, query and fragment, in printable ASCII.
+    """Return an address that is safe to show: without user, password, query and fragment, in printable ASCII.
 
     Args:
         address: The address; it may be relative.
@@ -74,7 +76,7 @@ def shown_address(address: str, base: str = "") -> str:
 
 
 def _parts(secret: str) -> Iterable[str]:
-    """Yield a secret, and of ``Bearer abc`` the credential by itself."""
+    """Yield a secret, and if it is like ``Bearer abc`` also the credential by itself."""
     stripped = secret.strip()
     if stripped:
         yield stripped
@@ -83,7 +85,7 @@ def _parts(secret: str) -> Iterable[str]:
             yield credential.strip()
 
 
-def _telling(secret: str) -> bool:
+def _is_distinctive(secret: str) -> bool:
     return len(secret) >= 16 or (len(secret) >= 8 and not secret.isalpha())
 
 
@@ -93,7 +95,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _escaped(secret: str) -> str:
-    """Return a pattern for a secret each of whose characters may be escaped, once or repeatedly."""
+    """Return a pattern for a secret whose characters may be escaped, once or repeatedly."""
     return "".join(map(_any_spelling, secret))
 
 
@@ -120,7 +122,7 @@ def _any_spelling(character: str) -> str:
 
 
 def _entity(character: str) -> str:
-    """Return the name of a character's entity in HTML, or what no entity is called."""
+    """Return the name of a character's entity in HTML, or a name that no entity has."""
     escaped = html.escape(character)
     return re.escape(escaped[1:-1]) if len(escaped) > 1 else "-"
 
@@ -134,10 +136,9 @@ def _of_either_case(digits: str) -> str:
 
 
 def _base64(secret: str) -> Iterable[str]:
-    """Yield patterns for what base64 makes of a secret, by where among three bytes it begins.
+    """Yield patterns for a secret in base64, one for each offset within a group of three bytes.
 
-    Only characters that depend on nothing but the secret are kept: the first and the last may hold bits of what stands
-    around it.
+    Only characters that depend on the secret alone are kept: the first and last may contain bits of the text around it.
     """
     content = secret.encode("utf-8", "replace")
     for before in range(3):
@@ -149,7 +150,7 @@ def _base64(secret: str) -> Iterable[str]:
 
 
 def _any_base64(character: str) -> str:
-    """Return a pattern for a character of base64, of either alphabet and percent-encoded or escaped."""
+    """Return a pattern for a character of base64, in either alphabet, possibly percent-encoded or escaped."""
     match character:
         case "+":
             return r"(?:\+|-|%2[Bb]|\\u002[bB])"
@@ -160,16 +161,16 @@ def _any_base64(character: str) -> str:
 
 
 def _replaced(pattern: re.Pattern[str], by: str, text: str) -> str:
-    """Replace each match, with the base64 that it is part of."""
+    """Replace each match together with the base64 around it."""
     parts: list[str] = []
     done = 0
     for found in pattern.finditer(text):
         start, end = found.span()
         if start < done:
             continue
-        while start > done and text[start - 1] in _OF_BASE64:
+        while start > done and text[start - 1] in _BASE64_CHARACTERS:
             start -= 1
-        while end < len(text) and text[end] in _OF_BASE64:
+        while end < len(text) and text[end] in _BASE64_CHARACTERS:
             end += 1
         parts += [text[done:start], by]
         done = end

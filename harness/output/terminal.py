@@ -1,4 +1,4 @@
-"""Print text to the terminal with control characters shown as escapes; :mod:`.console` does it for tables."""
+"""Prints text to the terminal with control characters shown as escapes; :mod:`.console` does so for tables."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def say(text: str = "", *, err: bool = False, newline: bool = True, **style: Any
 
     Args:
         text: What to print; control characters other than line feed and tab are shown as escapes.
-        err: Whether it goes to standard error.
-        newline: Whether a line feed follows.
+        err: True to print to standard error.
+        newline: True to end with a line feed.
         style: Colours and emphasis, as :func:`click.style` takes them.
     """
     click.secho(lines(text), err=err, nl=newline, **style)
 
 
 def make_diagnostics_safe() -> None:
-    """Send logged warnings, and the traceback of a bug, through the same escaping."""
+    """Escape logged warnings and the traceback of a bug in the same way."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(SafeFormatter())
     sys.excepthook = _print_traceback

@@ -34,7 +34,7 @@ def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
             name = f"{address_of(finding.record)}.{finding.split}"
             folder.put(f"plots/contamination/{name}", plot.as_json())
             listed.append([name, plot.title, "orders"])
-    if plot := doses_plot(snapshot, snapshot.findings):
+    if plot := copies_plot(snapshot, snapshot.findings):
         folder.put("plots/contamination/copies", plot.as_json())
         listed.insert(0, ["copies", plot.title, "copies"])
     folder.put("plots/contamination", {"title": "contamination", "plots": listed})
@@ -68,7 +68,7 @@ def shuffles_plot(finding: JudgedTest) -> Plot | None:
     )  # fmt: skip
 
 
-def doses_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | None:
+def copies_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | None:
     """Return log10 p over the number of copies that a model has read, if at least two numbers are known."""
     known = [(finding, copies) for finding in findings if (copies := copies_of(finding)) is not None]
     if len({copies for _, copies in known}) < 2:
@@ -94,7 +94,7 @@ def doses_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | Non
             ("verdict", "verdict"),
         ],
         rows,
-        draw.doses(list(labels.values()), math.log10(min(alphas, default=ALPHA))),
+        draw.evidence_by_copies(list(labels.values()), math.log10(min(alphas, default=ALPHA))),
     )  # fmt: skip
 
 

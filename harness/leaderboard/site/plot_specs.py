@@ -238,7 +238,7 @@ def heat_map(order: Sequence[str]) -> Json:
     }
 
 
-def doses(order: Sequence[str], threshold: float) -> Json:
+def evidence_by_copies(order: Sequence[str], threshold: float) -> Json:
     """Return log10 p over the number of copies read, with the threshold of the verdict."""
     x = quantitative("copies", "copies of the data set in the training text", scale={"type": "symlog", "zero": True})
     y = quantitative("log10_p", "log10 p (lower is more evidence)")

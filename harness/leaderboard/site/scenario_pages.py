@@ -12,7 +12,7 @@ from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 
-PARTS = 200
+MOST_SUBRUNS = 200
 """Most sub-runs of a column that are listed individually."""
 
 
@@ -37,7 +37,7 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
     models = [row.model for row in rows if counting.get(row.model)]
     first = {model: next(iter(counting[model].values())) for model in models}
     parts = []
-    for subrun in list(view.groups[column].runs)[: PARTS if len(view.groups[column].runs) > 1 else 0]:
+    for subrun in list(view.groups[column].runs)[: MOST_SUBRUNS if len(view.groups[column].runs) > 1 else 0]:
         runs = [counting[model].get(subrun) for model in models]
         label = next(run.spec.scenario.label for run in runs if run is not None) if any(runs) else subrun
         cells = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.leaderboard.site.contamination_plots import copies_of, doses_plot, shuffles_plot
+from harness.leaderboard.site.contamination_plots import copies_of, copies_plot, shuffles_plot
 from harness.leaderboard.site.measures import category_measures, win_rates
 from harness.leaderboard.site.plot_specs import Plot, short_names
 from harness.leaderboard.site.plots import board_plots
@@ -130,11 +130,11 @@ def test_orders_by_hand(snapshot: Snapshot) -> None:
 
 
 def test_evidence_over_copies(snapshot: Snapshot) -> None:
-    plot = doses_plot(snapshot, snapshot.findings)
+    plot = copies_plot(snapshot, snapshot.findings)
     assert plot is not None
     assert {row["copies"]: row["log10_p"] for row in _rows(plot)} == COPIES
     assert plot.spec["layer"][0]["encoding"]["y"]["datum"] == pytest.approx(-2)
-    assert doses_plot(snapshot, snapshot.findings[:1]) is None
+    assert copies_plot(snapshot, snapshot.findings[:1]) is None
 
 
 def test_copies_are_known_from_fields_and_parameters_first(snapshot: Snapshot) -> None:
