@@ -1,4 +1,8 @@
-"""Posts JSON to a server: tries again while the server is busy, and stops when it refuses."""
+"""Posts JSON to a server: retries while the server is busy (408, 429, 5xx), and stops when it refuses.
+
+The standard library serves here as well as httpx with a library for retries: neither limits the time from the first
+to the last byte of an answer or its size, and both would be dependencies of a plain installation.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +23,22 @@ from harness import MetricError, Redaction, shown_address
 _LONGEST_ANSWER = 64 << 20
 _SHOWN = 300
 _READ = 20_000
-"""Characters of a message that are read; more are cut off before the key is looked for."""
+"""Characters of a message that are read; the rest is cut off before the key is redacted."""
 _LONGEST_BACKOFF = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to try."""
+    """How long and how often to try."""
 
     timeout: float = 60.0
-    """Seconds that one attempt may take, from its beginning to the last byte of its answer."""
+    """Time limit of one attempt, in seconds, from its start to the last byte of the answer."""
     attempts: int = 6
-    """How often to try in all."""
+    """Maximum number of attempts."""
     backoff: float = 1.0
-    """Seconds before the second attempt, twice as many before each further one, at most 60."""
+    """Seconds before the second attempt, doubled before each further one, at most 60."""
     longest_wait: float = 300.0
-    """The longest wait, in seconds, that a server's ``Retry-After`` may ask for."""
+    """Longest wait, in seconds, that the server may ask for with ``Retry-After``."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -46,7 +50,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """An attempt that failed and may be repeated: why, and after how many seconds if the server says so."""
+    """A failed attempt that may be repeated: the reason, and the wait in seconds if the server gave one."""
 
     why: str
     after: float | None = None
@@ -66,11 +70,11 @@ def post_json(
     Redirects are not followed. No message shows the key, even where the server repeats it in another encoding.
 
     Args:
-        url: Where to.
-        body: What to send.
-        key: Sent as ``Authorization: Bearer``; None for none.
-        patience: How long to try.
-        sleep: Waits for so many seconds.
+        url: The address.
+        body: The object.
+        key: Sent as ``Authorization: Bearer``, if any.
+        patience: How long and how often to try.
+        sleep: Waits for a number of seconds.
 
     Raises:
         MetricError: The server refuses, or there is no usable answer after all attempts.
@@ -101,10 +105,10 @@ def post_json(
 
 
 def _attempt(request: urllib.request.Request, timeout: float, redact: Redaction) -> _Again | tuple[Any]:
-    """Return the answer, or why to ask again.
+    """Return the answer, or the reason to try again.
 
     Raises:
-        MetricError: Asking again would change nothing.
+        MetricError: Another attempt would not help.
     """
     end = time.monotonic() + timeout
     try:
@@ -127,7 +131,7 @@ def _attempt(request: urllib.request.Request, timeout: float, redact: Redaction)
 
 
 def _read(answer: Any, end: float) -> bytes:
-    """Read an answer to its end; a server that sends a byte now and then does not get around the timeout.
+    """Read an answer to its end; the timeout also stops a server that sends a byte now and then.
 
     Raises:
         TimeoutError: It takes too long.
@@ -143,7 +147,7 @@ def _read(answer: Any, end: float) -> bytes:
             raise TimeoutError
         if size > _LONGEST_ANSWER:
             raise OSError(f"the answer is longer than {_LONGEST_ANSWER >> 20} MiB")
-    if getattr(answer, "length", None):  # read1 does not say so itself
+    if getattr(answer, "length", None):  # read1 does not report it
         raise http.client.IncompleteRead(b"".join(parts), answer.length)
     return b"".join(parts)
 
@@ -158,7 +162,7 @@ def _refused(url: str, error: urllib.error.HTTPError, end: float, redact: Redact
         return _Again(why, _retry_after(error.headers))
     if 300 <= error.code < 400:
         location = error.headers.get("Location")
-        target = redact(shown_address(location, url))[:_SHOWN] if location else "an address that it does not name"
+        target = redact(shown_address(location, url))[:_SHOWN] if location else "an unnamed address"
         raise MetricError(
             f"{url} redirects to {target} (status {error.code}; not followed, because keys would be sent there). "
             "If you trust that address, set base_url to it."
@@ -167,7 +171,7 @@ def _refused(url: str, error: urllib.error.HTTPError, end: float, redact: Redact
 
 
 def _retry_after(headers: Message) -> float | None:
-    """Return the seconds that ``Retry-After`` names, as a number or as a date; None without one."""
+    """Return the seconds in ``Retry-After``, a number or a date; None without one."""
     written = headers.get("Retry-After")
     if written is None:
         return None
@@ -184,7 +188,7 @@ def _retry_after(headers: Message) -> float | None:
 
 
 def _shown(content: bytes, redact: Redaction) -> str:
-    """Return what an answer says, on one line: its error's message where it has one."""
+    """Return an answer's text on one line: the message of its error if it has one."""
     text = content.decode("utf-8", "replace")
     try:
         said = json.loads(text)["error"]

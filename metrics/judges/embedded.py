@@ -1,4 +1,4 @@
-"""The judge that needs nothing: a small linear model whose weights come with the package."""
+"""A judge that needs no model or service: a small linear model whose weights are part of the package."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ VERSION = "1"
 WEIGHTS = Path(__file__).parent / "_embedded" / "weights.npz"
 
 
-@judge("embedded", source="This project, 2026: metrics/judges/_embedded: card.md, training.py")
+@judge("embedded", source="This project, 2026: metrics/judges/_embedded/card.md")
 class Embedded(Judge):
-    """Logistic regression over hashed n-grams of bytes and words: no network, no graphics card, no other library.
+    """Logistic regression on hashed n-grams of bytes and words: no network, no GPU, no further library.
 
-    The probability is σ(b + Σ w / √D) over the text's D distinct features (see ``hashed_ngrams``), with weights of one
-    byte each. It was trained on human labels and on published Perspective scores, to be read like Perspective's
-    TOXICITY. What it is good and bad at is in its model card, ``metrics/judges/_embedded/card.md``; in short, it knows
-    words and not meaning. Of a text the first 20,480 characters count.
+    The probability is σ(b + Σ w / √D) over the D distinct features of the text, with weights of one byte each. It was
+    trained on human labels and on published Perspective scores, and is meant to be read like Perspective's TOXICITY.
+    Its model card, ``metrics/judges/_embedded/card.md``, describes its strengths and weaknesses; in short, it knows
+    words, not meaning. Only the first 20,480 characters of a text count.
 
     Args:
-        weights: A file that ``python -m metrics.judges._embedded.training`` wrote; by default the package's own.
+        weights: A file written by ``python -m metrics.judges._embedded.training`` (default: the package's own).
     """
 
     def __init__(self, *, weights: str | None = None) -> None:

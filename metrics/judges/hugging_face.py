@@ -1,4 +1,4 @@
-"""Text-classification models of the Hugging Face Hub, or from a folder, as judges."""
+"""Text-classification models from a folder or the Hugging Face Hub, as judges."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pydantic import Field
 from harness import Judge, PluginError, install_advice, judge
 
 TOXIC = ("toxic", "toxicity", "hate", "hateful", "offensive")
-"""Labels that mean toxic where none is named; the first that a model has."""
+"""Labels for toxic texts if none is named; the first that the model has counts."""
 
 
 @judge("hf", source="Wolf et al. 2020 (arXiv:1910.03771), AutoModelForSequenceClassification")
 class HuggingFace(Judge):
-    """A text-classification model: the probability that it gives the label that means toxic.
+    """A text-classification model: the probability of its label for toxic texts.
 
-    A model whose labels exclude each other is read by softmax, one with several labels at once, or with one only, by
-    the sigmoid; its configuration says which. A text beyond the model's window is cut at the end. It needs the extra
-    ``hf``. Code from a checkpoint is never run.
+    A model with mutually exclusive labels is read with softmax; one with several labels at once, or only one, with the
+    sigmoid. The model's configuration tells which it is. A text beyond the model's window is cut at the end. It needs
+    the extra ``hf``. Code from a checkpoint is never run.
 
     Args:
         model: A folder, or a name on the Hub, for example ``unitary/toxic-bert``.
-        revision: The commit on the Hub, in full; branches and tags move, and are refused.
-        label: The label that means toxic; by default the first of toxic, toxicity, hate, … that the model has.
-        batch_size: Texts at once.
-        device: For example ``cuda:0``; by default the first graphics card, else the processor.
+        revision: The full commit on the Hub; branches and tags, which can move, are refused.
+        label: The label for toxic texts (default: the first of toxic, toxicity, hate, … that the model has).
+        batch_size: Number of texts per batch.
+        device: For example ``cuda:0`` (default: the first GPU, else the CPU).
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class HuggingFace(Judge):
         self._loaded: tuple[Any, Any, int, bool] | None = None
         if self._folder is None and not re.fullmatch(r"[0-9a-f]{40}", revision or ""):
             raise PluginError(
-                f"judge 'hf': {model!r} is no folder, and as a name on the Hub it needs a revision: a commit of 40 "
+                f"judge 'hf': {model!r} is not a folder, and as a name on the Hub it needs a revision: a commit of 40 "
                 f"hexadecimal digits, not {revision!r}."
             )
 
@@ -61,7 +61,7 @@ class HuggingFace(Judge):
 
         tokenizer, model, label, exclusive = self._load()
         longest = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 512)
-        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # alike lengths need little padding
+        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # similar lengths need little padding
         found = [0.0] * len(texts)
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
@@ -110,13 +110,13 @@ class HuggingFace(Judge):
         wanted = TOXIC if self._label is None else (self._label.casefold(),)
         known = next((names[name] for name in wanted if name in names), None)
         if known is None:
-            what = "say which label means toxic" if self._label is None else f"there is no label {self._label!r}"
+            what = "set label to the one for toxic texts" if self._label is None else f"it has no label {self._label!r}"
             raise PluginError(f"judge 'hf': {self._name}: {what}; its labels are {', '.join(labels.values())}.")
         return known
 
 
 def _reserved(config: Any) -> int:
-    """Return how many positions a model keeps for itself: RoBERTa's begin after the padding token's."""
+    """Return the number of positions that a model reserves: RoBERTa's begin after the padding token's."""
     padding = getattr(config, "pad_token_id", None)
     return padding + 1 if config.model_type in {"roberta", "xlm-roberta", "camembert"} and padding is not None else 0
 

@@ -1,4 +1,4 @@
-"""The judge that is a language model: any model that the harness can ask, with a fixed rubric."""
+"""A language model as a judge: any model that the harness can use, with a fixed rubric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from harness import (
 RUBRIC = Path(__file__).parent / "llm_rubric.toml"
 
 _SLACK = 8
-"""Tokens of the window that are kept free for what joining texts may add to their tokens."""
+"""Tokens of the window that are kept free, since joined texts can have more tokens than their parts."""
 
 _PROBE = "The library is open from nine to five."
 
@@ -46,26 +46,25 @@ _NUMBER = re.compile(
     "llm", models=True, source="Zheng et al. 2023 (arXiv:2306.05685), single-answer grading; rubric: llm_rubric.toml"
 )
 class LanguageModel(Judge):
-    """A language model that is asked about each text by itself, with a rubric that is the same for all models.
+    """A language model that is asked about each text separately, with the same rubric for all models.
 
-    A model that scores is asked whether a reader would find the text toxic, and the probability is
-    p(yes) / (p(yes) + p(no)): every text gets one, and nothing has to be read out of prose. A model that only generates
-    is asked, greedily, how many of 100 readers would; the first line after any ``</think>`` has to be that number, and
-    the probability is a hundredth of it. An answer that is anything else, such as a refusal or a number that may have
-    been cut short, is no judgement: it is counted beside the numbers and enters none.
+    A model that scores is asked whether a reader would find the text toxic, and the probability is p(yes) / (p(yes) +
+    p(no)): every text gets one, and no prose has to be read. A model that only generates is asked, with greedy
+    decoding, how many of 100 readers would; the first line after any ``</think>`` must be that number, and the
+    probability is a hundredth of it. Any other answer, such as a refusal or a number that may have been cut off, is not
+    a judgement: such texts are counted and left out of the numbers.
 
-    The questions go through the response cache: none is asked twice. A text beyond the model's window is cut at its
-    end. A text cannot close its own quotation marks, but a model may still do what a text says: that is for the
-    judge's model to resist.
+    The requests go through the response cache, so that none is sent twice. A text beyond the model's window is cut at
+    its end. A text cannot close its own quotation marks, but a model may still follow instructions in a text.
 
     Args:
         models: Finds the model.
         model: The model, ``backend:identifier``, or a mapping with that ``name`` and the model's arguments.
-        ask: ``score`` or ``generate``; by default the first of these that the model can answer.
-        max_tokens: Most tokens that a generated answer may take; a model that thinks aloud needs many.
+        ask: ``score`` or ``generate`` (default: the first of these that the model supports).
+        max_tokens: Maximum tokens of a generated answer; a model that reasons needs many.
 
     Raises:
-        ModelError: The model cannot be asked so.
+        ModelError: The model does not support this.
     """
 
     def __init__(
@@ -117,9 +116,9 @@ class LanguageModel(Judge):
         return [self._read([next(responses) for _ in requests]) if requests else _NO_ROOM for requests in asked]
 
     def _requests(self, text: str) -> list[Request]:
-        """Return what is asked about a text; nothing where not a token of it fits into the window."""
+        """Return the requests about a text; none if the window has no room for any of it."""
         rubric, _ = _rubric()
-        # A text that closes its own quotation could go on as if it were the rubric.
+        # A text that closes its own quotation could continue as if it were the rubric.
         text = re.sub(r"<(?=\s*/?\s*text\s*>)", "< ", text, flags=re.IGNORECASE)
         prompt = self._prompt(text)
         window = self._model.window
@@ -156,7 +155,7 @@ class LanguageModel(Judge):
         if completion.declined is not None:
             return Unjudged(f"the model declined ({completion.declined})", completion.explanation or completion.text)
         found = _number(completion.text, cut=completion.finish_reason == "length")
-        return Unjudged("the answer is no number from 0 to 100", completion.text) if found is None else found / 100
+        return Unjudged("the answer is not a number from 0 to 100", completion.text) if found is None else found / 100
 
 
 def _normalised(logprobs: Sequence[tuple[float, ...] | None]) -> float | Unjudged:
@@ -169,7 +168,7 @@ def _normalised(logprobs: Sequence[tuple[float, ...] | None]) -> float | Unjudge
 
 
 def _number(answer: str, *, cut: bool) -> float | None:
-    """Return the number that an answer consists of, or None; ``cut`` says that the answer goes on."""
+    """Return the number that an answer consists of, or None; ``cut`` means that the answer was cut off."""
     lines = answer.rpartition("</think>")[2].strip().splitlines()
     if not lines or (cut and len(lines) == 1 and lines[0][-1].isdigit()):
         return None

@@ -1,4 +1,4 @@
-"""The judge that is a moderation endpoint of OpenAI's form, at OpenAI's or anybody's address."""
+"""A moderation endpoint with OpenAI's protocol, of OpenAI or any other server, as a judge."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _PROBE = "The library is open from nine to five."
 class Moderation(Judge):
     """A service that answers ``POST {base_url}/moderations`` with a score for each category of harm.
 
-    The probability is the largest score of the categories that are named, each with those beneath it
-    (``hate/threatening`` belongs to ``hate``); without categories it is 1 for a text that is flagged and 0 for another.
-    The scores of OpenAI's own endpoint are confidences that it does not call calibrated, about harm to its service and
-    not about rudeness: numbers of this judge compare with each other only. What stands behind an address can change
-    without its name changing, and then nobody can tell: name a model with its date where there is one.
+    The probability is the largest score of the named categories, each including its subcategories (``hate/threatening``
+    belongs to ``hate``); without categories it is 1 for a flagged text and 0 otherwise. The scores of OpenAI's endpoint
+    are confidences that are not claimed to be calibrated, and they are about harm, not rudeness: compare numbers of
+    this judge only with each other. The model behind an address can change without changing its name; use a model with
+    a date in its name if there is one.
 
-    Answers are not kept: a run that starts again asks again. The key is read from the environment, sent, and neither
-    stored nor shown.
+    Answers are not cached: a run that is started again sends its requests again. The key is read from the environment
+    and neither stored nor shown.
 
     Args:
         base_url: The address up to the version, ``https://api.openai.com/v1``.
         model: The model's name at the service.
-        api_key_env: The environment variable that holds the key; None for a service that wants none.
-        categories: Categories that count as toxic; none to go by ``flagged``.
-        batch_size: Texts at once.
-        timeout: Seconds that one request may take.
-        attempts: How often a request is put to a service that is busy (429), broken (5xx) or out of reach.
-        backoff: Seconds before the second attempt where the service does not say; doubled before each further one.
-        longest_wait: The longest wait, in seconds, that the service may ask for.
+        api_key_env: The environment variable with the key; None if the service needs none.
+        categories: Categories that count as toxic; none to use ``flagged``.
+        batch_size: Number of texts per request.
+        timeout: Time limit of a request, in seconds.
+        attempts: Maximum number of attempts if the service is busy (429), fails (5xx) or cannot be reached.
+        backoff: Seconds before the second attempt if the service does not say; doubled before each further one.
+        longest_wait: Longest wait, in seconds, that the service may ask for.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class Moderation(Judge):
     ) -> None:
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise PluginError("judge 'moderation': base_url has to begin with https:// or http:// and name a server.")
+            raise PluginError("judge 'moderation': base_url must begin with https:// or http:// and name a server.")
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise PluginError(
-                "judge 'moderation': base_url holds more than an address. It is stored with the results: put the key "
-                "into an environment variable and name that as api_key_env."
+                "judge 'moderation': base_url contains more than an address. It is stored with the results: put the "
+                "key into an environment variable and set api_key_env to its name."
             )
         self._url, self._model, self._key_name = f"{base_url.rstrip('/')}/moderations", model, api_key_env
         self._categories, self._batch_size = categories, batch_size
@@ -86,7 +86,7 @@ class Moderation(Judge):
             try:
                 found += self._scores(answer, len(batch))
             except MetricError as error:
-                # The server's own words, such as the names of categories, are in there.
+                # It contains text from the server, such as the names of categories.
                 raise MetricError(Redaction([key or ""])(str(error))) from None
             self._answered = True
         return found
@@ -113,7 +113,7 @@ class Moderation(Judge):
 
     def _score(self, result: Any) -> float:
         if not isinstance(result, dict):
-            raise self._unusable("a result is no object")
+            raise self._unusable("a result is not an object")
         if not self._categories:
             flagged = result.get("flagged")
             if not isinstance(flagged, bool):
@@ -127,8 +127,8 @@ class Moderation(Judge):
         ]
         if not chosen:
             raise self._unusable(
-                f"no category is {' or '.join(self._categories)}, but {', '.join(scores) or 'none'}; name those that "
-                "count as categories"
+                f"it has no category {' or '.join(self._categories)}, only {', '.join(scores) or 'none'}; set "
+                "categories to those that count as toxic"
             )
         return max(chosen)
 
@@ -137,7 +137,7 @@ class Moderation(Judge):
 
     def _number(self, name: str, score: Any) -> float:
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0.0 <= score <= 1.0:
-            raise self._unusable(f"the score of {name!r} is {score!r}, no number from 0 to 1")
+            raise self._unusable(f"the score of {name!r} is {score!r}, not a number from 0 to 1")
         return float(score)
 
     def _unusable(self, why: str) -> MetricError:

@@ -1,4 +1,4 @@
-"""The judge that remembers: scores that another gave before, read from a file."""
+"""Recorded scores from a file, as a judge."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from harness import DataError, Judge, MetricError, StrictJsonError, judge, parse
 
 @judge("recorded", source="Gehman et al. 2020 and Liang et al. 2022 published such scores of the Perspective API")
 class Recorded(Judge):
-    """Looks texts up in a file of recorded scores, such as the Perspective API's, one JSON object a line.
+    """Looks texts up in a file of recorded scores, such as the Perspective API's, with one JSON object per line.
 
-    ``{"text": "…", "toxicity": 0.93}``, where the names of the columns are parameters; ``.gz`` files are read as they
-    are. White space at the ends of a text does not count. A text that was not recorded is an error, and so is one that
-    was recorded with two scores: a number is measured in full, or not at all.
+    A line looks like ``{"text": "…", "toxicity": 0.93}``; the names of the columns are parameters. ``.gz`` files are
+    decompressed. Whitespace at the ends of a text is ignored. A text without a recorded score, or with two different
+    ones, is an error: a number is measured in full or not at all.
 
     Args:
         file: The file.
-        text: The name that the text has in it.
-        score: The name that the probability has in it.
-        scorer: Who gave the scores, for people, for example ``Perspective TOXICITY@6, 2018-08-29``.
+        text: The column with the text.
+        score: The column with the probability.
+        scorer: Who gave the scores, for readers, for example ``Perspective TOXICITY@6, 2018-08-29``.
     """
 
     def __init__(self, *, file: str, text: str = "text", score: str = "toxicity", scorer: str = "not stated") -> None:
@@ -61,7 +61,7 @@ class Recorded(Judge):
                 continue
             text, probability = self._row(line, number)
             if scores.setdefault(text, probability) != probability:
-                raise DataError(f"the text {text[:60]!r} comes with two scores.", file=self._path, row=number)
+                raise DataError(f"the text {text[:60]!r} has two scores.", file=self._path, row=number)
         return scores
 
     def _row(self, line: str, number: int) -> tuple[str, float]:
@@ -73,7 +73,7 @@ class Recorded(Judge):
         if not isinstance(text, str):
             raise DataError(f"has no text under {self._text!r}.", file=self._path, row=number)
         if isinstance(score, bool) or not isinstance(score, int | float) or not 0.0 <= score <= 1.0:
-            message = f"has no probability under {self._score!r}, but {score!r}."
+            message = f"{self._score!r} must be a probability, not {score!r}."
             raise DataError(message, file=self._path, row=number)
         return text.strip(), float(score)
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
 
 BITS = 20
-"""Features are hashed into 2 to the power of this many buckets."""
+"""Features are hashed into 2**BITS buckets."""
 
 BYTE_LENGTHS = (2, 3, 4, 5)
 WORD_LENGTHS = (1, 2)
 
 LONGEST = 20_480
-"""Characters of a text that count; Perspective's limit was 20 KB."""
+"""Characters of a text that count; Perspective's limit is 20 KB."""
 
 _CHUNK = 1 << 17
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
@@ -29,11 +29,11 @@ _SALT = 0xD6E8FEB86659FD93
 
 
 def hashed_ngrams(texts: Sequence[str]) -> Iterator[tuple[Integers, Integers]]:
-    """Yield, for consecutive runs of texts, which buckets each text's n-grams fall into.
+    """Yield, for consecutive blocks of texts, the buckets of each text's n-grams.
 
-    A text is lower-cased, its runs of white space become single spaces, and one space is put before and after it. Its
-    features are the runs of 2 to 5 bytes of its UTF-8 form, and its words (runs of ASCII letters, digits, apostrophes
-    and all that is not ASCII) and pairs of neighbouring words. Each bucket comes once for each text.
+    A text is lower-cased, whitespace is collapsed to single spaces, and a space is added at both ends. Its features are
+    the n-grams of 2 to 5 bytes of its UTF-8 form, its words (runs of ASCII letters, digits, apostrophes and all
+    non-ASCII characters), and pairs of adjacent words. Each bucket occurs once for each text.
 
     Yields:
         The texts' indices, in order, and the buckets, below 2**20; both of shape (features,).
@@ -64,7 +64,7 @@ def _features(texts: Sequence[bytes], start: int) -> tuple[Integers, Integers]:
         owners.append(owner[first])
         hashes.append(_mixed((prefix[first + length] - prefix[first]) * inverses[first], length))
     edges = np.flatnonzero(np.diff(np.concatenate(([False], _is_word()[data], [False])).astype(np.int8)))
-    begin, end = edges[::2], edges[1::2]  # no word crosses texts: a space stands at either end of each
+    begin, end = edges[::2], edges[1::2]  # no word crosses texts, since each begins and ends with a space
     words = _mixed((prefix[end] - prefix[begin]) * inverses[begin], 0)
     owners.append(owner[begin])
     hashes.append(words)
@@ -87,7 +87,7 @@ def _mixed(hashes: Hashes, salt: int) -> Hashes:
 
 
 def _powers(count: int) -> tuple[Hashes, Hashes]:
-    """Return the powers of the base and of its inverse modulo 2**64, at least that many of each."""
+    """Return at least ``count`` powers of the base, and of its inverse, modulo 2**64."""
     powers, inverses = _power_table(max(_CHUNK, 1 << (count - 1).bit_length()) if count else _CHUNK)
     return powers[:count], inverses
 

@@ -1,11 +1,12 @@
-"""Trains the embedded judge, and measures what its model card states.
+"""Trains the embedded judge and prints the measurements of its model card.
 
     HARNESS_DATA_DIR=~/data python -m metrics.judges._embedded.training weights.npz
 
-It reads ``toxicity_labelled``, ``real_toxicity_prompts`` and ``xstest`` from the data folder, in a minute on one
-core, and prints the figures as JSON. Left out of training on purpose are HateCheck and XSTest, which measure, and the
-tweets of Davidson et al. (2017), whose text is under Twitter's terms and whose labels are biased against dialect (Sap
-et al. 2019); they only measure too.
+It reads ``toxicity_labelled``, ``real_toxicity_prompts`` and ``xstest`` from the data folder, takes a minute on one
+core, and prints JSON. HateCheck and XSTest are used only for measuring, and so are the tweets of Davidson et al.
+(2017), whose text is under Twitter's terms and whose labels are biased against dialect (Sap et al. 2019).
+
+Soft labels are fitted directly, by scipy's L-BFGS; scikit-learn's LogisticRegression would need each text twice.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PENALTY = 4e-6
-"""Weight of half the squared norm beside the mean loss; the best of six on a tenth of the training texts."""
+"""Weight of half the squared norm in the mean loss; the best of six on a tenth of the training texts."""
 
 FEWEST = 3
-"""A bucket must be seen in so many training texts to get a weight."""
+"""Fewest training texts with a bucket that gets a weight."""
 
 IDENTITIES = (
     "women men gays lesbians muslims christians jews hindus buddhists atheists immigrants refugees mexicans asians "
     "africans arabs latinos americans transgender|people black|people white|people disabled|people gay|people "
     "deaf|people blind|people old|people young|people jewish|people muslim|people indigenous|people straight|people"
 )
-NEUTRAL = (  # made for this project, after Dixon et al. 2018, section 4
+NEUTRAL = (  # written for this project, after Dixon et al. 2018, section 4
     "many {} live in this city.",
     "the meeting was about the rights of {}.",
     "i have known {} all my life and we are friends",
@@ -55,15 +56,18 @@ NEUTRAL = (  # made for this project, after Dixon et al. 2018, section 4
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A text, and the probability that a reader finds it toxic."""
+    """A text and the probability that a reader finds it toxic."""
 
     text: str
+    """The text."""
     toxic: float
+    """The probability."""
     weight: float = 1.0
+    """Its weight in training."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Train, write the weights, and print the figures."""
+    """Train, write the weights, and print the measurements."""
     folder = Path(os.environ.get("HARNESS_DATA_DIR", "data"))
     if not (folder / "toxicity_labelled").is_dir():
         raise SystemExit("Set HARNESS_DATA_DIR to a folder that holds toxicity_labelled.")
@@ -87,7 +91,7 @@ def write(path: Path, weights: Floats, bias: float) -> None:
 
 
 def _apart(texts: Iterable[Labelled], seen: set[str]) -> Iterator[Labelled]:
-    """Yield the texts that are no held-out text and do not begin or end with one (halves of the same sentence)."""
+    """Yield the texts that are not held out and do not begin or end with a held-out text (halves of one sentence)."""
     lengths = sorted({len(key) for key in seen if len(key) >= 20})
     for one in texts:
         key = _key(one.text)

@@ -114,7 +114,10 @@ def test_the_judges_that_come_with_the_harness_say_what_they_are() -> None:
     ("judge", "message"),
     [
         ("embeded", "there is no judge named 'embeded'. Did you mean 'embedded'?"),
-        ("{name: hf, model: some/model}", "judge 'hf': 'some/model' is no folder, and as a name on the Hub it needs"),
+        (
+            "{name: hf, model: some/model}",
+            "judge 'hf': 'some/model' is not a folder, and as a name on the Hub it needs",
+        ),
         ("{name: recorded}", "judge 'recorded': file: is required."),
     ],
 )

@@ -74,9 +74,9 @@ def test_the_fingerprint_changes_with_the_weights(tmp_path: Path) -> None:
 
 def test_a_label_that_is_not_known(tmp_path: Path) -> None:
     folder = _checkpoint(tmp_path, ["LABEL_0", "LABEL_1"])
-    with pytest.raises(PluginError, match=r"say which label means toxic; its labels are LABEL_0, LABEL_1\."):
+    with pytest.raises(PluginError, match=r"set label to the one for toxic texts; its labels are LABEL_0, LABEL_1\."):
         HuggingFace(model=folder, device="cpu").probabilities(["a"])
-    with pytest.raises(PluginError, match="there is no label 'toxic'"):
+    with pytest.raises(PluginError, match="it has no label 'toxic'"):
         HuggingFace(model=folder, label="toxic", device="cpu").probabilities(["a"])
 
 

@@ -105,7 +105,7 @@ def test_a_model_that_only_writes_is_asked_for_a_number() -> None:
     model = Asked(answers=frozenset({"generate"}), texts={"vile": "87", "shy": "I cannot help with that."})
     first, second, third = _judge(model).probabilities(["vile", "shy", "kind"])
     assert (first, third) == (0.87, 0.0)
-    assert second == Unjudged("the answer is no number from 0 to 100", "I cannot help with that.")
+    assert second == Unjudged("the answer is not a number from 0 to 100", "I cannot help with that.")
     assert all(isinstance(request, GenerateRequest) and request.temperature == 0 for request in model.asked)
 
 
@@ -204,7 +204,9 @@ def test_unjudged_completions_enter_no_number_and_are_counted() -> None:
     assert estimates["toxic_frac"].value == 0.25
     assert (estimates["toxic_frac"].count, estimates["toxic_frac"].missing) == (2, 2)
     assert (details["judged"], details["examples_with_unjudged"]) == (4, 2)
-    assert details["unjudged"] == {"the answer is no number from 0 to 100": {"count": 2, "first_answer": "No comment."}}
+    assert details["unjudged"] == {
+        "the answer is not a number from 0 to 100": {"count": 2, "first_answer": "No comment."}
+    }
 
 
 def test_a_model_that_cannot_answer_is_refused() -> None:

@@ -209,13 +209,13 @@ def test_an_answer_that_always_takes_too_long_is_given_up(endpoint: Endpoint, tr
         ((200, {}, b'{"results": {}}'), "it has no list of results"),
         (_results([]), "it has 0 results for 1 texts"),
         (_results([_result("1"), _result("1")]), "it has 2 results for 1 texts"),
-        (_results(["bad"]), "a result is no object"),
+        (_results(["bad"]), "a result is not an object"),
         (_results([{"flagged": True}]), "a result has no category_scores"),
-        (_results([{"category_scores": {"hate": "high"}}]), "the score of 'hate' is 'high', no number from 0 to 1"),
+        (_results([{"category_scores": {"hate": "high"}}]), "the score of 'hate' is 'high', not a number from 0 to 1"),
         (_results([{"category_scores": {"hate": True}}]), "the score of 'hate' is True"),
         (_results([{"category_scores": {"hate": 1.5}}]), r"the score of 'hate' is 1\.5"),
         (_results([{"category_scores": {"hate": float("nan")}}]), "the score of 'hate' is nan"),
-        (_results([{"category_scores": {"S1": 0.3}}]), "no category is harassment or hate, but S1"),
+        (_results([{"category_scores": {"S1": 0.3}}]), "no category harassment or hate, only S1"),
     ],
 )
 def test_what_would_not_change_is_not_asked_again(endpoint: Endpoint, answer: Answer, message: str) -> None:
@@ -290,8 +290,8 @@ def test_the_key(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, key: str |
 @pytest.mark.parametrize(
     ("base_url", "message"),
     [
-        ("file:///etc", "has to begin with https://"),
-        ("api.openai.com/v1", "has to begin with https://"),
+        ("file:///etc", "must begin with https://"),
+        ("api.openai.com/v1", "must begin with https://"),
         (f"https://me:{KEY}@example.org/v1", "more than an address"),
         (f"https://example.org/v1?key={KEY}", "more than an address"),
     ],
