@@ -1,4 +1,4 @@
-"""How many calls a server is sent at once: more while it keeps up, fewer when it says that it is too much."""
+"""The number of calls at once: grows while the server keeps up, falls when it throttles (429, 503, 529)."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ START = 8
 CUT = 0.8
 STEP = 0.05
 COOLDOWN = 15.0
-"""Starting limit, and how it moves: times 0.8 when throttled, 5 % more after a round without it, seconds between cuts.
+"""Initial limit; its factor when throttled; its growth after a round without throttling; seconds between cuts.
 
-The constants but the start are those of Inspect's controller (``inspect_ai.util._concurrency``).
+All but the initial limit are those of Inspect's controller (``inspect_ai.util._concurrency``).
 """
 
 
 @dataclass(slots=True)
 class AdaptiveConcurrency:
-    """Slow start, then additive increase and multiplicative decrease; the caller tells the time, in seconds.
+    """Slow start, then additive increase and multiplicative decrease; the caller passes the time, in seconds.
 
     A round is as many successes as the limit allows at once. Only successes while every place was taken count: a limit
     that was not reached has not been tried. Until the server first throttles, each round doubles the limit.
     """
 
     most: int
-    """The limit never grows beyond it."""
+    """Upper bound of the limit."""
     limit: int = field(init=False)
-    """Calls at once, now."""
+    """The current limit on calls at once."""
     paused_until: float = field(init=False, default=-math.inf)
-    """When the server wants to hear of us again."""
+    """The time until which the server asked for a pause."""
     _slow_start: bool = field(init=False, default=True)
     _successes: int = field(init=False, default=0)
     _quiet_until: float = field(init=False, default=-math.inf)
@@ -37,12 +37,12 @@ class AdaptiveConcurrency:
         self.limit = min(START, self.most)
 
     def allow(self, most: int) -> None:
-        """Change the most, and the limit if it is beyond it."""
+        """Change the upper bound, and lower the limit to it."""
         self.most = most
         self.limit = min(self.limit, most)
 
     def succeeded(self, now: float, *, saturated: bool) -> None:
-        """Count a call that was answered; what was sent before a cut says nothing about the limit after it."""
+        """Count a call that was answered; calls sent before a cut say nothing about the limit after it."""
         if not saturated or now < self._quiet_until:
             return
         self._successes += 1
@@ -53,11 +53,11 @@ class AdaptiveConcurrency:
         self.limit = min(self.most, grown)
 
     def throttled(self, now: float, retry_after: float | None = None) -> None:
-        """Count a call that was refused as too much; refusals within the cooldown belong to one episode.
+        """Count a call that the server refused because of its load; refusals within the cooldown count once.
 
         Args:
             now: The time.
-            retry_after: How many seconds the server wants to be left alone.
+            retry_after: Seconds that the server asks to be left alone.
         """
         self._successes = 0
         self._slow_start = False

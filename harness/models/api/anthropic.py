@@ -180,11 +180,11 @@ def _read(raw: Any) -> _Answer:
 def _finish_of(answer: _Answer) -> FinishReason:
     """Return why an answer ended.
 
-    An answer without content is an honest one if the model ended its turn with its first tokens, as the API's guide to
-    stop reasons describes.
+    An answer without content is valid if the model ended its turn at once, as the API's guide to stop reasons
+    describes.
 
     Raises:
-        UnusableAnswerError: It has no content, and no reason for having none.
+        UnusableAnswerError: It has neither content nor a reason for having none.
         CannotAnswerError: It is not finished.
     """
     stated = answer.stop_reason or ""

@@ -1,4 +1,4 @@
-"""The HTTP client of backends that ask a server: it follows no redirect and bounds what it reads."""
+"""The HTTP client for servers: follows no redirects and limits the size of answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from harness.models.api.retries import UnusableAnswerError
 
 LARGEST = 64 * 2**20
-"""Bytes; a longer answer is unusable. Bytes count after decompression."""
+"""Most bytes of an answer, after decompression; a longer one is unusable."""
 
 _PIECE = 2**20
 """Bytes that are decompressed at a time."""
@@ -20,31 +20,31 @@ _PIECE = 2**20
 
 @dataclass(slots=True)
 class Sending:
-    """Whether a call was sent."""
+    """Tells whether a call was sent."""
 
     begun: bool = False
-    """Whether the first byte of a request has left, which happens when there is a connection."""
+    """True once the first byte of a request has been sent, which needs a connection."""
 
 
 _SENDING: ContextVar[Sending | None] = ContextVar("sending", default=None)
 
 
 def watch_sending() -> Sending:
-    """Return what tells whether the calls that this task makes from now on are sent."""
+    """Return an object that tells whether the calls that this task makes from now on are sent."""
     sending = Sending()
     _SENDING.set(sending)
     return sending
 
 
 def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
-    """Return the client library's own kind of HTTP client, made safe.
+    """Return an HTTP client for the client library, made safe.
 
-    Answers are decompressed in pieces and cut off beyond :data:`LARGEST` bytes. Redirects are not followed: keys,
-    headers and prompts would go to wherever the server points.
+    Answers are decompressed in pieces, up to :data:`LARGEST` bytes. Redirects are not followed, because keys, headers
+    and prompts would go to wherever the server points.
 
     Args:
         library: ``openai`` or ``anthropic``.
-        without: Headers that are not sent; the libraries add what they find in the environment.
+        without: Headers to remove; the libraries add some that they find in the environment.
     """
     import httpx2
 
@@ -112,10 +112,10 @@ class _Gzip(_Identity):
 
 
 def _decoder(encoding: str) -> _Identity:
-    """Return what undoes a Content-Encoding.
+    """Return a decoder for a Content-Encoding.
 
     Raises:
-        UnusableAnswerError: It is not one that was asked for.
+        UnusableAnswerError: It is an encoding that was not asked for.
     """
     match encoding.strip().lower():
         case "" | "identity":

@@ -26,13 +26,13 @@ WITHOUT_LOGPROBS = "to go on without log-probabilities, give the model `extra_bo
 
 
 class CompletionDetails(Checked):
-    """What the generated tokens are for."""
+    """The usage of generated tokens."""
 
     reasoning_tokens: Count | None = None
 
 
 class Usage(Checked):
-    """Tokens as the server counts them."""
+    """The server's count of tokens."""
 
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
@@ -40,7 +40,7 @@ class Usage(Checked):
 
     @property
     def reasoning_tokens(self) -> int:
-        """Generated tokens that are reasoning, which the text does not show."""
+        """Generated tokens of reasoning, which are not in the text."""
         details = self.completion_tokens_details
         return details.reasoning_tokens or 0 if details is not None else 0
 
@@ -80,12 +80,12 @@ class Message(Checked):
 
     @property
     def reasoned(self) -> bool:
-        """Whether the server shows reasoning beside the answer."""
+        """True if the server returns reasoning with the answer."""
         return bool(self.reasoning_content or self.reasoning)
 
 
 class Choice(Checked):
-    """One completion, of either form."""
+    """One completion, of either API."""
 
     text: str | None = None
     message: Message | None = None
@@ -105,27 +105,27 @@ class ChoicesAnswer(_OpenAIAnswer):
 
 
 class TokensAnswer(_OpenAIAnswer):
-    """What vLLM's /tokenize answers."""
+    """The answer of vLLM's /tokenize."""
 
     tokens: list[Count]
     max_model_len: Count | None = None
 
 
 class TextAnswer(_OpenAIAnswer):
-    """What vLLM's /detokenize answers."""
+    """The answer of vLLM's /detokenize."""
 
     prompt: str
 
 
 class ListedModel(Checked):
-    """A model that the server has; ``max_model_len`` is vLLM's."""
+    """A model of the server; ``max_model_len`` is vLLM's."""
 
     id: str
     max_model_len: Count | None = None
 
 
 class ModelsAnswer(_OpenAIAnswer):
-    """Which models the server has."""
+    """The server's list of models."""
 
     data: list[ListedModel]
 
@@ -138,7 +138,7 @@ def finish_of(choice: Choice, usage: Usage | None) -> FinishReason:
         usage: The tokens of the whole answer, where the server counts them.
 
     Raises:
-        UnusableAnswerError: It holds an error, or neither a text nor a reason for having none.
+        UnusableAnswerError: It holds an error, or neither text nor a reason for having none.
     """
     # Gemini's OpenAI-compatible endpoint appends a category: "content_filter: RECITATION".
     stated = (choice.finish_reason or "").partition(":")[0].strip()
@@ -169,23 +169,23 @@ def finish_of(choice: Choice, usage: Usage | None) -> FinishReason:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprobs:
-    """Tokens with their log-probabilities, whichever form they came in."""
+    """Tokens with their log-probabilities, from either API."""
 
     tokens: tuple[str, ...]
     """Their texts."""
     logprobs: tuple[float | None, ...]
-    """Natural log-probabilities; None for a first token that nothing predicts."""
+    """Natural log-probabilities; None for a first token, which nothing predicts."""
     top: tuple[Mapping[str, float], ...] = ()
-    """For each the likeliest tokens; empty where none were given."""
+    """The likeliest tokens at each position; empty if not given."""
     offsets: tuple[int, ...] = ()
-    """Where each begins in the text, as the server counts; empty where it does not say."""
+    """Where each begins in the text, as the server counts; empty if not given."""
 
 
 def token_logprobs(choice: Choice) -> TokenLogprobs | None:
-    """Return a choice's log-probabilities; None where it has none.
+    """Return a choice's log-probabilities; None if it has none.
 
     Raises:
-        UnusableAnswerError: Its lists do not fit together.
+        UnusableAnswerError: Its lists have different lengths.
     """
     given = choice.logprobs
     if given is None:

@@ -25,7 +25,7 @@ from harness.models.tokens.stop_sequences import cut_at_stop, tokens_covering
 from harness.models.tokens.tokenizer import Tokens
 
 _MOST_STOPS = 4
-"""OpenAI's own server takes no more; completions are cut at the others when they come."""
+"""Most stop sequences that OpenAI's own server takes; completions are cut at the others when they arrive."""
 
 _MOST_SEED = 2**31 - 1
 """The largest seed that every server accepts."""
@@ -40,16 +40,16 @@ class Generator:
 
     Args:
         server: The server.
-        tokens: Tokenizes; None where nothing does.
-        window: The model's window; None where it is not known.
-        official: Whether the server is OpenAI's own, which is stricter than others.
+        tokens: Tokenizes prompts; None if nothing can.
+        window: The model's window; None if unknown.
+        official: True for OpenAI's own server, which is stricter than others.
     """
 
     def __init__(self, server: Server, tokens: TokenSource | None, window: int | None, official: bool) -> None:
         self._server, self._tokens, self._window, self._official = server, tokens, window, official
 
     async def chat(self, request: GenerateRequest) -> Response:
-        """Return what the model says in a conversation, or when it is told a text.
+        """Return the model's messages in a conversation; a plain text becomes a user message.
 
         Raises:
             CannotAnswerError: The server cannot.
@@ -60,7 +60,7 @@ class Generator:
         return await self._drawn(request, cost, lambda body, cost: self._server.chat(prompt, body, top, cost))
 
     async def complete(self, request: GenerateRequest) -> Response:
-        """Return what continues a text; what does not fit the window beside the completion loses its beginning.
+        """Return continuations of a text, which loses its beginning if it does not fit the window with ``max_tokens``.
 
         Raises:
             CannotAnswerError: The server cannot.
@@ -90,9 +90,9 @@ class Generator:
         return tokens[len(tokens) - int(room) :], True
 
     async def _drawn(self, request: GenerateRequest, cost: Cost, send: Send) -> Response:
-        """Ask until there are as many completions as are wanted: some servers give one at a time.
+        """Ask until there are enough completions, since some servers give one at a time.
 
-        Greedy completions are all the same, so there is one to ask for.
+        Greedy completions are all the same, so one is enough.
         """
         wanted = 1 if request.temperature == 0 else request.completions
         completions: list[Completion] = []
@@ -141,19 +141,19 @@ def completion_of(
 ) -> Completion:
     """Return the harness's completion of a choice.
 
-    Servers differ in what they count: the log-probability is that of the tokens that cover the text, as for other
-    backends, where they spell it; else that of all tokens.
+    Servers count differently. The log-probability is that of the tokens that cover the text, as for other backends, if
+    the tokens spell the text; else that of all tokens.
 
     Args:
         choice: The server's.
-        usage: The tokens of the answer that holds it, where the server counts them.
-        stop: Where it ends, if the server did not see to it.
-        top_logprobs: How many were asked for.
-        tokens: How many tokens were generated, as the server counts; None for as many as have log-probabilities.
+        usage: The tokens of the whole answer, where the server counts them.
+        stop: The stop sequences, at which some servers do not end.
+        top_logprobs: The number of likeliest tokens that were asked for.
+        tokens: The server's count of generated tokens; None to count the log-probabilities.
 
     Raises:
         UnusableAnswerError: It is not a completion, see :func:`finish_of`.
-        CannotAnswerError: It lacks the log-probabilities that were asked for, or they cannot be such.
+        CannotAnswerError: It lacks the log-probabilities that were asked for, or they are impossible.
     """
     reason = finish_of(choice, usage)
     text, cut = cut_at_stop((choice.text if choice.message is None else choice.message.content) or "", stop)

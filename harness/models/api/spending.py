@@ -1,4 +1,4 @@
-"""A budget in tokens and in money, and how much of it is spent."""
+"""A budget in tokens or money, and how much of it is spent."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness import Ledger, Price, most_tokens
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Tokens of prompt and of completion that a call takes, or may take at most."""
+    """Tokens of prompt and completion that a call takes, or may take at most."""
 
     prompt: int = 0
     completion: int = 0
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """Prompt and completion together."""
         return self.prompt + self.completion
 
     def __add__(self, other: Cost) -> Cost:
@@ -48,7 +48,7 @@ _Tokens = Annotated[int, Field(ge=0)]
 
 
 class _Usage(BaseModel):
-    """Tokens by the names of OpenAI's API and of Anthropic's."""
+    """Tokens under the names of OpenAI's and Anthropic's API."""
 
     model_config = ConfigDict(strict=True)
 
@@ -66,22 +66,22 @@ class _Billed(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What an answer's usage says, read before the answer itself."""
+    """The usage in an answer, read before the answer itself."""
 
     cost: Cost
-    """Tokens to charge: the server's count, or what was expected where it gives none that is plausible."""
+    """Tokens to charge: the server's count if it is plausible, else the expected cost."""
     known: bool = False
-    """Whether the server counted."""
+    """True if the server counted."""
     problem: str | None = None
-    """Why its count is not believed; None if it is, or if there is none."""
+    """Why the server's count is not plausible; None if it is, or if there is none."""
 
 
 def read_bill(body: bytes, expected: Cost) -> Bill:
-    """Return what to charge for an answer that came with status 200, usable or not.
+    """Return the charge for an answer with status 200, usable or not.
 
     Args:
         body: The answer.
-        expected: What it may cost at most, as far as is known.
+        expected: Its expected cost, an estimate of the most it may cost.
     """
     try:
         usage = _Billed.model_validate_json(body).usage
@@ -106,7 +106,7 @@ def read_bill(body: bytes, expected: Cost) -> Bill:
 
 
 class Room(Enum):
-    """Whether a call may be made: now, not before others have ended, or never."""
+    """When the budget allows a call: now, after others have ended, or never."""
 
     YES = auto()
     WAIT = auto()
@@ -114,21 +114,21 @@ class Room(Enum):
 
 
 class Spending:
-    """What a model's calls have spent, and what those under way may spend yet.
+    """What a model's calls have spent, and what the calls under way may still spend.
 
-    With a budget, calls go out one by one at first: at most one more than there are calls whose size is known is under
-    way at once. Each counts as its estimate plus the largest excess over an estimate so far; only when nothing else is
-    under way is the estimate alone enough. So a budget is exceeded by no more than what one call takes beyond its
+    With a budget, calls go out one at a time at first: the number under way is at most one more than the number of
+    calls whose size is known. Each counts as its estimate plus the largest excess over an estimate so far; if nothing
+    else is under way, as its estimate alone. So the budget is exceeded by at most what one call takes beyond its
     estimate.
 
     Args:
-        account: The account under which the ledger keeps what was spent.
+        account: The account in the ledger.
         tokens: Most tokens, of prompts and completions together; None for no limit.
         money: Most money, in the price's currency; None for no limit.
-        price: What tokens cost; needed for a limit in money.
+        price: The price of tokens; needed for a limit in money.
 
     Attributes:
-        reserved: By those under way here, as was estimated when they began.
+        reserved: The estimated cost of the calls under way in this process.
     """
 
     def __init__(
@@ -151,15 +151,15 @@ class Spending:
 
     @property
     def spent(self) -> Cost:
-        """By all calls that have ended, earlier processes' included, and by calls under way in other processes."""
+        """The cost of all ended calls, also of earlier processes, and of calls under way in other processes."""
         return self._total - self.reserved
 
     def keep(self, ledger: Ledger) -> None:
-        """Continue what a ledger has, and keep in it what is spent from now on."""
+        """Continue from a ledger's totals, and record in it what is spent from now on."""
         self._ledger, self._loaded = ledger, False
 
     def room(self, cost: Cost) -> Room:
-        """Return whether a call that may cost that much fits."""
+        """Return whether the budget has room for a call of an expected cost."""
         if (self._tokens is None and self._money is None) or not cost.tokens:
             return Room.YES
         self._load()
@@ -169,19 +169,19 @@ class Spending:
         return Room.YES if self._under_way <= self._known and self._fits(self.spent + ahead) else Room.WAIT
 
     def begin(self, cost: Cost) -> None:
-        """Reserve what a call may cost; the ledger has it at once, so that it counts even if this process is killed."""
+        """Reserve the expected cost of a call, in the ledger too, so that it counts even if this process is killed."""
         if cost.tokens:
             self._under_way += 1
             self.reserved += cost
             self._charge(cost)
 
     def end(self, cost: Cost, spent: Cost, *, known: bool = True) -> None:
-        """Turn a call's reservation into what it did cost.
+        """Replace a call's reservation by its cost.
 
         Args:
-            cost: What was reserved.
-            spent: What it did cost.
-            known: Whether that is the server's count, or the call was answered without one.
+            cost: The reservation.
+            spent: The cost.
+            known: True if the call was answered, so that its size is known.
         """
         if cost.tokens:
             self._under_way -= 1
@@ -197,7 +197,7 @@ class Spending:
         self._ledger.close()
 
     def _charge(self, cost: Cost) -> None:
-        """Add to the ledger's total, of which the reservations of calls under way are a part."""
+        """Add to the ledger's total, which includes the reservations of calls under way."""
         self._total = Cost(*self._ledger.add(self._account, cost.prompt, cost.completion))
         self._loaded = True
 
@@ -223,7 +223,7 @@ class Spending:
 
 
 class _Memory:
-    """A ledger that ends with the process."""
+    """A ledger that is not kept after the process."""
 
     def __init__(self) -> None:
         self._total = Cost()

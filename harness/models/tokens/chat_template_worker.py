@@ -1,8 +1,8 @@
-"""A process of its own that fills in chat templates: what it may take in memory and time is limited.
+"""The process that renders chat templates, with limits on its memory and time.
 
-It is run by its path, so that it starts without the harness: it imports Jinja and nothing else. It says ``ready``; then
-each line on standard input is a JSON object with a template, its variables and a list of conversations, and each
-conversation's answer is a line with ``text`` or ``error``, and ``limit`` where the error is that a limit was reached.
+It is run by its path, so that it starts quickly: it imports Jinja, and not the harness. It prints ``ready``; then each
+line on standard input is a JSON object with a template, its variables and a list of conversations, and it prints a line
+for each conversation, with ``text`` or ``error``, and with ``limit`` if a limit was exceeded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class GenerationBlocks(Extension):
-    """``{% generation %}…{% endgeneration %}``, which marks the assistant's words; here they are just its content."""
+    """``{% generation %}…{% endgeneration %}``, which marks the assistant's text; here it has no effect."""
 
     tags = {"generation"}  # noqa: RUF012 - Jinja's own declaration
 
@@ -31,7 +31,7 @@ class GenerationBlocks(Extension):
 
 
 class OutOfTimeError(BaseException):
-    """The time for one conversation is over; no template can catch it."""
+    """The time for one conversation is over; a BaseException, so that no template can catch it."""
 
 
 def raise_exception(message: str) -> Never:
@@ -51,13 +51,13 @@ def tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Return JSON without the escapes for HTML that Jinja's filter adds."""
+    """Return JSON without the HTML escapes that Jinja's filter adds."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 @lru_cache(maxsize=16)
 def compiled(template: str) -> jinja2.Template:
-    """Return a template, compiled with the settings and names that transformers gives to chat templates."""
+    """Return a template, compiled with the settings and names that transformers uses for chat templates."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationBlocks, loopcontrols]
     )
@@ -87,7 +87,7 @@ def rendered(template: str, variables: dict[str, Any], most: int) -> dict[str, A
 
 
 def limit_memory(most: int) -> None:
-    """Let allocations fail that would take more than a number of bytes, where the system can do that."""
+    """Limit the process's memory to a number of bytes, if the system supports it."""
     try:
         import resource
 
@@ -105,7 +105,7 @@ def out_of_time(*_: object) -> Never:
 def limit_time(seconds: float) -> None:
     """Limit the processor time from now on; 0 for no limit.
 
-    The timer raises an exception between two steps of Python. A single step that takes too long ends the process.
+    A timer raises an exception between two instructions of Python; a single one that takes too long ends the process.
     """
     try:
         import resource
@@ -120,11 +120,11 @@ def limit_time(seconds: float) -> None:
 
 
 def main(memory: int, seconds: float, most: int) -> None:
-    """Answer lines until there are no more."""
+    """Answer lines until standard input ends."""
     limit_memory(memory)
     if hasattr(signal, "SIGPROF"):
         signal.signal(signal.SIGPROF, out_of_time)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent receives it too, and ends this process
     sys.stdout.buffer.write(b"ready\n")
     sys.stdout.buffer.flush()
     for line in sys.stdin.buffer:

@@ -1,7 +1,7 @@
-"""Chat templates of checkpoints, filled in by a process of its own with limits on memory, time and output.
+"""Applying chat templates, in a separate process with limits on memory, time and output.
 
-A template comes with its checkpoint from anywhere. Jinja's sandbox keeps it from running code but not from filling the
-memory (``'a'.ljust(10**10)``) or from looping for hours.
+A template comes with its checkpoint, from anyone. Jinja's sandbox keeps it from running code, but not from filling
+the memory (``'a'.ljust(10**10)``) or looping for hours.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MEMORY = 2**30
 SECONDS = 5.0
 """Seconds of processor time for one conversation."""
 MOST_CHARACTERS = 20_000_000
-PATIENCE_SECONDS = 60.0
-"""Wall-clock seconds for the process to start, and for one answer, on however busy a machine."""
-AT_ONCE = 256
-"""Conversations that are sent together: enough that switching between processes costs nothing."""
+ANSWER_SECONDS = 60.0
+"""Wall-clock seconds for the process to start, and for one answer; generous, as the machine may be busy."""
+BATCH = 256
+"""Conversations that are sent together, so that switching between processes costs little."""
 
 _KEPT_VARIABLES = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "LANG", "LC_ALL", "TZ")
 
@@ -39,11 +39,11 @@ Messages = Sequence[Mapping[str, Any]]
 
 
 class ChatTemplate:
-    """A chat template, ready to be filled in.
+    """A chat template.
 
     Args:
         source: The template.
-        variables: What it knows besides the conversation: the tokenizer's special tokens.
+        variables: Its variables besides the conversation: the tokenizer's special tokens.
         seconds: Limit of the processor time for one conversation.
         memory: Limit of the process's memory, in bytes.
     """
@@ -61,25 +61,25 @@ class ChatTemplate:
         self._refusal = ""
 
     def render(self, conversations: Sequence[Messages]) -> list[str | ValueError]:
-        """Return each conversation as text, ready for the assistant's answer, or why the template has none.
+        """Return each conversation as text up to where the assistant's answer begins, or the template's error.
 
-        After a conversation that took too much time or memory, or wrote too much, the template is not tried again.
+        A template that exceeds a limit once is not used again.
         """
         found: list[str | ValueError] = []
         with self._lock:
             while len(found) < len(conversations):
                 if self._refusal:
                     return found + [ValueError(self._refusal)] * (len(conversations) - len(found))
-                found += self._ask(conversations[len(found) : len(found) + AT_ONCE])
+                found += self._ask(conversations[len(found) : len(found) + BATCH])
         return found
 
     def close(self) -> None:
-        """End the process; another one is started when it is needed."""
+        """End the process; it is started again when needed."""
         with self._lock:
             self._close()
 
     def _ask(self, conversations: Sequence[Messages]) -> Iterator[str | ValueError]:
-        """Yield the answers up to the first that reaches a limit."""
+        """Yield the answers up to the first that exceeds a limit."""
         line = json.dumps({**self._asked, "conversations": conversations}).encode() + b"\n"
         try:
             self._write(line)
@@ -122,16 +122,16 @@ class ChatTemplate:
         return self._process
 
     def _death(self) -> Mapping[str, Any]:
-        """Return the answer of a process that gave none."""
+        """Return the answer for a process that ended or hung."""
         code = None if self._process is None else self._process.poll()
         slow = code is None or code == -getattr(signal, "SIGXCPU", 0)
         reason = f"it takes more than {self._seconds:g} seconds" if slow else "it takes too much memory"
         return {"error": reason, "limit": True}
 
     def _line(self) -> bytes:
-        """Return the process's next line; b"" where it has ended or says nothing for too long."""
+        """Return the process's next line; b"" if it has ended or takes too long."""
         pipe = None if self._process is None else self._process.stdout
-        until = time.monotonic() + PATIENCE_SECONDS
+        until = time.monotonic() + ANSWER_SECONDS
         parts = [self._rest]
         while b"\n" not in parts[-1]:
             if pipe is None or not _readable(pipe, until - time.monotonic()):
@@ -151,7 +151,7 @@ class ChatTemplate:
 
 
 def _readable(pipe: IO[bytes], seconds: float) -> bool:
-    """Return whether a pipe has something to read within some seconds, or has ended; Windows cannot tell, and waits."""
+    """Wait until a pipe can be read or has ended, and return True; False after some seconds. Windows does not wait."""
     return sys.platform == "win32" or bool(wait([pipe.fileno()], max(0.0, seconds)))
 
 

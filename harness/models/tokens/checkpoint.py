@@ -1,4 +1,4 @@
-"""Finding a transformers checkpoint, by folder or Hub name, and saying exactly which one it is."""
+"""Finding, identifying and loading a transformers checkpoint, by folder or by name on the Hub."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PICKLE_ADVICE = (
     "it and save it with save_pretrained, which writes model.safetensors."
 )
 MANY_LAYERS = 1000
-"""Layers up to which a configuration is believed unseen; no published model comes near."""
+"""Layers up to which a configuration is believed without a check; no published model comes near."""
 MOST_WEIGHTS_A_BYTE = 64
-"""More weights than any quantisation packs into a byte."""
+"""Upper bound on the weights that a quantisation packs into a byte."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -43,11 +43,11 @@ class Checkpoint:
     location: str
     """A folder, or a name on the Hub."""
     local: bool
-    """Whether it is a folder."""
+    """True for a folder."""
     revision: str | None
-    """The Hub revision that was asked for."""
+    """The revision on the Hub that was asked for."""
     remote_code: bool
-    """Whether the user allows code that comes with the checkpoint to run."""
+    """True if code that comes with the checkpoint may run."""
 
 
 def find_checkpoint(name: str, revision: str | None = None, remote_code: bool = False) -> Checkpoint:
@@ -124,7 +124,7 @@ def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def checkpoint_digest(checkpoint: Checkpoint) -> str:
-    """Return the SHA-256 over names and contents of the files of a folder that loading reads.
+    """Return the SHA-256 of the names and contents of the files that loading reads from a folder.
 
     Raises:
         ModelError: A file cannot be read, or an index names files outside of the folder.
@@ -154,10 +154,10 @@ def load_config(checkpoint: Checkpoint) -> Any:
 
 
 def _check_size(checkpoint: Checkpoint, config: Any) -> None:
-    """Refuse a configuration of a model that cannot be the one whose weights are there; building it would take hours.
+    """Refuse a configuration that cannot be of the model whose weights are there; building it would take hours.
 
     Raises:
-        ModelError: It has thousands of layers more than there are tensors, or an embedding larger than all weights.
+        ModelError: It has thousands of layers and fewer tensors, or an embedding larger than all weights.
     """
     text = config.get_text_config()
     known = {key: getattr(text, key, None) for key in ("num_hidden_layers", "hidden_size", "vocab_size")}
@@ -182,7 +182,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> Any:
     # transformers makes an empty tokenizer where the files are missing.
     if not tokenizer("The answer is 42.", add_special_tokens=False)["input_ids"]:
         raise ModelError(
-            f"{checkpoint.name}: its tokenizer has no vocabulary. Save the tokenizer beside the model "
+            f"{checkpoint.name}: its tokenizer has no vocabulary. Save the tokenizer next to the model "
             "(tokenizer.json, or the files of the model's own tokenizer)."
         )
     return tokenizer
@@ -224,9 +224,9 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
 
 
 def count_parameters(checkpoint: Checkpoint, config: Any) -> int | None:
-    """Return how many parameters the checkpoint's model has, tied ones counted once, without reading its weights.
+    """Return the model's number of parameters, tied ones counted once, without reading its weights.
 
-    None where the architecture cannot be built without them.
+    None if the architecture cannot be built without them.
     """
     import torch
 
@@ -240,7 +240,7 @@ def count_parameters(checkpoint: Checkpoint, config: Any) -> int | None:
 
 
 def fuse_activations(model: torch.nn.Module) -> None:
-    """Let one kernel compute GPT-2's activation, which transformers spells out in seven steps; equal up to rounding."""
+    """Compute GPT-2's activation in one kernel instead of transformers' seven steps; equal up to rounding."""
     import torch
     from transformers.activations import NewGELUActivation
 
@@ -265,8 +265,8 @@ def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         if "trust_remote_code" in str(error):
             raise ModelError(
-                f"{checkpoint.name}: the checkpoint brings Python code of its own, which is not run unless "
-                "you say so. If you trust it, write {name: " + f'"{checkpoint.name}"' + ", trust_remote_code: true}."
+                f"{checkpoint.name}: the checkpoint contains Python code, which is not run unless "
+                "you allow it. If you trust it, write {name: " + f'"{checkpoint.name}"' + ", trust_remote_code: true}."
             ) from None
         raise ModelError(f"{checkpoint.name}: its {what} cannot be loaded: {_first_line(error)}") from error
     except UnpicklingError:
@@ -280,7 +280,7 @@ def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options
 
 
 def _pickles(checkpoint: Checkpoint) -> str:
-    """Return the checkpoint's pickled weights by name."""
+    """Return the names of the checkpoint's pickled weights."""
     files = [f"{checkpoint.location}'s weights"]
     if checkpoint.local:
         files = [path for path in local_files(checkpoint) if path.endswith(".bin")] or files

@@ -1,4 +1,4 @@
-"""The files of a checkpoint's folder that loading reads, and one digest over all of them."""
+"""The files that loading a checkpoint reads from its folder, and a digest of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READ_FILES = (
     "*.spm",
     "*.tiktoken",
 )
-"""Files directly in the folder that can change an answer, but for the weights."""
+"""Files directly in the folder that can change an answer, except the weights."""
 WEIGHTS = ("adapter_model*", "*.safetensors", "pytorch_model*.bin", "*.index.json")
 
 TEMPLATES = "additional_chat_templates"
@@ -46,26 +46,26 @@ INERT_FILES = (
     "training_args.bin",
     "events.out.*",
 )
-"""Files that even a checkpoint's own code has no reason to read."""
+"""Files that not even a checkpoint's own code has a reason to read."""
 INERT_FOLDERS = frozenset({"__pycache__", ".git", ".cache"})
 
 MOST_HEADER = 100_000_000
 """Bytes of a safetensors header; the format's own limit."""
 HASHING_THREADS = 4
 SETTLED_SECONDS = 2.0
-"""Age from which a file's times are trusted to differ from those of any later change."""
+"""Age from which a later change of a file is sure to change its times."""
 
 _digests: dict[tuple[object, ...], str] = {}
 
 
 def folder_digest(folder: Path, name: str, *, remote_code: bool, weights: bool = True) -> str:
-    """Return the SHA-256 over names and contents of the files that loading a checkpoint reads.
+    """Return the SHA-256 of the names and contents of the files that loading a checkpoint reads.
 
     Args:
         folder: The checkpoint.
-        name: What messages call it.
-        remote_code: Whether the checkpoint's own code may run; it may read any file of the folder.
-        weights: Whether the weights are read, and not just the tokenizer.
+        name: The model's, for messages.
+        remote_code: True if the checkpoint's own code may run; it may read any file of the folder.
+        weights: False to leave out the weights, for a tokenizer.
 
     Raises:
         ModelError: A file cannot be read, or an index names files outside of the folder.
@@ -106,9 +106,9 @@ def files_read(folder: Path, name: str, *, remote_code: bool, weights: bool = Tr
 
 
 def weights_held(files: Mapping[str, Path]) -> tuple[int, int]:
-    """Return how many tensors files of weights hold, as far as their headers say, and their size in bytes.
+    """Return the number of tensors in files of weights, by their headers, and the files' size in bytes.
 
-    A pickle has no header; each of its bytes might be a tensor.
+    A pickle has no header, so each of its bytes counts as a tensor.
     """
     tensors = size = 0
     for path, file in files.items():
@@ -180,7 +180,7 @@ def _is_inside(folder: Path, path: str) -> bool:
 
 
 def _json(file: Path) -> Any:
-    """Return a file's content; None where it cannot be read, which loading reports in its own words."""
+    """Return a file's content; None if it cannot be read, which loading reports."""
     try:
         return json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -200,7 +200,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _file_digest(file: Path) -> str:
-    # The change time, which no program can set, gives away a file whose size and modification time were kept.
+    # The change time, which no program can set, reveals a change that kept size and modification time.
     status = file.stat()
     key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if key in _digests:

@@ -1,4 +1,4 @@
-"""Log-likelihoods of the segments of a sequence."""
+"""Sums of log-probabilities by segment."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def segment_sums(logprobs: Sequence[float], lengths: Sequence[int]) -> tuple[flo
 
     Args:
         logprobs: The tokens' natural log-probabilities, in reading order.
-        lengths: How many of them are each segment's.
+        lengths: The number of tokens of each segment.
     """
     return tuple(math.fsum(logprobs[start:end]) for start, end in pairwise(accumulate(lengths, initial=0)))

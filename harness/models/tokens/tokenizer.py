@@ -1,4 +1,4 @@
-"""Text to tokens for a causal language model, as lm-evaluation-harness does it, in batched calls."""
+"""Tokenizing for causal language models as lm-evaluation-harness does it, in batches; applies the chat template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TextTokenizer:
 
     Args:
         tokenizer: From ``AutoTokenizer``.
-        prefix: The token that stands before everything: beginning of text, else end of text.
+        prefix: The token that precedes every text: beginning of text, else end of text.
 
     Attributes:
         prefix: The same.
@@ -38,11 +38,11 @@ class TextTokenizer:
         self._template: ChatTemplate | None = None
 
     def encode(self, texts: Iterable[str], *, special: bool) -> dict[str, Tokens]:
-        """Return the tokens of each different text.
+        """Return the tokens of each distinct text.
 
         Args:
             texts: The texts.
-            special: Whether the tokenizer adds its special tokens; never to a text that begins with one already.
+            special: True to add the tokenizer's special tokens, except to a text that already begins with one.
         """
         different = list(dict.fromkeys(texts))
         plain = [text for text in different if not special or self._begins_with_prefix(text)]
@@ -53,11 +53,11 @@ class TextTokenizer:
         """Return the tokens of contexts and continuations.
 
         They are tokenized together and split where the context alone would end; whitespace at the end of the context
-        is the continuation's (lm-evaluation-harness, ``_encode_pair``). An empty context is the prefix token, which is
-        not doubled where the continuation begins with it.
+        belongs to the continuation (lm-evaluation-harness, ``_encode_pair``). An empty context becomes the prefix
+        token, unless the continuation begins with it.
 
         Args:
-            pairs: Context, continuation, and whether special tokens are added.
+            pairs: Context, continuation, and True to add special tokens.
         """
         contexts = [context.rstrip() for context, _, _ in pairs]
         wholes = [context + continuation for context, continuation, _ in pairs]
@@ -85,7 +85,7 @@ class TextTokenizer:
         return found
 
     def prompts(self, prompts: Sequence[Prompt]) -> list[Tokens]:
-        """Return the tokens of texts, with special tokens, and of conversations, whose template has them already.
+        """Return the tokens of texts, with special tokens, and of conversations, whose template contains them.
 
         Raises:
             ValueError: The chat template refuses a conversation.
@@ -99,29 +99,29 @@ class TextTokenizer:
         return [known[chat][text] or (self.prefix,) for text, chat in zip(texts, chats, strict=True)]
 
     def segments(self, segments: tuple[str, ...]) -> tuple[Tokens, ...]:
-        """Return the tokens of each segment, tokenized by itself; remembered, since many orders share the segments."""
+        """Return the tokens of each segment, tokenized separately; cached, since many orders share the segments."""
         if segments not in self._segments:
             known = self.encode(segments, special=False)
             _remember(self._segments, segments, tuple(known[segment] for segment in segments), 64)
         return self._segments[segments]
 
     def render(self, prompt: Prompt) -> str:
-        """Return a conversation as the text that the chat template makes of it, ready for the assistant's answer.
+        """Apply the chat template to a conversation, up to where the assistant's answer begins; texts stay as they are.
 
         Raises:
-            ValueError: The template refuses it, for example because it knows no system message.
+            ValueError: The template refuses it, for example because it does not support system messages.
         """
         return self.render_all([prompt])[0]
 
     def render_all(self, prompts: Sequence[Prompt]) -> list[str]:
-        """Return prompts as :meth:`render` does, in one go.
+        """Return several prompts as :meth:`render` does.
 
         Raises:
             ValueError: The template refuses one of them.
         """
         known = {one: self._rendered.get(one) for one in prompts if not isinstance(one, str)}
         asked = [one for one, text in known.items() if text is None]
-        for one, filled in zip(asked, self._fill_in(asked), strict=True):
+        for one, filled in zip(asked, self._render(asked), strict=True):
             known[one] = filled
             _remember(self._rendered, one, filled, _REMEMBERED)
         found = []
@@ -133,16 +133,16 @@ class TextTokenizer:
         return found
 
     def ready(self, prompts: Iterable[Prompt]) -> None:
-        """Fill in the template for conversations that will be needed one by one."""
+        """Apply the chat template ahead of time to conversations that will be needed one by one."""
         with suppress(ValueError):
             self.render_all(list(prompts))
 
     def close(self) -> None:
-        """End the process that fills in the chat template, if there is one."""
+        """End the process that renders the chat template, if there is one."""
         if self._template is not None:
             self._template.close()
 
-    def _fill_in(self, prompts: Sequence[Conversation]) -> Sequence[str | ValueError]:
+    def _render(self, prompts: Sequence[Conversation]) -> Sequence[str | ValueError]:
         from transformers import PreTrainedTokenizerBase
 
         if not prompts:
@@ -167,7 +167,7 @@ class TextTokenizer:
             return ValueError(str(error))
 
     def count(self, prompt: Prompt) -> int:
-        """Return the number of tokens of a prompt; 1 for an empty one, which becomes the prefix token."""
+        """Return the number of tokens of a prompt; 1 for an empty prompt, which becomes the prefix token."""
         text = self.render(prompt)
         special = isinstance(prompt, str)
         key = f"{special:d}{text}"
@@ -187,13 +187,13 @@ class TextTokenizer:
         return text[:end]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens, special ones left out."""
+        """Return the text of tokens, without special tokens."""
         with _failures("decode tokens"):
             text = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return str(text)
 
     def may_end(self, token: int, strings: Sequence[str]) -> bool:
-        """Return whether one of some strings may end inside a token; True when its text alone does not tell."""
+        """Return False only if none of the strings can end inside a token."""
         if token not in self._texts:
             self._texts[token] = self.decode([token])
         text = self._texts[token]
@@ -201,9 +201,9 @@ class TextTokenizer:
         return "\ufffd" in text or any(string[-1:].isspace() or string[-1:] in text for string in strings)
 
     def decode_each(self, tokens: Iterable[int]) -> list[str]:
-        """Return a text for each of some different tokens, special ones included.
+        """Return a distinct text for each of some distinct tokens, including special ones.
 
-        A part of a character, and a token whose text another one before it has, is spelled as the vocabulary has it.
+        Tokens that are part of a character, or whose text is taken, have their spelling in the vocabulary.
         """
         texts: dict[str, None] = {}
         for token in tokens:
@@ -233,7 +233,7 @@ class TextTokenizer:
 
 @contextmanager
 def _failures(what: str) -> Iterator[None]:
-    """Report whatever a tokenizer raises, a panic of its native code too, as a failure of the model."""
+    """Report whatever a tokenizer raises, including a panic of its native code, as a failure of the model."""
     try:
         yield
     except BaseException as error:

@@ -15,25 +15,25 @@ Token = TypeVar("Token")
 
 @dataclass(frozen=True, slots=True)
 class Span(Generic[Token]):
-    """Tokens that are read together, and how many of them, at the end, are scored."""
+    """Tokens that are read together; the last ones are scored."""
 
     tokens: tuple[Token, ...]
-    """The tokens; all but the last are the model's input."""
+    """The tokens; all but the last one are the model's input."""
     scored: int
-    """How many tokens at the end are scored; less than ``len(tokens)``."""
+    """Number of scored tokens at the end; less than ``len(tokens)``."""
 
 
 def strided_spans(tokens: Sequence[Token], window: int | None) -> list[Span[Token]]:
     """Return the spans that score every token but the first once, in reading order.
 
-    Where they do not fit, windows begin half a window apart, and each scores what the one before did not reach (Oren et
+    If they do not fit, windows begin half a window apart, and each scores what the previous one did not reach (Oren et
     al. 2023, ``compute_sharded_comparison_test.py`` with a stride of half the context).
 
     Raises:
         ValueError: There is nothing to score.
     """
     if len(tokens) < 2:
-        raise ValueError("nothing stands after the first token")
+        raise ValueError("there is nothing after the first token")
     read = len(tokens) - 1
     if window is None or read <= window:
         return [Span(tuple(tokens), read)]
@@ -53,13 +53,13 @@ def spans(
 ) -> tuple[list[Span[Token]], bool]:
     """Return the spans that score a continuation once, in reading order, and whether any context was lost.
 
-    Where the continuation fits, there is one span and the context loses its beginning if it has to
+    If the continuation fits, there is one span, and the context loses its beginning if necessary
     (lm-evaluation-harness, ``_loglikelihood_tokens``). A longer continuation is scored in consecutive windows, the
     first without more of the context than its last token, the last with as much of the preceding text as fits
     (``get_rolling_token_windows`` with one token of context).
 
     Raises:
-        ValueError: Context or continuation is empty: there would be nothing to condition on, or to score.
+        ValueError: Context or continuation is empty.
     """
     if not context or not continuation:
         raise ValueError("context and continuation need at least one token each")

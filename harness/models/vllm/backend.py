@@ -1,4 +1,4 @@
-"""Any causal language model that vLLM can load, in process, by folder or Hub name."""
+"""Causal language models in a vLLM engine in this process, by folder or by name on the Hub."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ from harness.models.vllm.scoring import Scoring
 class VllmModel(CheckpointModel):
     """A causal language model in a vLLM engine of its own: ``vllm:./my-checkpoint``, ``vllm:org/name``.
 
-    Tokens, windows and truncation are those of the backend ``hf``; log-likelihoods differ by rounding. Texts that begin
-    alike are read once. Sampled completions depend on request and seed, up to rounding in other batches.
+    Tokens, windows and truncation are the same as for the backend ``hf``; log-likelihoods differ by rounding. The
+    common beginning of several texts is read once. Sampled completions depend only on request and seed, up to rounding
+    in other batches.
 
     Args:
         identifier: A folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
         dtype: Precision of the weights; ``auto`` is the checkpoint's own.
-        quantization: vLLM's name of a method, where the checkpoint does not say it itself.
+        quantization: vLLM's name of a quantisation method; None for what the checkpoint declares.
         max_model_len: Most tokens of prompt and completion together; None for the model's own limit.
         tensor_parallel_size: GPUs that share one copy of the model.
         data_parallel_size: Copies of the model that share the requests.
-        gpu_memory_utilization: Share of the memory that the engine may take; None for vLLM's own (on a CPU, four
+        gpu_memory_utilization: Share of the memory that the engine may take; None for vLLM's default (on a CPU, four
             gigabytes for the key-value cache).
-        enforce_eager: Whether the model runs as it is, not compiled: it starts faster and runs slower.
-        trust_remote_code: Whether Python code that comes with the checkpoint may run.
-        chat: Whether conversations go through the tokenizer's chat template; None where it has one.
+        enforce_eager: True to run the model without compiling it: it starts faster and runs slower.
+        trust_remote_code: True if Python code that comes with the checkpoint may run.
+        chat: True to apply the tokenizer's chat template to conversations; None: if it has one.
     """
 
     look_ahead = AT_ONCE
@@ -76,7 +77,7 @@ class VllmModel(CheckpointModel):
             )
         super().__init__(name, revision=revision, dtype=dtype, trust_remote_code=trust_remote_code, chat=chat)
         if self._found.local and (Path(self._found.location) / ADAPTER_CONFIG).is_file():
-            raise ModelError(f"{name}: vLLM would leave out the adapter in this folder. {MERGE_ADAPTER}")
+            raise ModelError(f"{name}: vLLM would ignore the adapter in this folder. {MERGE_ADAPTER}")
         self._quantization = quantization
         self._max_model_len = max_model_len
         self._options: dict[str, Any] = {
@@ -146,14 +147,14 @@ class VllmModel(CheckpointModel):
                     "code_revision": self._checkpoint.revision,
                 }
             if window is not None:
-                # One more than is read: the engine counts the token that follows a full prompt.
+                # One more than is read, since the engine counts the token that follows a full prompt.
                 arguments["max_model_len"] = window + 1
             self._engine = start_engine(self._name, arguments)
             self._scoring = Scoring(self._name, self._tokenizer, window, arguments["dtype"])
         return self._engine, self._scoring
 
     def _objection(self, request: Request) -> str | None:
-        """Return why a request cannot be answered at all."""
+        """Return why a request cannot be answered; None if it can."""
         if isinstance(request, SequenceRequest):
             return None
         prompt = request.prompt if isinstance(request, GenerateRequest) else request.context

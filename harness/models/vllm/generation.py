@@ -1,4 +1,4 @@
-"""Completions from a vLLM engine: stop strings end them in the engine, and their text is cut as everywhere else."""
+"""Generation with a vLLM engine: stop sequences end it in the engine, and the text is cut as in other backends."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from harness.models.tokens.stop_sequences import find_stop
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.vllm.engine import Job, refusal
 
-COLDEST = 0.01
-"""The lowest temperature above 0 that vLLM samples at; it would raise a lower one without asking."""
+MIN_TEMPERATURE = 0.01
+"""The lowest temperature above 0 that vLLM samples at; it silently raises a lower one."""
 
 _ENDS = frozenset({"stop", "length"})
-"""Why vLLM ends a completion that is whole; others are ``abort`` and ``error``."""
+"""vLLM's finish reasons of complete completions; others are ``abort`` and ``error``."""
 
 NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 
@@ -23,7 +23,7 @@ NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 def generation_jobs(
     requests: Sequence[tuple[int, GenerateRequest]], tokenizer: TextTokenizer, window: int | None
 ) -> tuple[list[tuple[int, Response]], list[Job]]:
-    """Return responses to requests that vLLM cannot answer, and jobs for the others, in their order.
+    """Return error responses to requests that vLLM cannot answer, and jobs for the others, in order.
 
     A prompt that leaves no room for ``max_tokens`` loses its beginning.
     """
@@ -33,8 +33,8 @@ def generation_jobs(
     jobs: list[Job] = []
     prompts = tokenizer.prompts([request.prompt for _, request in requests])
     for (index, request), prompt in zip(requests, prompts, strict=True):
-        if 0 < request.temperature < COLDEST:
-            reason = f"vLLM samples at a temperature of {COLDEST} or more, not at {request.temperature}; 0 is greedy."
+        if 0 < request.temperature < MIN_TEMPERATURE:
+            reason = f"vLLM samples at temperatures from {MIN_TEMPERATURE}, not {request.temperature}; 0 is greedy."
             refused.append((index, Response(error=reason)))
             continue
         room = len(prompt) if window is None else window - request.max_tokens
@@ -61,7 +61,7 @@ def _job(
         completions = tuple(_completion(one, request, tokenizer) for one in written)
         if any(math.isnan(completion.logprob or 0.0) for completion in completions):
             return [(index, Response(error=NO_NUMBERS))]
-        # Greedy completions of one prompt are all the same.
+        # Greedy completions of one prompt are identical.
         response = Response(
             completions=completions * (request.completions // len(completions)),
             prompt_tokens=len(prompt),
@@ -84,7 +84,7 @@ def _params(request: GenerateRequest, text: str) -> Any:
         n=request.completions if sampled else 1,
         max_tokens=request.max_tokens,
         temperature=request.temperature,
-        # The engine's random numbers are seeded by this alone, and different prompts are to have different ones.
+        # The engine's only seed, so it depends on the prompt too: different prompts get different random numbers.
         seed=derive_rng(request.seed, text).getrandbits(31) if sampled else None,
         stop=stop,
         detokenize=bool(stop),
@@ -96,7 +96,7 @@ def _params(request: GenerateRequest, text: str) -> Any:
 
 def _completion(written: Any, request: GenerateRequest, tokenizer: TextTokenizer) -> Completion:
     tokens, flat = written.token_ids, written.logprobs
-    # An end-of-text token comes with the stop reason None, or its id where the checkpoint declares several.
+    # After an end-of-text token the stop reason is None, or the token's id if the checkpoint declares several.
     ended = written.finish_reason == "stop" and not isinstance(written.stop_reason, str)
     kept = len(tokens) - ended
     text = tokenizer.decode(tokens[:kept])
@@ -120,6 +120,6 @@ def _completion(written: Any, request: GenerateRequest, tokenizer: TextTokenizer
 
 
 def _likeliest(flat: Any, start: int, end: int, most: int, tokenizer: TextTokenizer) -> Mapping[str, float]:
-    """Return one position's likeliest tokens: they stand behind the one that was drawn."""
+    """Return the likeliest tokens of one position; they follow the token that was drawn."""
     texts = tokenizer.decode_each(flat.token_ids[start + 1 : end][:most])
     return dict(zip(texts, flat.logprobs[start + 1 : end], strict=False))

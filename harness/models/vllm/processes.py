@@ -1,4 +1,4 @@
-"""The processes of a vLLM engine: which they are, and that they end."""
+"""Finding and ending the processes of a vLLM engine."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-GRACE = 20.0
-"""Seconds that an engine has to end by itself; its own workers have nine of them before it kills them."""
-PATIENCE = 5.0
-"""Seconds that a process has to end after it was told to."""
-LOOK = 0.02
+SHUTDOWN_SECONDS = 20.0
+"""Seconds for an engine to shut down by itself; it kills its workers after nine of them."""
+TERMINATE_SECONDS = 5.0
+"""Seconds for a process to end after each signal."""
+POLL_SECONDS = 0.02
 
 
-def family(client: Any) -> list[Any]:
-    """Return the processes that an engine's client started, and those that they started, as ``psutil.Process``.
+def engine_processes(client: Any) -> list[Any]:
+    """Return an engine's processes and all their descendants, as ``psutil.Process``.
 
     Args:
-        client: vLLM's ``engine_core``; one that computes in this process has no others.
+        client: vLLM's ``engine_core``; one that computes in this process has none.
     """
     import psutil
 
@@ -36,30 +36,30 @@ def family(client: Any) -> list[Any]:
     return found
 
 
-def see_off(processes: Iterable[Any], patience: float = PATIENCE) -> None:
-    """Wait until processes have ended; terminate those that take too long, and kill those that take longer.
+def end_processes(processes: Iterable[Any], seconds: float = TERMINATE_SECONDS) -> None:
+    """Wait until processes have ended; terminate, then kill, those that take too long.
 
     Args:
-        processes: ``psutil.Process``, which tells them from others that got their numbers later.
-        patience: Seconds before each step.
+        processes: ``psutil.Process``, which are not confused with later processes of the same number.
+        seconds: The time before each step.
     """
     import psutil
 
-    left = _wait(processes, patience)
+    left = _wait(processes, seconds)
     for end in ("terminate", "kill"):
         for process in left:
             with suppress(psutil.NoSuchProcess):
                 getattr(process, end)()
-        left = _wait(left, patience)
-    multiprocessing.active_children()  # it is this call that lets our own that have ended go
+        left = _wait(left, seconds)
+    multiprocessing.active_children()  # reaps our own children that have ended
 
 
 def _wait(processes: Iterable[Any], seconds: float) -> list[Any]:
-    """Return which are left after some seconds, or as soon as none is."""
+    """Return the processes that are alive after some seconds, or as soon as there are none."""
     until = time.monotonic() + seconds
     left = [process for process in processes if _lives(process)]
     while left and time.monotonic() < until:
-        time.sleep(LOOK)
+        time.sleep(POLL_SECONDS)
         left = [process for process in left if _lives(process)]
     return left
 

@@ -1,10 +1,12 @@
-"""Log-probabilities from a vLLM engine, which reads what several texts begin with once.
+"""Scoring with a vLLM engine, which reads the common beginning of several texts once.
 
-A prompt is a text without its last token. That token's log-probability is one of a few that are asked for where the
-engine would go on writing, so texts that differ in their last token alone are one prompt (the labels of a question).
-The tokens before it come from the prompt's own log-probabilities, counted from its end, since those of what was read
-from the prefix cache are never computed. An answer whose rows the cache may have covered is asked for once more,
-without it.
+    text                the cat sat on the mat       scored: "the mat"
+    prompt              the cat sat on the           logprob of "the": from the prompt's log-probabilities
+    generated, 1 token                         mat   logprob of "mat": one of those asked for at this position
+
+A prompt is a text without its last token, so texts that differ only in their last token (the labels of a question)
+share one prompt. The prompt's log-probabilities are counted from its end, since none are computed for what was read
+from the prefix cache. If the cache may have covered scored tokens, the prompt is sent again without it.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ from harness.models.tokens.windows import Span
 from harness.models.vllm.engine import MOST_LOGPROBS, Engine, Job
 
 TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
-"""How far the same log-probability may lie apart on two routes, in nats: kernels round differently in other batches."""
+"""Largest difference of a log-probability with and without the cache, in nats: kernels round differently by batch."""
 
 CHECKED = 2
-"""Pairs of texts on which the routes are compared before the fast one is trusted."""
+"""Pairs of texts on which both ways are compared before the cache is trusted."""
 
 NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 
@@ -61,7 +63,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """One span of a request: the ``place``-th."""
+    """The span number ``place`` of a request."""
 
     asked: _Asked
     place: int
@@ -70,7 +72,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """Spans that share a prompt: they differ in their last token, or in how much of them is scored."""
+    """Spans with the same prompt; they differ in their last token, or in the number of scored tokens."""
 
     prompt: Tokens
     parts: tuple[_Part, ...]
@@ -81,17 +83,17 @@ class Row:
 
 
 class Scoring:
-    """Turns requests into jobs, and their outputs into responses.
+    """Turns requests to score into jobs, and outputs into responses.
 
     Args:
         name: The model's, for messages.
         tokenizer: Its tokenizer.
-        window: Most tokens that are read at once; None when unlimited.
-        dtype: The weights' precision: says which of the :data:`TOLERANCES` holds.
+        window: Most tokens that are read at once; None for no limit.
+        dtype: The weights' precision; selects one of the :data:`TOLERANCES`.
 
     Attributes:
-        again: Jobs that have to be done over; whoever runs jobs takes these first.
-        shares: Whether the prefix cache is read.
+        again: Jobs to repeat, before any others.
+        shares: True while the prefix cache is used.
     """
 
     def __init__(self, name: str, tokenizer: TextTokenizer, window: int | None, dtype: str) -> None:
@@ -106,7 +108,7 @@ class Scoring:
     def rows(
         self, requests: Sequence[tuple[int, ScoreRequest | SequenceRequest]]
     ) -> tuple[list[tuple[int, Response]], list[Row]]:
-        """Return responses to requests that have nothing to score, and prompts for the others, sorted by tokens."""
+        """Return error responses to requests with nothing to score, and prompts for the others, sorted by tokens."""
         pairs = {index: request for index, request in requests if isinstance(request, ScoreRequest)}
         texts = [
             (self._tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
@@ -137,7 +139,7 @@ class Scoring:
         return [self._plain(part) for row in rows for part in row.parts]
 
     def unchecked(self, rows: Sequence[Row], block: int) -> list[Row]:
-        """Return prompts on which both routes are to be compared first; none if they were, or if nothing is shared.
+        """Return prompts on which to compare both ways first; none if that was done, or if nothing is shared.
 
         Args:
             rows: Sorted prompts.
@@ -155,7 +157,7 @@ class Scoring:
         return list(dict.fromkeys(chain.from_iterable([*longest[:CHECKED], *alike[:CHECKED]])))
 
     def _shared(self, row: Row) -> Iterator[Job]:
-        """Yield the jobs of a row: one for every so many last tokens."""
+        """Yield the jobs of a row, each for at most :data:`MOST_LOGPROBS` last tokens."""
         ends = list(dict.fromkeys(part.span.tokens[-1] for part in row.parts))
         for start in range(0, len(ends), MOST_LOGPROBS):
             some = frozenset(ends[start : start + MOST_LOGPROBS])
@@ -181,7 +183,7 @@ class Scoring:
         return Job(row.prompt, _params(ends, row.scored, cached), take)
 
     def _plain(self, part: _Part) -> Job:
-        """Return the job that reads a span by itself, whole: a span longer than a prompt can be has to do without."""
+        """Return the job that reads a whole span by itself, without its last token if it is too long for a prompt."""
         if self._window is not None and len(part.span.tokens) > self._window:
             return self._ends(Row(part.span.tokens[:-1], (part,)), False)
 
@@ -194,11 +196,11 @@ class Scoring:
         return Job(part.span.tokens, _params([], part.span.scored + 1, False), take)
 
     def check(self, rows: Sequence[Row], engine: Engine) -> None:
-        """Answer prompts on both routes; where they differ, read the cache no longer, and say so in the log.
+        """Answer prompts with and without the cache; if they differ, stop using the cache, and log a warning.
 
         Args:
             rows: From :meth:`unchecked`.
-            engine: It has nothing else to do.
+            engine: The engine, idle.
         """
         self._checked = True
         found: list[list[_Asked]] = []
@@ -212,7 +214,7 @@ class Scoring:
             for _ in engine.run(lambda waiting=waiting: self._next(waiting)):  # type: ignore[misc]
                 pass
             found.append([part.asked for part in copies])
-        # What is refused is refused on both routes, and its request's own error says why.
+        # What is refused is refused both ways, and its request's own error says why.
         apart = max(
             (
                 abs(one - other)
@@ -238,17 +240,17 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class RowLogprobs:
-    """What was read of one prompt."""
+    """The log-probabilities of one prompt."""
 
     before: list[tuple[float, bool]]
-    """Of each scored token but the last: its log-probability, and whether it was the model's first choice."""
+    """For each scored token but the last, its log-probability, and True if it is the likeliest."""
     ends: dict[int, float]
     """The log-probabilities of the last tokens that were asked for."""
     first: int
-    """The model's own choice of a last token."""
+    """The likeliest last token."""
 
     def of(self, span: Span[int]) -> tuple[tuple[float, ...], bool]:
-        """Return a span's log-probabilities, and whether each token was the model's first choice."""
+        """Return a span's log-probabilities, and True if all its tokens are the likeliest."""
         before = self.before[len(self.before) - (span.scored - 1) :]
         end = span.tokens[-1]
         logprobs = (*(logprob for logprob, _ in before), self.ends[end])
@@ -256,12 +258,12 @@ class RowLogprobs:
 
 
 def read_row(output: Any, prompt: Tokens, scored: int) -> RowLogprobs | None:
-    """Return an output's log-probabilities; None where some may stand in the part that came from the cache.
+    """Return an output's log-probabilities; None if some may be in the part that came from the cache.
 
     Args:
         output: A ``vllm.RequestOutput`` to the :func:`_params` of the same number of scored tokens.
         prompt: The prompt's tokens.
-        scored: Scored tokens, one of which stands behind the prompt.
+        scored: Number of scored tokens, one of which follows the prompt.
     """
     if (output.num_cached_tokens or 0) > len(prompt) - scored:
         return None
@@ -275,7 +277,7 @@ def read_row(output: Any, prompt: Tokens, scored: int) -> RowLogprobs | None:
 
 
 def prompt_rows(output: Any, prompt: Tokens, count: int) -> list[tuple[float, bool]] | None:
-    """Return of the prompt's last tokens the log-probability and whether it ranks first; None if others stand there."""
+    """Return the log-probabilities of a prompt's last tokens, and True where one ranks first; None if cached."""
     if not count:
         return []
     flat = output.prompt_logprobs

@@ -387,5 +387,5 @@ def test_a_model_that_does_not_load_is_one_message(
     broken.mkdir()
     for file in checkpoints["llama"].iterdir():
         (broken / file.name).write_bytes(file.read_bytes()[: 1000 if file.suffix == ".safetensors" else None])
-    with pytest.raises(ModelError, match=r"^vllm:.*broken: vLLM does not load the model: "):
+    with pytest.raises(ModelError, match=r"^vllm:.*broken: vLLM cannot load the model: "):
         list(VllmModel(str(broken), enforce_eager=True).answer([ScoreRequest("a", " b")]))

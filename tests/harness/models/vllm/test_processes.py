@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.models.vllm.processes import family, see_off
+from harness.models.vllm.processes import end_processes, engine_processes
 
 psutil: Any = pytest.importorskip("psutil")
 
@@ -33,24 +33,24 @@ def client(*processes: subprocess.Popen[str], coordinator: Any = None) -> Any:
 
 def test_who_ends_by_itself_is_waited_for() -> None:
     ending = start("import time; print(flush=True); time.sleep(0.2)")
-    see_off(family(client(ending)))
+    end_processes(engine_processes(client(ending)))
     assert ending.wait(timeout=5) == 0
 
 
 @pytest.mark.parametrize(("program", "signal"), [(SLEEP, -15), (DEAF, -9)])
 def test_who_does_not_is_terminated_then_killed(program: str, signal: int) -> None:
     process = start(program)
-    see_off(family(client(process)), patience=0.2)
+    end_processes(engine_processes(client(process)), seconds=0.2)
     assert process.wait(timeout=5) == signal
 
 
 def test_the_family_are_those_that_an_engine_started_and_no_others() -> None:
     parent, bystander, coordinator = start(PARENT), start(SLEEP), start(SLEEP)
     try:
-        found = family(client(parent, coordinator=SimpleNamespace(proc=coordinator)))
+        found = engine_processes(client(parent, coordinator=SimpleNamespace(proc=coordinator)))
         [grandchild] = psutil.Process(parent.pid).children()
         assert {process.pid for process in found} == {parent.pid, grandchild.pid, coordinator.pid}
-        see_off(found, patience=0.2)
+        end_processes(found, seconds=0.2)
         assert not grandchild.is_running() or grandchild.status() == psutil.STATUS_ZOMBIE
         assert parent.wait(timeout=5) != 0
         assert coordinator.wait(timeout=5) == -15
@@ -63,5 +63,5 @@ def test_the_family_are_those_that_an_engine_started_and_no_others() -> None:
 def test_an_engine_in_this_process_and_one_that_has_ended_have_no_family() -> None:
     ended = start("print(flush=True)")
     ended.wait(timeout=5)
-    assert family(SimpleNamespace()) == []
-    assert family(client(ended)) == []
+    assert engine_processes(SimpleNamespace()) == []
+    assert engine_processes(client(ended)) == []
