@@ -20,7 +20,7 @@ from scipy.stats import norm
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from harness import Example, Instance, Reference
-from harness.leaderboard.pairwise import Contest, Entry, column_ranks
+from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.win_rate import mean_win_rates
 from harness.statistics import corrected_mean
 from harness.storage.instance_scores import InstanceScores
@@ -43,7 +43,7 @@ def contest(name: str, shares: Sequence[float], count: int, rng: Generator) -> C
         noise = math.sqrt(SHARED) * hard + math.sqrt(1 - SHARED) * rng.standard_normal(count)
         right = (noise < norm.ppf(share)).astype(np.float64)
         scores = (InstanceScores.of(zip(KEYS, right.tolist(), strict=False)),)
-        entries[f"m{place:02d}"] = Entry(
+        entries[f"m{place:02d}"] = ContestResult(
             float(right.mean()), float(right.std(ddof=1)) / math.sqrt(count), count, scores
         )
     return Contest(name, True, entries)
