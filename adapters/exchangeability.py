@@ -8,10 +8,10 @@ from itertools import chain
 from pydantic import Field
 
 from adapters._order.boundaries import NextExampleSettings, describe
+from adapters._order.evidence import Evidence, likelihoods, next_examples
 from adapters._order.published_order import OrderSettings, read_order
 from adapters._order.shards import ask_shards, shards_of, with_description
 from adapters._order.whole import WHOLE, SimpleSettings, SimpleTest, ask_whole
-from adapters.next_example import Evidence, likelihoods, next_examples
 from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
 from harness.contamination import ORDER_TEST
 

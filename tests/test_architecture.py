@@ -197,3 +197,12 @@ def test_every_exception_is_needed() -> None:
     files = (ROOT / "harness").rglob("*.py")
     used = {text for file in files for _, text in named(file.read_text(encoding="utf-8"), names)}
     assert {name for name in NAMED.keys() - set(CATEGORIES) if name not in used} == set()
+
+
+def test_every_file_of_adapters_and_metrics_is_a_plugin_or_lies_in_a_private_folder() -> None:
+    registry = default_registry()
+    plugins = [registry.get(kind, name) for kind in Kind for name in registry.names(kind)]
+    known = {plugin.file for plugin in plugins} | {Path(plugin.origin.rpartition(":")[0]) for plugin in plugins}
+    files = [file for folder in ("adapters", "metrics") for file in (ROOT / folder).rglob("*.py")]
+    public = [file for file in files if not any(part.startswith("_") for part in file.relative_to(ROOT).parts)]
+    assert [str(file.relative_to(ROOT)) for file in public if file not in known] == []

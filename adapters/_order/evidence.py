@@ -1,0 +1,57 @@
+"""Reading log-likelihoods, and the evidence of the next-example test while its answers come in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from adapters._order.boundaries import STRETCH, NextExampleSettings, ask_boundaries
+from adapters._order.published_order import PublishedOrder
+from harness import Adapted, ModelError, Response
+from harness.contamination import EProcess, Stretch, mean_e
+
+
+class Evidence:
+    """The evidence so far, for a test that ends once it suffices."""
+
+    def __init__(self, settings: NextExampleSettings) -> None:
+        self._stops = settings.stop
+        self._threshold = -math.log10(settings.alpha)
+        self._processes = [EProcess() for _ in range(settings.draws)]
+        self.suffices = False
+
+    def add(self, adapted: Adapted, scores: Sequence[float]) -> None:
+        """Bet on the boundaries of one stretch."""
+        if not self._stops or adapted.instance.meta["asked"] != STRETCH:
+            return
+        for _, draws in Stretch.from_json(adapted.instance.meta["bets"]).centred_scores(scores):
+            evidence = mean_e([process.add(draw) for process, draw in zip(self._processes, draws, strict=True)])
+            self.suffices = self.suffices or evidence >= self._threshold
+
+
+def next_examples(
+    order: PublishedOrder, settings: NextExampleSettings, evidence: Evidence, seed: int, trial: int
+) -> Iterator[Adapted]:
+    """Yield the stretches' stand-ins, with ``stop`` until the evidence suffices."""
+    for adapted, _ in ask_boundaries(order, settings, seed, trial):
+        yield adapted
+        if evidence.suffices:
+            return
+
+
+def likelihoods(adapted: Adapted, responses: Sequence[Response]) -> list[float]:
+    """Return each request's log-likelihood in nats, the sum over its scored segments.
+
+    Raises:
+        ModelError: One is missing or not a finite number.
+    """
+    found = []
+    for number, response in enumerate(responses):
+        total = math.fsum(response.logprobs or (math.nan,))
+        if not math.isfinite(total):
+            raise ModelError(
+                f"the model gave no finite log-probabilities for request {number} of {adapted.instance.id!r}; a test "
+                "of the order needs all of them."
+            )
+        found.append(total)
+    return found
