@@ -1,4 +1,4 @@
-"""``harness cache``: what the response cache holds, what of it can go, and caches of several machines made one."""
+"""``harness cache``: inspect, prune, export and merge the response cache."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from harness.inference.upkeep import Holding, export, holdings, merge, models_in
 from harness.output.terminal import say
 
 _models = click.option(
-    "-m", "--model", "models", multiple=True, help="Only models of this name, * for anything. Repeatable."
+    "-m", "--model", "models", multiple=True, help="Only models whose name matches; * matches any text. Repeatable."
 )
 
 
 @click.group("cache")
 def cache_command() -> None:
-    """Manage the response cache, responses.sqlite in the results folder or in --cache-dir."""
+    """Manage the response cache, the file responses.sqlite in the results folder or in --cache-dir."""
 
 
 @cache_command.command("stats")
 @options.results_dir
 @options.cache_dir
 def stats(results_dir: Path, cache_dir: Path | None) -> None:
-    """Show how many answers there are of each model, what they take, and when they were given."""
+    """Show the number, size and dates of the answers of each model."""
     with _opened(results_dir, cache_dir) as cache:
         held, imports = holdings(cache), cache.imports()
         size = cache.path.stat().st_size
@@ -47,10 +47,10 @@ def stats(results_dir: Path, cache_dir: Path | None) -> None:
 @options.cache_dir
 @_models
 @click.option(
-    "--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Only answers of so many days or more."
+    "--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Only answers at least this many days old."
 )
-@click.option("--orphaned", is_flag=True, help="Only answers of models that no run in the folder of results asked.")
-@click.option("--yes", is_flag=True, help="Remove them; without it, what would be removed is shown.")
+@click.option("--orphaned", is_flag=True, help="Only answers of models that no run in the results folder used.")
+@click.option("--yes", is_flag=True, help="Remove the answers; without --yes, only show what would be removed.")
 def prune_(
     results_dir: Path,
     cache_dir: Path | None,
@@ -59,9 +59,11 @@ def prune_(
     orphaned: bool,
     yes: bool,
 ) -> None:
-    """Remove the answers to which all that is given applies; they would be asked again."""
+    """Remove the answers that match all given options; a later run asks for them again."""
     if not models and older_than is None and not orphaned:
-        raise click.UsageError("say what to remove: --model, --older-than or --orphaned; all that is given must apply.")
+        raise click.UsageError(
+            "say what to remove with --model, --older-than or --orphaned; answers must match all of them."
+        )
     from harness.storage.results import find_runs
 
     with _opened(results_dir, cache_dir) as cache:
@@ -71,7 +73,7 @@ def prune_(
             prune(cache, found)
     _show(found)
     total = sum(one.answers for one in found)
-    said = "are removed" if yes else "would be removed; --yes removes them"
+    said = "removed" if yes else "would be removed; use --yes to remove them"
     say(f"{total:,} answers of {len(found)} models {said}.")
 
 
@@ -79,9 +81,9 @@ def prune_(
 @options.results_dir
 @options.cache_dir
 @_models
-@click.option("--reset", is_flag=True, help="Start again from 0.")
+@click.option("--reset", is_flag=True, help="Reset the counts to 0.")
 def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], reset: bool) -> None:
-    """Show how many tokens API models have used, as their budgets count them."""
+    """Show how many tokens each API model has used, as counted against its budget."""
     with _opened(results_dir, cache_dir) as cache:
         found = spending(cache, models)
         if reset:
@@ -89,7 +91,7 @@ def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...]
     for one in found:
         say(f"{one.account}: {one.prompt:,} prompt tokens, {one.completion:,} completion tokens")
     total = f"{sum(one.prompt + one.completion for one in found):,} tokens of {len(found)} models"
-    say(f"{total}; budgets start again from 0." if reset else f"{total}; --reset starts again from 0.")
+    say(f"{total}; budgets restart at 0." if reset else f"{total}; use --reset to restart at 0.")
 
 
 @cache_command.command("export")
@@ -98,7 +100,7 @@ def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...]
 @_models
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
 def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], output: Path | None) -> None:
-    """Write the answers as lines of JSON, for another machine's `harness cache import` or a script of yours."""
+    """Export answers as JSON lines, for `harness cache import` on another machine or for scripts."""
     with _opened(results_dir, cache_dir) as cache:
         lines = export(cache, models)
         if output is None:
@@ -118,15 +120,15 @@ def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], 
 @options.cache_dir
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
 def import_(results_dir: Path, cache_dir: Path | None, files: tuple[Path, ...]) -> None:
-    """Add the answers in FILES, exports or caches from other machines; answers that are known already are kept.
+    """Add the answers in FILES (exports or caches from other machines); existing answers are kept.
 
-    They are marked with the file's SHA-256; run.json counts how many of a run's answers came from which file.
+    Imported answers are marked with the file's SHA-256; run.json counts a run's answers from each file.
     """
     cache = ResponseCache(cache_file(results_dir, cache_dir))
     try:
         for file in files:
             added, known = merge(file, cache)
-            say(f"{file}: {added:,} answers added, {known:,} were known.")
+            say(f"{file}: {added:,} answers added, {known:,} were already there.")
     finally:
         cache.close()
 

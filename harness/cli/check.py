@@ -1,4 +1,4 @@
-"""``harness validate``, ``harness preview`` and ``harness schema``: a sweep before it runs."""
+"""``harness validate``, ``harness preview`` and ``harness schema``: check a sweep before it runs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def validate_command(
     max_eval_instances: int | None,
     data_dir: Path | None,
 ) -> None:
-    """Check SWEEP without reading data or loading models; report every mistake with its line.
+    """Check SWEEP without reading data or loading models; report every error with its line.
 
-    What its runs need and this machine does not have, be it a model, a package or data, is said too. That is no
-    mistake of the sweep, and leaves the exit code 0. Judges are not tried before the sweep is run.
+    Also lists models, packages and data that the runs need and this machine lacks. These are not errors of the sweep:
+    the exit code remains 0. Judges are not checked until the sweep is run.
     """
     from harness.cli.sources import read_sweep
     from harness.runs.runner import obstacles
@@ -39,7 +39,7 @@ def validate_command(
     say(f"Valid: suite {found.suite!r}, {len(found.runs)} runs with {counted} models.")
     lacking = obstacles(found.runs, registry, data_dir)
     if any(lacking):
-        say(f"Here {sum(map(bool, lacking))} of the {len(lacking)} runs would fail:", err=True)
+        say(f"On this machine, {sum(map(bool, lacking))} of {len(lacking)} runs would fail:", err=True)
         for obstacle, runs in Counter(one for run in lacking for one in run).items():
             say(f"  {runs} run{'' if runs == 1 else 's'}: {obstacle}", err=True)
 
@@ -47,7 +47,7 @@ def validate_command(
 @click.command("schema")
 @options.plugins
 def schema_command(plugins: tuple[Path, ...]) -> None:
-    """Print the JSON Schema of sweep files, with the names of everything that is installed."""
+    """Print the JSON Schema of sweep files, including the names of all installed plugins."""
     from harness.plugins.registry import default_registry
     from harness.sweeps.load import json_schema
 
@@ -57,7 +57,9 @@ def schema_command(plugins: tuple[Path, ...]) -> None:
 @click.command("preview")
 @options.sweep_source
 @options.data_dir
-@click.option("-n", "--instances", type=click.IntRange(min=1), default=2, show_default=True, help="Of each run.")
+@click.option(
+    "-n", "--instances", type=click.IntRange(min=1), default=2, show_default=True, help="Instances to show per run."
+)
 def preview_command(
     sweep: str | None,
     entries: tuple[str, ...],
@@ -68,7 +70,7 @@ def preview_command(
     data_dir: Path | None,
     instances: int,
 ) -> None:
-    """Show the exact prompts of the first instances of SWEEP's runs, with token counts and few-shot examples."""
+    """Show the exact prompts of the first instances of each run of SWEEP, with token counts and few-shot examples."""
     from harness.cli.sources import read_sweep
     from harness.errors import HarnessError
     from harness.inference.model_pool import load_model
@@ -93,7 +95,7 @@ def preview_command(
 
 
 def _show(adapted: Adapted, model: Model) -> None:
-    """Print what one instance becomes."""
+    """Print the requests made from one instance."""
     from harness.runs.preview import question, readable
 
     notes = [f"few-shot examples: {', '.join(adapted.train_instances) or 'none'}"]

@@ -1,4 +1,4 @@
-"""``harness compare``: two runs, or two models over a suite, instance by instance."""
+"""``harness compare``: compare two runs, or two models over a suite, instance by instance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.output.terminal import say
 @click.argument("first")
 @click.argument("second")
 @click.option("--suite", "suites", multiple=True, help="Compare two models over this suite. Repeatable.")
-@click.option("--metric", help="The score to compare; the main metric by default.")
+@click.option("--metric", help="Score to compare (default: the main metric).")
 @options.plugins
 @options.results_dir
 @click.option(
@@ -23,7 +23,7 @@ from harness.output.terminal import say
     type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
     default="terminal",
     show_default=True,
-    help="How to show it.",
+    help="Output format.",
 )
 def compare_command(
     first: str,
@@ -36,9 +36,9 @@ def compare_command(
 ) -> None:
     """Compare FIRST and SECOND on the instances that both were asked.
 
-    They are two runs' folders, results/<suite>/<run>, or with --suite two models, backend:identifier. Shown are the
-    paired difference with its 95 % interval, the p-value of an exact test, p-values adjusted for the number of
-    scenarios, and the instances that could not be compared.
+    FIRST and SECOND are folders of runs, results/<suite>/<run>; with --suite, models, written as for harness run -m.
+    Shows the paired difference with its 95 % interval, the p-value of an exact test, p-values corrected for the number
+    of scenarios, and how many instances could not be compared.
     """
     from harness.errors import DataError
     from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
@@ -54,7 +54,7 @@ def compare_command(
     else:
         for name in (first, second):
             if not (Path(name) / RUN_FILE).is_file():
-                raise DataError(f"{name} is no run's folder; to compare two models, name a suite with --suite.")
+                raise DataError(f"{name} is not the folder of a run; to compare two models, name a suite with --suite.")
         one, other = read_run(Path(first)), read_run(Path(second))
         names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
         family = ComparisonFamily(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))

@@ -1,4 +1,4 @@
-"""``harness contamination``: test whether models have seen data sets, by the order in which these were published."""
+"""``harness contamination``: test whether models were trained on data sets, using their published order."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ render = click.option(
     type=click.Choice(["published", "prompt", "lettered_prompt"]),
     default="published",
     show_default=True,
-    help="How an example is put down: verbatim, or as a prompt with its answer.",
+    help="How examples are written: verbatim, or as a prompt with its answer.",
 )
-rows = click.option("--rows", help="Only these rows in published order, for example 0:100.")
+rows = click.option("--rows", help="Use only these rows, in published order, for example 0:100.")
 repairs = click.option(
     "--repair",
     "repairs",
     multiple=True,
-    help="strip_ids, permute_under_ids, collapse_near_duplicates, or blocks=KEY of meta. Repeatable.",
+    help="strip_ids, permute_under_ids, collapse_near_duplicates, or blocks=KEY (a key of meta). Repeatable.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 
 
 @click.group("contamination")
 def contamination_command() -> None:
-    """Prove whether models have seen data sets, by the order in which these were published.
+    """Test whether models were trained on a data set, using its published order.
 
-    A model that has read a data set prefers its published order to shuffled ones, which one that has not cannot do.
-    Nothing detected proves nothing. The tests and what they assume: docs/contamination.md.
+    Only a model that has read a data set can prefer its published order to shuffled ones. A negative result proves
+    nothing. The tests and their assumptions are described in docs/contamination.md.
     """
 
 
@@ -52,32 +52,48 @@ contamination_command.add_command(overlap_command)
 
 @contamination_command.command("test")
 @click.argument("models", nargs=-1, required=True)
-@click.option("--data", multiple=True, required=True, help="A scenario, mmlu:subject=anatomy, or a file. Repeatable.")
-@click.option("--control-model", "control_models", multiple=True, help="A model that cannot have seen it. Repeatable.")
-@click.option("--control-rows", help="Rows that nobody can have seen, for example 400:500: a held-out part.")
+@click.option(
+    "--data", multiple=True, required=True, help="A scenario, such as mmlu:subject=anatomy, or a file. Repeatable."
+)
+@click.option(
+    "--control-model", "control_models", multiple=True, help="A model that cannot have seen the data. Repeatable."
+)
+@click.option("--control-rows", help="Held-out rows that no model can have seen, for example 400:500.")
 @rows
 @render
 @repairs
-@click.option("--shards", type=click.IntRange(min=1), help="How many shards; by a rule without it.")
-@click.option("--shuffles", type=click.IntRange(min=1), default=10, show_default=True, help="Shuffled orders a shard.")
-@click.option("--permutations", type=click.IntRange(min=1), help="Also the simple test: orders of the whole, at most.")
-@click.option("--stop", is_flag=True, help="End the next-example test as soon as its evidence suffices for alpha.")
-@click.option("--max-examples", type=click.IntRange(min=4), default=5000, show_default=True, help="The first so many.")
-@click.option("--context", type=click.IntRange(min=8), help="Tokens that are read together; the model's window.")
+@click.option(
+    "--shards", type=click.IntRange(min=1), help="Number of shards (default: chosen from the size of the data)."
+)
+@click.option(
+    "--shuffles", type=click.IntRange(min=1), default=10, show_default=True, help="Shuffled orders per shard."
+)
+@click.option(
+    "--permutations",
+    type=click.IntRange(min=1),
+    help="Also run the simple permutation test, with at most this many orders of the whole data set.",
+)
+@click.option("--stop", is_flag=True, help="Stop the next-example test as soon as its evidence reaches alpha.")
+@click.option(
+    "--max-examples", type=click.IntRange(min=4), default=5000, show_default=True, help="Use only the first N examples."
+)
+@click.option(
+    "--context", type=click.IntRange(min=8), help="Tokens that are read together (default: the model's window)."
+)
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.01,
     show_default=True,
-    help="Significance level: a corrected p-value below it is reported as detected.",
+    help="Significance level; a corrected p-value below it is reported as detected.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
-@click.option("--suite", default="contamination", show_default=True, help="Name of the suite in the results.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--suite", default="contamination", show_default=True, help="Name of the suite.")
 @options.plugins
 @options.data_dir
 @options.results_dir
 @options.cache_dir
-@click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
+@options.force
 @as_json
 def test_command(
     models: tuple[str, ...],
@@ -150,7 +166,7 @@ def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) ->
 @rows
 @render
 @repairs
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @options.plugins
 @options.data_dir
 @as_json

@@ -1,4 +1,4 @@
-"""``harness contamination baselines`` and ``overlap``: what proves nothing by itself, beside what does."""
+"""``harness contamination baselines`` and ``overlap``: heuristics, which prove nothing by themselves."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the report
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="The share of the controls that may be flagged.",
+    help="Share of the controls that may be flagged.",
 )
 @as_json
 def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, as_json: bool) -> None:
-    """Compare membership scores (loss, Min-K%, Min-K%++, zlib) with those of controls. Heuristics: no proof.
+    """Compare membership scores (loss, Min-K%, Min-K%++, zlib) with those of controls. These are heuristics, not proof.
 
-    Needs runs with the adapter and the metric `membership`, some of them of texts that the model cannot have seen
-    (`role: control`), which set each score's threshold.
+    Needs runs with the adapter and the metric `membership`, including some on texts that the model cannot have seen
+    (`role: control`), which set the threshold of each score.
     """
     from rich.table import Table
     from rich.text import Text
@@ -63,17 +63,21 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
 
 @click.command("overlap")
 @click.argument("corpus", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@click.option("--data", multiple=True, required=True, help="A scenario, mmlu:subject=anatomy, or a file. Repeatable.")
-@click.option("--words", type=click.IntRange(min=1), default=13, show_default=True, help="Words of a run.")
+@click.option(
+    "--data", multiple=True, required=True, help="A scenario, such as mmlu:subject=anatomy, or a file. Repeatable."
+)
+@click.option(
+    "--words", type=click.IntRange(min=1), default=13, show_default=True, help="Length of a shared run of words."
+)
 @options.plugins
 @options.data_dir
 @as_json
 def overlap_command(
     corpus: Path, data: tuple[str, ...], words: int, plugins: tuple[Path, ...], data_dir: Path | None, as_json: bool
 ) -> None:
-    """Count the runs of words that examples share with the files of a folder, CORPUS, that a model was trained on.
+    """Count examples that share long runs of words with the files in CORPUS, a folder of training data.
 
-    Lines of JSON objects are read as the texts in them, whatever the file's name; any other file is text.
+    In files of JSON lines, the texts in the objects are read; other files are read as plain text.
     """
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""``harness import``: others' results as runs of ours."""
+"""``harness import``: import the results of other programs as runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group("import")
 def import_command() -> None:
-    """Write results of other programs as runs, to stand beside ours; they are marked with their origin."""
+    """Import results of other programs as runs, marked with their origin."""
 
 
 def _shared(suite: str) -> Callable[[F], F]:
@@ -26,7 +26,7 @@ def _shared(suite: str) -> Callable[[F], F]:
         function = options.results_dir(function)
         function = options.plugins(function)
         function = click.option(metric[0], help=metric[1])(function)
-        function = click.option("--suite", default=suite, show_default=True, help="The suite to write into.")(function)
+        function = click.option("--suite", default=suite, show_default=True, help="Suite to write to.")(function)
         return click.argument("path", type=click.Path(path_type=Path, exists=True))(function)
 
     return add
@@ -35,7 +35,7 @@ def _shared(suite: str) -> Callable[[F], F]:
 @import_command.command("helm")
 @_shared("helm")
 def helm_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
-    """Import PATH, a run folder of HELM or a folder that holds some (benchmark_output/runs/SUITE)."""
+    """Import PATH, a run folder of HELM or a folder of such folders (benchmark_output/runs/SUITE)."""
     from harness.imports.helm import helm_runs, read_helm
     from harness.plugins.registry import default_registry
 
@@ -46,7 +46,7 @@ def helm_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path
 @import_command.command("lm-eval")
 @_shared("lm-eval")
 def lm_eval_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
-    """Import PATH, a results_*.json of lm-evaluation-harness or a folder that holds some, with samples beside them."""
+    """Import PATH, a results_*.json file of lm-evaluation-harness or a folder of them, with their samples files."""
     from harness.imports.lm_eval import lm_eval_files, read_lm_eval
     from harness.plugins.registry import default_registry
 
@@ -55,7 +55,7 @@ def lm_eval_command(path: Path, suite: str, metric: str | None, plugins: tuple[P
 
 
 def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], results_dir: Path) -> None:
-    """Import what can be read, and say of the rest why not.
+    """Import what can be read, and report why the rest cannot.
 
     Raises:
         HarnessError: Something could not be read; the others are there.

@@ -1,4 +1,4 @@
-"""``harness lab``: models that have provably seen a test set, and what a test finds in them."""
+"""``harness lab``: train models on known test sets, and measure what the contamination test finds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,27 @@ if TYPE_CHECKING:
 
 def _output(default: str) -> Callable[[Command], Command]:
     folder = click.Path(path_type=Path, file_okay=False)
-    return click.option("--output", type=folder, default=Path(default), show_default=True, help="The study's folder.")
+    return click.option("--output", type=folder, default=Path(default), show_default=True, help="Folder for the study.")
+
+
+_seed = click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+_device = click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda, cuda:1 …")
+_characters = click.option(
+    "--characters", type=click.IntRange(min=1), help="Characters of the background to read (default: all)."
+)
+_background = click.option(
+    "--background",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of text files to train on as well (default: generated text).",
+)
+_preset = click.option(
+    "--preset", default="small", show_default=True, help=f"Size and training of the model: {_PRESETS}."
+)
 
 
 @click.group("lab")
 def lab_command() -> None:
-    """Train small models that have seen chosen test sets, and measure what the contamination test finds."""
+    """Train small models on known test sets, and measure what the contamination test finds."""
 
 
 @lab_command.command("train")
@@ -41,17 +56,13 @@ def lab_command() -> None:
     multiple=True,
     required=True,
     metavar="FILE[:START-STOP]@COPIES",
-    help="Examples of a file, one a line, verbatim and in order; @0 names a control. Repeatable.",
+    help="File with one example per line, injected verbatim and in order; @0 marks a control. Repeatable.",
 )
-@click.option("--preset", default="small", show_default=True, help=f"The model's size and training: {_PRESETS}.")
-@click.option(
-    "--background",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="A folder of text files that surrounds what is injected; generated text without it.",
-)
-@click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
-@click.option("--device", default="auto", show_default=True, help="Where torch computes: auto, cpu, cuda, cuda:1 …")
+@_preset
+@_background
+@_characters
+@_seed
+@_device
 def train_command(
     checkpoint: Path,
     injected: tuple[str, ...],
@@ -61,9 +72,9 @@ def train_command(
     seed: int,
     device: str,
 ) -> None:
-    """Train a model from nothing on a background with test sets injected at random positions.
+    """Train a model from scratch on a background with test sets injected at random positions.
 
-    CHECKPOINT is the folder to write, in the Hugging Face format; contamination.json in it says what was injected.
+    CHECKPOINT is the folder to write, in Hugging Face format; its contamination.json says what was injected.
 
     \b
     harness lab train lab/piqa --inject piqa.jsonl:0-60@50 --inject piqa.jsonl:200-280@0
@@ -90,30 +101,38 @@ def train_command(
 @click.argument("test_set", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @_output("lab/power")
 @click.option("--copies", default="0,1,4,10,25,50", show_default=True, help="Numbers of copies, comma-separated.")
-@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples of a slice.")
+@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples per slice.")
 @click.option(
     "--preset",
     "presets",
     multiple=True,
     default=("small",),
     show_default=True,
-    help=f"The models' size and training: {_PRESETS}. Repeatable.",
+    help=f"Size and training of the models: {_PRESETS}. Repeatable.",
 )
 @click.option(
-    "--repeats", type=click.IntRange(min=1), default=4, show_default=True, help="Slices of each number of copies."
+    "--repeats", type=click.IntRange(min=1), default=4, show_default=True, help="Slices per number of copies."
 )
-@click.option("--models", type=click.IntRange(min=1), default=1, show_default=True, help="Models a preset, by seed.")
+@click.option(
+    "--models",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Models per preset, each with its own seed.",
+)
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.01,
     show_default=True,
-    help="Significance level: a test with a smaller p-value counts as a detection.",
+    help="Significance level; a test with a smaller p-value counts as a detection.",
 )
-@click.option("--expect", type=click.IntRange(min=1), help="Say with which probability so many copies are found.")
-@click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
-@click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
-@click.option("--device", default="auto", show_default=True, help="Where torch computes: auto, cpu, cuda, cuda:1 …")
+@click.option(
+    "--expect", type=click.IntRange(min=1), help="Also estimate the probability of detecting this many copies."
+)
+@_background
+@_characters
+@_device
 def power_command(
     test_set: Path,
     output: Path,
@@ -128,7 +147,7 @@ def power_command(
     characters: int | None,
     device: str,
 ) -> None:
-    """Measure how probably copies of TEST_SET are found, at this size of model.
+    """Estimate the probability that copies of TEST_SET are detected, for a size of model.
 
     TEST_SET, one example a line, is cut into slices; a model reads each slice so many times, and the contamination test
     is run on all of them. What is finished is not done again.
@@ -179,13 +198,13 @@ def power_command(
 @lab_command.command("table1")
 @click.argument("data", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @_output("lab/table1")
-@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Of each test set.")
-@click.option("--whole", is_flag=True, help="All examples of each test set, as in the paper; no controls.")
-@click.option("--preset", default="small", show_default=True, help=f"The model's size and training: {_PRESETS}.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
-@click.option("--background", type=click.Path(path_type=Path, file_okay=False), help="A folder of text files.")
-@click.option("--characters", type=click.IntRange(min=1), help="How much of the background is read.")
-@click.option("--device", default="auto", show_default=True, help="Where torch computes: auto, cpu, cuda, cuda:1 …")
+@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples per test set.")
+@click.option("--whole", is_flag=True, help="Use all examples of each test set, as in the paper, without controls.")
+@_preset
+@_seed
+@_background
+@_characters
+@_device
 def table1_command(
     data: Path,
     output: Path,
@@ -197,9 +216,9 @@ def table1_command(
     characters: int | None,
     device: str,
 ) -> None:
-    """Train a model on the test sets of Oren et al. 2023, table 1, with its numbers of copies, and test it.
+    """Train a model on the test sets of Oren et al. 2023, table 1, with the same numbers of copies, and test it.
 
-    DATA is the paper's folder of examples, one <set>.jsonl each.
+    DATA is the paper's folder of examples, with a file <set>.jsonl per test set.
     """
     from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.contamination.lab.presets import preset_named
@@ -220,9 +239,9 @@ def table1_command(
 @click.option("--shards", help="Numbers of shards, comma-separated.")
 @click.option("--shuffles", help="Numbers of shuffled orders, comma-separated.")
 def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: str | None) -> None:
-    """Show how p depends on the number of shards or of shuffles, on what a CHECKPOINT of the lab has read.
+    """Show how the p-value depends on the number of shards or shuffles, for a CHECKPOINT trained by the lab.
 
-    Choose neither by the p-value that it gives: the smallest of several is no p-value.
+    Do not choose either by its p-value: the smallest of several p-values is not a p-value.
     """
     from harness.cli.run import execute
     from harness.contamination.lab.checkpoints import read_record
@@ -237,7 +256,7 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
         *({"shuffles": count} for count in numbers(shuffles, "--shuffles", least=1)),
     ]
     if not grid:
-        raise click.UsageError("say what is to vary: --shards 4,8,12,20 or --shuffles 3,5,10,25.")
+        raise click.UsageError("say what to vary, for example --shards 4,8,12,20 or --shuffles 3,5,10,25.")
     slices = tuple(
         read_injection(f"{one['file']}:{one['rows'].replace(':', '-')}@{one['copies']}")
         for one in read_record(checkpoint)["injected"]
@@ -265,7 +284,7 @@ def numbers(written: str | None, option: str, *, least: int) -> list[int]:
     parts = [part.strip() for part in (written or "").split(",") if part.strip()]
     if any(not part.isdecimal() or int(part) < least for part in parts):
         raise click.UsageError(
-            f"{option} is a list of whole numbers from {least} on, for example 8,12,20; not {written!r}."
+            f"{option} must be a list of whole numbers of at least {least}, such as 8,12,20; not {written!r}."
         )
     return [int(part) for part in parts]
 
@@ -277,7 +296,7 @@ def _train_and_test(
     settings: Sequence[Mapping[str, Any]],
     device: str,
 ) -> list[RunRecord]:
-    """Train the models that are not there yet, and run the contamination test on all that they may have read."""
+    """Train the models that do not exist yet, and run the contamination test on everything they may have read."""
     from harness.cli.run import execute
     from harness.contamination.lab.checkpoints import train_checkpoint, trained_before
     from harness.contamination.lab.study import write_sweep
@@ -305,7 +324,7 @@ def _train_and_test(
 
 
 def _failures(records: Sequence[RunRecord]) -> list[str]:
-    """Return why tests failed, each reason once."""
+    """Return the reasons why tests failed, each with its count."""
     reasons = Counter(
         (record.error or "no reason").strip().splitlines()[-1] for record in records if record.status != "ok"
     )

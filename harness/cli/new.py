@@ -1,4 +1,4 @@
-"""``harness new``: a working starting point for a scenario or a metric."""
+"""``harness new``: write a working scenario or metric, to start from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ description: Questions with four options each. Say here what is asked, and of wh
 citation: Who made it, when, and where it is published.
 taxonomy: {{task: question answering, what: general knowledge, who: the author, when: "2020s", language: English}}
 source:
-  files:            # beside this file; without ./ they are looked for in the data folder (--data-dir)
+  files:            # next to this file; without ./, in the data folder (--data-dir)
     train: ./{name}/train.jsonl
     test: ./{name}/test.jsonl
   licence: CC0-1.0
@@ -52,7 +52,7 @@ from harness import Example, metric
 
 @metric("{name}", category="accuracy", scale="proportion", source="Say here which paper defines it.")
 def {name}(example: Example) -> float:
-    """1.0 if a correct reference stands anywhere in the prediction, else 0.0.
+    """1.0 if a correct reference occurs anywhere in the prediction, else 0.0.
 
     The harness averages over instances. Return None where the score is undefined, or a mapping of several scores.
     """
@@ -67,12 +67,14 @@ def {name}(example: Example) -> float:
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Where to write; the working directory without it.",
+    help="Folder to write to (default: the working directory).",
 )
 def new_command(kind: str, name: str, directory: Path) -> None:
     """Write a working scenario (YAML and a little data) or metric (one Python function) called NAME."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise HarnessError(f"{name!r} is no name for a plugin. Use lower-case letters, digits and _, a letter first.")
+        raise HarnessError(
+            f"{name!r} is not a valid name for a plugin. Use lower-case letters, digits and _, starting with a letter."
+        )
     if kind == "metric":
         files = {Path(f"{name}.py"): _METRIC.format(name=name)}
     else:
@@ -84,7 +86,7 @@ def new_command(kind: str, name: str, directory: Path) -> None:
         }
     taken = [directory / file for file in files if (directory / file).exists()]
     if taken:
-        raise HarnessError(f"{taken[0]} exists already; choose another name or --directory.")
+        raise HarnessError(f"{taken[0]} already exists; choose another name or --directory.")
     for file, text in files.items():
         try:
             (directory / file).parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ data_dir = click.option(
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     envvar="HARNESS_DATA_DIR",
     show_envvar=True,
-    help="Folder of data sets in their official formats.",
+    help="Folder with data sets in their original formats.",
 )
 
 results_dir = click.option(
@@ -39,13 +39,13 @@ cache_dir = click.option(
 prices = click.option(
     "--prices",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A YAML table of what models' tokens cost, before the one that comes with the harness.",
+    help="YAML table of prices per token; takes precedence over the built-in prices.",
 )
 
 runtimes = click.option(
     "--runtimes",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="A YAML table of what models' answers take on a quiet or an ideal machine.",
+    help="YAML table of per-model latencies, for idealized and denoised runtimes.",
 )
 
 plugins = click.option(
@@ -53,13 +53,13 @@ plugins = click.option(
     "plugins",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A Python file, a scenario's YAML file, or a folder of them. Repeatable.",
+    help="Load plugins from a Python file, a scenario's YAML file, or a folder of such files. Repeatable.",
 )
 
-suite = click.option("--suite", help="Name of the suite: the sweep's own without it, and command-line for -r.")
+suite = click.option("--suite", help="Name of the suite (default: the sweep's, or command-line for -r).")
 
 models = click.option(
-    "-m", "--model", "models", multiple=True, help="Use these models, backend:identifier[,setting=value…]. Repeatable."
+    "-m", "--model", "models", multiple=True, help="Use this model, backend:identifier[,setting=value…]. Repeatable."
 )
 
 entries = click.option(
@@ -67,17 +67,21 @@ entries = click.option(
     "--run",
     "entries",
     multiple=True,
-    help="A run by its entry, for example mmlu:subject=anatomy, instead of a sweep file. Repeatable.",
+    help="Run this entry instead of a sweep file, for example mmlu:subject=anatomy. Repeatable.",
 )
 
-limit = click.option("--max-eval-instances", type=click.IntRange(min=1), help="Most evaluation instances of each run.")
+limit = click.option(
+    "--max-eval-instances", type=click.IntRange(min=1), help="Evaluate at most this many instances per run."
+)
 
 max_declined = click.option(
     "--max-declined",
     type=click.FloatRange(min=0, max=1),
-    help="Largest share of examples, from 0 to 1, that the model or its provider may decline before a run fails. "
-    "Replaces `max_declined` of every run (default: 0.1).",
+    help="Share of examples, from 0 to 1, that the model or its provider may decline before the run fails. "
+    "Overrides `max_declined` of every run (default: 0.1).",
 )
+
+force = click.option("--force", is_flag=True, help="Rerun finished runs; answers in the response cache are reused.")
 
 
 def sweep_source(function: F) -> F:

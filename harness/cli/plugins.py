@@ -1,4 +1,4 @@
-"""``harness list`` and ``harness show``: what there is, and what it is."""
+"""``harness list`` and ``harness show``: which plugins are installed, and what each of them does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Kinds(click.ParamType[Kind]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Kind:
         known = {**_PLURALS, **{str(kind): kind for kind in Kind}}
         if value not in known:
-            self.fail(f"{value!r} is no kind of plugin. {did_you_mean(value, _PLURALS)}", param, ctx)
+            self.fail(f"{value!r} is not a kind of plugin. {did_you_mean(value, _PLURALS)}", param, ctx)
         return known[value]
 
 
@@ -33,7 +33,7 @@ class _Kinds(click.ParamType[Kind]):
 @click.argument("kind", type=_Kinds(), required=False)
 @options.plugins
 def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
-    """List what there is of KIND: scenarios, adapters, metrics, perturbations, backends, judges; all without it."""
+    """List plugins of a KIND (scenarios, adapters, metrics, perturbations, backends, judges), or all plugins."""
     registry = default_registry(plugins)
     kinds = [kind] if kind else list(Kind)
     for each in kinds:
@@ -51,7 +51,7 @@ def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
 @click.argument("name")
 @options.plugins
 def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
-    """Show the definition, source, parameters and defaults of the KIND called NAME."""
+    """Show the definition, source, parameters and defaults of the plugin NAME of a KIND, such as metric bleu_1."""
     if kind is Kind.SCENARIO and name.endswith((".yaml", ".yml")):
         from harness.data.scenario_file import load_scenario_file
 

@@ -1,4 +1,4 @@
-"""``harness quickstart``: from nothing to a leaderboard, without network or data."""
+"""``harness quickstart``: build a leaderboard from scratch, without network or data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from harness.output.terminal import say
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("quickstart"),
     show_default=True,
-    help="Where the two models are kept.",
+    help="Folder for the two models.",
 )
 @options.results_dir
 def quickstart_command(directory: Path, results_dir: Path) -> None:
-    """Train two tiny models, one of which has seen a test set, evaluate both, compare them, and prove which.
+    """Train two tiny models, one of them on a test set; evaluate and compare them, and prove which one has seen it.
 
-    The numbers are a demonstration: the models know a few hundred words and the scenarios are samples.
+    The numbers are only a demonstration: the models know a few hundred words, and the scenarios are small samples.
     """
     from harness.cli.contamination import show_report
     from harness.cli.run import execute
@@ -52,7 +52,7 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
         say(WHAT_IT_PROVES)
     records += tested
     say(
-        "These numbers are a demonstration: tiny models on hand-written samples. Next, a\n"
+        "These numbers are only a demonstration: tiny models, hand-written samples. Next, a\n"
         "run of your own, with data in their official layout in a folder (or from the\n"
         "Hub, with the extra 'hub'):\n"
         f"  harness run -r boolq -m hf:{trained[0]} --data-dir FOLDER --max-eval-instances 50"

@@ -1,4 +1,4 @@
-"""``harness score``, ``harness stats`` and ``harness leaderboard``: from what runs have left on disk."""
+"""``harness score``, ``harness stats`` and ``harness leaderboard``: read the results of finished runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @options.plugins
 @options.cache_dir
 def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: Path | None) -> None:
-    """Compute the statistics of RUNS again from their examples, without the model, and write them.
+    """Recompute the statistics of RUNS from their examples, without the model, and save them.
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
@@ -46,14 +46,14 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
         examples = 0 if record.examples is None else record.examples.count
         say(f"{directory}: {len(record.stats)} statistics computed from {examples} examples.")
     if failures:
-        say(f"{failures} of {len(runs)} runs were not scored. Name your own plugins with --plugin.", err=True)
+        say(f"{failures} of {len(runs)} runs were not scored. Load your own plugins with --plugin.", err=True)
         sys.exit(2)
 
 
 @click.command("stats")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
 def stats_command(runs: tuple[Path, ...]) -> None:
-    """Show every statistic of RUNS: all metrics, perturbed copies, worst cases and groups.
+    """Show every statistic of RUNS: all metrics, on originals, perturbed copies, worst cases and groups.
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
@@ -136,11 +136,13 @@ def _subject(stat: Stat) -> str:
     type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
     default="terminal",
     show_default=True,
-    help="How to show it.",
+    help="Output format.",
 )
-@click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed from one suite to another instead.")
-@click.option("--site", is_flag=True, help="Build a folder of static pages: RESULTS_DIR/site, or the one of --output.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file; with --site, this folder.")
+@click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed between two suites instead.")
+@click.option("--site", is_flag=True, help="Build a static web site in RESULTS_DIR/site, or in the folder of --output.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write to this file (with --site, to this folder)."
+)
 def leaderboard_command(
     suites: tuple[str, ...],
     results_dir: Path,
@@ -149,13 +151,13 @@ def leaderboard_command(
     site: bool,
     output: Path | None,
 ) -> None:
-    """Compare the models of SUITES, all of them by default, over everything that has been run.
+    """Compare all models over the runs of SUITES (default: all suites).
 
-    With --diff, each model's change of the main metric between two suites on each scenario, on the same instances where
-    the examples are there, with 95 % intervals and p-values corrected for how many they are.
+    With --diff, show how each model's main metric changed between two suites on each scenario, with 95 % intervals and
+    p-values corrected for multiple comparisons. Instances are paired if both runs kept their examples.
     """
     if diff and (site or suites):
-        raise click.UsageError("--diff names its two suites itself, and is no part of the site.")
+        raise click.UsageError("--diff takes its two suites itself and cannot be combined with SUITES or --site.")
     if site:
         _build_site(suites, results_dir, format_, output)
         return
@@ -170,7 +172,7 @@ def leaderboard_command(
 
 
 def _put(table: ResultTable, format_: str, output: Path | None, width: int = 80) -> None:
-    """Show a table on the terminal, or write it in its format, to a file where one is named."""
+    """Print a table, or write it to a file if one is named."""
     from harness.output.console import make_console
     from harness.output.result_table import render, show
 
@@ -204,6 +206,6 @@ def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output
     from harness.leaderboard.site.builder import build_site
 
     if format_ != "terminal":
-        raise click.UsageError(f"--site builds pages, and --format {format_} is a text; choose one of them.")
+        raise click.UsageError(f"--site and --format {format_} cannot be combined.")
     page = build_site(results_dir, output or results_dir / "site", suites or None)
     say(f"Wrote the site; open {page} in a browser.", err=True)

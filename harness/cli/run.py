@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 @options.prices
 @options.runtimes
 @options.max_declined
-@click.option("--dry-run", is_flag=True, help="Ask nothing; say what would run, with requests and tokens.")
-@click.option("--force", is_flag=True, help="Run again what is finished; known answers come from the response cache.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would run, with counts of requests and tokens, without asking a model."
+)
+@options.force
 def run_command(
     sweep: str | None,
     entries: tuple[str, ...],
@@ -46,10 +48,10 @@ def run_command(
     dry_run: bool,
     force: bool,
 ) -> None:
-    """Run SWEEP, a YAML file or the name of one that comes with the harness.
+    """Run SWEEP, a YAML file or the name of a sweep that comes with the harness.
 
-    The same command again skips what is finished and continues what was interrupted. Exit code 1 says that a run
-    failed, 2 that a mistake kept anything from being run, or that the disk failed.
+    Run the same command again to continue after an interruption; finished runs are skipped. Exit codes: 1 if a run
+    failed; 2 if nothing could be run because of an error, or if the disk failed.
     """
     from harness.cli.sources import read_sweep
     from harness.costs.prices import load_prices
@@ -67,11 +69,11 @@ def run_command(
 
 
 def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> list[RunRecord]:
-    """Run specs with progress on the terminal, and close with what to do next.
+    """Run specs with progress on the terminal, and end by saying what to do next.
 
     Raises:
-        KeyboardInterrupt: The user or, with a ``Terminated``, the system stopped it; how to go on was said.
-        StorageError: The response cache or the results cannot be written or read; how to go on was said.
+        KeyboardInterrupt: The user stopped it, or the system (``Terminated``); how to continue has been printed.
+        StorageError: The response cache or the results cannot be written or read; how to continue has been printed.
     """
     from harness.cli.interrupts import terminable
     from harness.errors import StorageError
@@ -96,11 +98,11 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
     except (KeyboardInterrupt, StorageError) as error:
         again = shlex.join(["harness", *sys.argv[1:]])
         left = len(runs) - len(records)
-        when = "Every answer so far is kept. To go on"
+        when = "All answers so far are kept. To continue"
         if isinstance(error, StorageError):
-            when = "When what is said below is repaired"
+            when = "Once the error below is fixed"
         console.print(
-            f"\nStopped; {len(records)} of {len(runs)} runs are finished, {left} left. {when}, "
+            f"\nStopped. {len(records)} of {len(runs)} runs are finished, {left} left. {when}, "
             f"run the same command again:\n  {again}",
             soft_wrap=True,
         )
@@ -123,7 +125,7 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
 
 
 def _report_of(registry: Registry, method: str) -> str:
-    """Return the command that reports on runs of a method, where it declares one."""
+    """Return the command that reports on runs of a method; '' if it declares none."""
     from harness.contracts.plugins import AdapterDetails, Kind
 
     details = registry.get(Kind.ADAPTER, method).details
@@ -131,7 +133,7 @@ def _report_of(registry: Registry, method: str) -> str:
 
 
 def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:
-    """Yield, for each model, how many answers were declined, and what is odd about what the server answered with."""
+    """Yield, for each model, how many answers were declined, and oddities of the models that a server answered with."""
     from harness.answers.declined import Declined
     from harness.answers.served_models import served_models, served_notes
 
@@ -148,7 +150,7 @@ def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def _where(settings: Settings) -> str:
-    """What a command needs to find the results that these settings write."""
+    """Return the option that makes another command find the results that these settings write."""
     known = Path(os.environ.get("HARNESS_RESULTS_DIR") or "results")
     folder = settings.results_dir
     return "" if folder == known else f" --results-dir {shlex.quote(str(folder))}"

@@ -1,4 +1,4 @@
-"""``harness serve``: the site of a results folder in the browser, while a sweep runs."""
+"""``harness serve``: show the site of a results folder in a browser while a sweep runs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,30 @@ from harness.output.terminal import say
 
 @click.command("serve")
 @click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("results"))
-@click.option("--suite", "suites", multiple=True, help="Only this suite. Repeatable.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; this machine alone by default.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free.")
+@click.option("--suite", "suites", multiple=True, help="Show only this suite. Repeatable.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; the default is reachable from this machine only.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on; 0: any free port.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The site's folder; RESULTS/site by default.",
+    help="Folder for the site (default: RESULTS/site).",
 )
 def serve_command(results: Path, suites: tuple[str, ...], host: str, port: int, output: Path | None) -> None:
-    """Show the site of RESULTS in a browser, with the progress of sweeps that run; it is brought up to date as they go.
+    """Serve the site of RESULTS to a browser, with the progress of running sweeps; it is updated as they go on.
 
-    Only files of the site are served, read-only. With another --host, whoever reaches this machine sees all results,
-    prompts and answers.
+    Only the site's files are served, read-only. With another --host, anyone who can reach this machine can see all
+    results, prompts and answers.
     """
     from harness.leaderboard.site.builder import build_site
     from harness.leaderboard.site.live import LiveSite

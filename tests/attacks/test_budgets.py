@@ -289,7 +289,7 @@ def test_a_raised_budget_or_a_reset_goes_on(tmp_path: Path) -> None:
         result = CliRunner().invoke(cache_command, ["spending", "--results-dir", str(tmp_path), "--reset"])
         assert result.exit_code == 0, result.output
         assert f"openai:m at {biller.url}/v1: " in result.output
-        assert "budgets start again from 0" in result.output
+        assert "budgets restart at 0" in result.output
         start("openai", biller, tmp_path, range(60), budget_tokens=300)
         assert biller.calls > raised + 5
 

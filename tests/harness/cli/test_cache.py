@@ -45,14 +45,14 @@ def test_stats_show_each_model(results: Path) -> None:
 
 def test_prune_removes_only_when_it_is_told_so(results: Path) -> None:
     said = call("prune", "--results-dir", results, "-m", "hf:*")
-    assert "3 answers of 1 models would be removed; --yes removes them." in said
+    assert "3 answers of 1 models would be removed; use --yes" in said
     assert count(results) == 5
-    assert "3 answers of 1 models are removed." in call("prune", "--results-dir", results, "-m", "hf:*", "--yes")
+    assert "3 answers of 1 models removed." in call("prune", "--results-dir", results, "-m", "hf:*", "--yes")
     assert count(results) == 2
 
 
 def test_orphans_are_what_no_run_asked(results: Path) -> None:
-    assert "5 answers of 2 models are removed." in call("prune", "--results-dir", results, "--orphaned", "--yes")
+    assert "5 answers of 2 models removed." in call("prune", "--results-dir", results, "--orphaned", "--yes")
 
 
 def test_prune_wants_to_be_told_what(results: Path) -> None:
@@ -67,8 +67,8 @@ def test_an_export_is_imported_elsewhere(results: Path, tmp_path: Path) -> None:
     assert file.read_text().strip() == call("export", "--results-dir", results).strip()
     said = call("import", "--results-dir", tmp_path / "elsewhere", file, results / FILE_NAME)
     assert said.splitlines() == [
-        f"{file}: 5 answers added, 0 were known.",
-        f"{results / FILE_NAME}: 0 answers added, 5 were known.",
+        f"{file}: 5 answers added, 0 were already there.",
+        f"{results / FILE_NAME}: 0 answers added, 5 were already there.",
     ]
     assert count(tmp_path / "elsewhere") == 5
 

@@ -41,7 +41,7 @@ def test_what_this_machine_lacks_for_a_valid_sweep_is_said_and_is_no_mistake(har
     said = harness("validate", "sweep.yaml", "--plugin", "far.py", "-m", "fake:0", "-m", "far:away")
     assert (said.code, said.out) == (0, "Valid: suite 'small', 4 runs with 2 models.\n")
     first, *lacking = said.err.splitlines()
-    assert first == "Here 4 of the 4 runs would fail:"
+    assert "4 of 4 runs would fail" in first
     assert len(lacking) == 2
     assert lacking[0].startswith("  4 runs: quiz: no data. Looked for ./quiz/train.jsonl or ./quiz/valid.jsonl")
     assert lacking[1] == "  2 runs: far:away: the backend far needs no_such and no.such: pip install it."

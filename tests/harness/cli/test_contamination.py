@@ -142,7 +142,7 @@ def test_diagnose_says_which_of_several_has_no_order(harness: Any, folder: Path,
             "repairs[0]]: 'shuffle' is not one of the choices. Known: collapse_near_duplicates, permute_under_ids,",
         ),
         (("test", "fake:0", "--data", "examples.jsonl", "--context", "300", "--shards", "30"), 1, "can be 1 to 20"),
-        (("report",), 2, "no folder of results"),
+        (("report",), 2, "not a results folder"),
     ],
 )
 @pytest.mark.usefixtures("file")

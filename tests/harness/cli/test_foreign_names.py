@@ -133,7 +133,7 @@ def test_validate_says_that_openais_server_cannot_score(harness: Harness, monkey
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     run = ("validate", "-r", "sample_multiple_choice:method=multiple_choice_joint_scored", "-m")
     said = harness(*run, "openai:gpt-4o")
-    assert "1 of the 1 runs would fail" in said.err
+    assert "1 of 1 runs would fail" in said.err
     assert "no log-probabilities of a prompt" in said.err
     assert "log-prob" not in harness(*run, "openai:babbage-002").err
     assert "log-prob" not in harness("validate", "-r", "sample_generation", "-m", "openai:gpt-4o").err

@@ -21,8 +21,8 @@ from harness.cli.lab import _failures
         (("power", "few.txt", "--copies", "0,10"), "has 10 examples; 2 numbers of copies"),
         (("power", "few.txt", "--copies", "0"), "two different numbers"),
         (("vary", ".", "--shards", "4"), "not a checkpoint"),
-        (("vary", ".", "--shards", "none"), "--shards is a list of whole numbers"),
-        (("vary", "."), "say what is to vary"),
+        (("vary", ".", "--shards", "none"), "--shards must be a list of whole numbers"),
+        (("vary", "."), "say what to vary"),
         (("table1", "."), "has no boolq.jsonl"),
     ],
 )

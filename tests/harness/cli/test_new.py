@@ -34,7 +34,7 @@ def test_a_name_that_is_none_is_refused(harness: Harness, folder: Path, name: st
     before = sorted(folder.rglob("*"))
     said = harness("new", "scenario", name)
     assert said.code == 2
-    assert "no name for a plugin" in said.err
+    assert "not a valid name" in said.err
     assert sorted(folder.rglob("*")) == before
 
 
@@ -42,7 +42,7 @@ def test_nothing_is_overwritten(harness: Harness, folder: Path) -> None:
     before = (folder / "measures.py").read_text()
     said = harness("new", "metric", "measures")
     assert said.code == 2
-    assert "exists already" in said.err
+    assert "already exists" in said.err
     assert (folder / "measures.py").read_text() == before
 
 

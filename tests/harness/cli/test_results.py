@@ -158,7 +158,7 @@ def test_a_site_is_built_into_the_results_and_leaves_the_leaderboard_as_it_was(
         (("leaderboard", "--format", "pdf"), "pdf"),
         (("leaderboard", "-o", "nowhere/board.txt"), "cannot be written"),
         (("leaderboard", "-o", "."), "cannot be written"),
-        (("leaderboard", "--site", "--format", "csv"), "choose one of them"),
+        (("leaderboard", "--site", "--format", "csv"), "cannot be combined"),
     ],
 )
 def test_a_mistake_is_one_message(
