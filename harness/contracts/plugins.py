@@ -137,7 +137,7 @@ class MetricDetails:
     scales: Mapping[str, Scale] = field(default_factory=dict)
     """The range of its scores by name, in which ``*`` matches any text; empty if not declared."""
     represents: str = ""
-    """The stat that stands for the whole category on a leaderboard, where several measure the same; empty for none."""
+    """The stat that represents the whole category on a leaderboard, where several measure the same; empty for none."""
     same_as: tuple[str, ...] = ()
     """Metrics of other programs with the same definition, ``program:name``: their results are imported as its own."""
     agrees_with: tuple[str, ...] = ()

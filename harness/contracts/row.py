@@ -73,7 +73,7 @@ class Row(Mapping[str, Any]):
         return f"Row({self.record!r}, file={self.file!r}, number={self.number})"
 
     def get(self, column: str, default: Any = None) -> Any:
-        """Return a column's value, or the default where there is no such column."""
+        """Return a column's value, or the default if there is no such column."""
         return self.record.get(column, default)
 
     def columns(self) -> str:

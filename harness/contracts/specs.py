@@ -80,7 +80,7 @@ class RunSpec(BaseModel):
     """The metrics; sets are resolved to their members."""
 
     main_metric: str
-    """The metric that stands for the scenario on a leaderboard."""
+    """The metric that represents the scenario on a leaderboard."""
 
     groups: tuple[str, ...] = ()
     """Keys of instances' ``meta`` whose values define groups to compare."""

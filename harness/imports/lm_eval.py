@@ -61,7 +61,7 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
     """Yield a run for each task of a results file; the leaderboard computes groups of tasks.
 
     Args:
-        file: The results file; samples are looked for beside it.
+        file: The results file; samples are read from the same folder.
         suite: The suite of the imported runs.
         registry: Our scenarios and metrics.
         metric: The main metric, by our name or theirs; the tasks' own by default.

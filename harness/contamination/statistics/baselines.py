@@ -49,7 +49,7 @@ def min_k_plus_plus(logprobs: Sequence[float], moments: Sequence[tuple[float, fl
         k: Share of the tokens to use; at least one.
 
     Raises:
-        ValueError: There is no token or not one pair of moments each, or ``k`` is not in (0, 1].
+        ValueError: There is no token, the lengths differ, or ``k`` is not in (0, 1].
     """
     standardized = [
         (logprob - mean) / max(sd, _SMALLEST_SD) for logprob, (mean, sd) in zip(logprobs, moments, strict=True)

@@ -1,4 +1,4 @@
-"""Which examples share a long run of words with a folder of text?"""
+"""Examples that share a long run of words with a folder of text, such as a training corpus."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """How much of a data set stands in a corpus."""
+    """The overlap of a data set with a corpus."""
 
     n: int
-    """Words of a run."""
+    """Number of words in a run."""
     counts: tuple[int | None, ...]
-    """Per example, how many of its distinct runs stand in the corpus; None where it is shorter than a run."""
+    """For each example, the number of its distinct runs in the corpus; None if it is shorter than a run."""
     files: int
-    """Files read."""
+    """Number of files read."""
     words: int
-    """Words read."""
+    """Number of words read."""
 
     @property
     def examined(self) -> int:
-        """How many examples are as long as a run."""
+        """Number of examples that are as long as a run."""
         return sum(count is not None for count in self.counts)
 
     @property
     def share(self) -> float | None:
-        """Share of the examples long enough that have a hit; None where none is long enough."""
+        """Share of the examples as long as a run that have a hit; None if there are none."""
         return sum(bool(count) for count in self.counts) / self.examined if self.examined else None
 
 
 def overlap(texts: Sequence[str], corpus: Path, n: int = 13) -> Overlap:
     """Count the runs of ``n`` words that each example shares with the files of a folder (Brown et al. 2020, section C).
 
-    Words are what white space separates, casefolded. An example that is a JSON record is read as the strings in it, and
-    so is every line of a file named ``.jsonl`` or ``.json``, or of any other that begins with two lines of JSON objects
-    (or holds just one); runs do not go from one string, or one file, to the next.
-    Files may be compressed (``.gz``, ``.bz2``, ``.xz``). Memory holds the examples' runs and no part of the corpus.
+    Words are separated by white space and casefolded. JSON records are read as the strings in them: examples, and the
+    lines of files named ``.jsonl`` or ``.json``, or of files that begin with two lines of JSON objects (or only contain
+    one). Runs do not continue from one string or file to the next. Files may be compressed (``.gz``, ``.bz2``,
+    ``.xz``). Memory holds the examples' runs, but not the corpus.
 
-    It finds copies, also of examples whose order was never learnt; it finds no paraphrase, and says nothing about a
-    model that was trained on something else.
+    This finds copies, including examples whose order was never learnt. It does not find paraphrases, and says nothing
+    about a model that was trained on something else.
 
     Args:
         texts: The examples.
-        corpus: A folder, read with all that is below it.
-        n: Words of a run.
+        corpus: A folder, read with its subfolders.
+        n: Number of words in a run.
 
     Raises:
         DataError: The folder does not exist or has no files, or a file cannot be read.
@@ -120,7 +120,7 @@ def _documents(file: Path) -> Iterator[Iterable[str]]:
 
 
 def _begins_with_records(stream: TextIO) -> bool:
-    """Return whether the first two lines that are not blank are JSON objects; the stream is at its beginning again."""
+    """Return True if the first two lines that are not blank are JSON objects; the stream is then rewound."""
     objects = 0
     while objects < 2 and (line := stream.readline(_LONGEST_RECORD)):
         if line.isspace():

@@ -1,4 +1,4 @@
-"""The simple permutation test: is the published order among the likeliest of a sample of orders?"""
+"""The simple permutation test, which compares the published order with a sample of others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class BesagClifford:
-    """A permutation test that stops once enough shuffled orders have done as well as the published one.
+    """A permutation test that stops once enough shuffled orders are as likely as the published one.
 
     It stops at the h-th such order, with p = h/l after l orders, or after the largest allowed number m of orders, with
     the simple test's p = (1 + #{shuffled ≥ published}) / (m + 1) (Oren et al. 2023, section 3.1; Besag and Clifford
@@ -15,13 +15,13 @@ class BesagClifford:
     """
 
     h: int = 10
-    """How many shuffled orders have to do at least as well."""
+    """Number of shuffled orders at least as likely as the published one that end the test."""
     most: int = 999
-    """The most shuffled orders that are drawn."""
+    """Maximum number of shuffled orders."""
     drawn: int = 0
-    """Shuffled orders so far."""
+    """Number of shuffled orders so far."""
     better: int = 0
-    """Those of them that did at least as well as the published one."""
+    """Number of those that were at least as likely as the published one."""
 
     def __post_init__(self) -> None:
         if self.h < 1 or self.most < 1:
@@ -31,7 +31,7 @@ class BesagClifford:
         """Count one shuffled order; return whether the test is done.
 
         Args:
-            better: Whether it is at least as likely as the published order.
+            better: True if it is at least as likely as the published order.
 
         Raises:
             ValueError: The test was done before.
@@ -44,7 +44,7 @@ class BesagClifford:
 
     @property
     def done(self) -> bool:
-        """Whether the test has stopped."""
+        """True once the test has stopped."""
         return self.better >= self.h or self.drawn >= self.most
 
     @property

@@ -1,6 +1,6 @@
-"""Repairs for a data set whose order is not exchangeable: what may be permuted after all, and how.
+"""Repairs for a data set whose order is not exchangeable: what may still be permuted, and how.
 
-Shuffling the data set once more is no repair: it destroys the published order, which is what the test is about.
+Shuffling the data set again is not a repair: it destroys the published order, which the test is about.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Repaired:
     def draw(self, rng: Random, start: int = 0, stop: int | None = None) -> list[int]:
         """Return a random order of the positions from ``start`` to ``stop``, permuted within the groups alone.
 
-        Entry k says which text stands at position start + k. The orders that may be drawn are a subgroup of all
+        Entry k is the index of the text at position start + k. The orders that may be drawn are a subgroup of all
         permutations, so that a test that draws from it is exact under the weaker hypothesis that the published order is
         random within the groups.
         """
@@ -115,7 +115,7 @@ def blocks(texts: Sequence[str], labels: Sequence[Hashable]) -> Repaired:
     for position, label in enumerate(labels):
         groups.setdefault(label, []).append(position)
     if len(groups) == len(texts):
-        raise DataError("no two examples have the same label: within the labels there is no order to test.")
+        raise DataError("no two examples have the same label, so there is no order within labels to test.")
     done = f"permuted within {len(groups)} blocks of examples with one label"
     return _repaired(texts, done, groups=list(groups.values()))
 

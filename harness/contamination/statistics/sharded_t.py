@@ -82,7 +82,7 @@ def score_table(scores: ArrayLike) -> Floats:
     """Return scores as an array of shape (shards, 1 + shuffles).
 
     Raises:
-        ValueError: The shape is another, there is no shuffle, or a score is not finite.
+        ValueError: The shape is wrong, there is no shuffle, or a score is not finite.
     """
     import numpy as np
 

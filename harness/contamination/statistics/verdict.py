@@ -19,8 +19,8 @@ class Verdict(StrEnum):
 def verdict(log10_p: float, alpha: float, exchangeable: bool) -> Verdict:
     """Return the words for a p-value at level alpha.
 
-    Where the text alone shows that the published order is not a random one, neither outcome of the test says anything
-    about the model: a model can prefer an ordered list that it has never seen.
+    If the text alone shows that the published order is not random, the test says nothing about the model either way:
+    a model can prefer an ordered list that it has never seen.
     """
     if not exchangeable:
         return Verdict.INCONCLUSIVE
