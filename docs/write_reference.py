@@ -251,7 +251,9 @@ def _keys(schema: Mapping[str, Any], kind: type) -> str:
 
 
 def _default(field: Any, value: Mapping[str, Any]) -> Any:
-    return field.get_default(call_default_factory=True) if field else value.get("default")
+    if "default" in value or not field:
+        return value.get("default")
+    return field.get_default(call_default_factory=True)
 
 
 def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

@@ -94,9 +94,9 @@ def _diagnostic(model: type[BaseModel], keys: KeyPath, details: Mapping[str, Any
     fields = _fields(model, keys[:-1])
     field = fields.get(str(keys[-1])) if keys else None
     allowed = allowed_values(field.annotation) if field else ()
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return Diagnostic(keys, f"is not a {noun}.", did_you_mean(str(keys[-1]), fields) or f"It takes no {noun}s.")
-    if kind == "missing":
+    if kind in ("missing", "missing_argument"):
         if field and len(allowed) == 1:  # a consent
             why = f": {field.description}" if field.description else ""
             return Diagnostic(keys, f"is required{why}.", f"Write {keys[-1]}: {allowed[0]}.")

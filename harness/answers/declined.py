@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from harness.contracts import DECLINES, Decline, Example
 
@@ -39,6 +39,9 @@ class DeclinedGroup:
 @dataclass(frozen=True, slots=True)
 class Declined:
     """The declined examples of a run, or of a part of it."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "ignore", "strict": True}
+    """run.json also has the totals, which are not read again."""
 
     groups: tuple[DeclinedGroup, ...] = ()
     """One for each split and perturbation."""
@@ -119,26 +122,6 @@ def encode_declined(declined: Declined) -> dict[str, Any]:
             for group in declined.groups
         ],
     }
-
-
-def decode_declined(value: Mapping[str, Any]) -> Declined:
-    """Return the counts that :func:`encode_declined` made JSON of.
-
-    Raises:
-        ValueError: The counts are impossible; the message says which.
-    """
-    groups = []
-    for group in value["groups"]:
-        split, perturbation, of, kinds = (group[key] for key in ("split", "perturbation", "of", "kinds"))
-        if not isinstance(split, str) or not (perturbation is None or isinstance(perturbation, str)):
-            raise ValueError(f"declined: {split!r}, {perturbation!r} are not a split and a perturbation")
-        unknown = next((kind for kind in kinds if kind not in DECLINES), None)
-        if unknown is not None:
-            raise ValueError(f"declined: {unknown!r} is not one of {', '.join(DECLINES)}")
-        if not all(type(count) is int and count >= 0 for count in (of, *kinds.values())) or sum(kinds.values()) > of:
-            raise ValueError(f"declined: {kinds!r} are not numbers of examples, of {of!r}")
-        groups.append(DeclinedGroup(split, perturbation, of, kinds))
-    return Declined(tuple(groups))
 
 
 def _ordered(kinds: Mapping[Decline, int]) -> dict[Decline, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.contracts import Example
@@ -42,25 +42,6 @@ class InstanceCounts:
             if count
         ]
         return changed + missing
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> InstanceCounts:
-        """Return the counts that :meth:`to_json` made JSON of.
-
-        Raises:
-            ValueError: They are not such counts.
-        """
-        perturbed = {str(name): Perturbed(**counts) for name, counts in value["perturbed"].items()}
-        counts = cls(value["evaluated"], perturbed, dict(value["unlabelled"]))
-        pairs = [(one.changed, one.copies) for one in perturbed.values()]
-        pairs += [(count, counts.evaluated) for count in counts.unlabelled.values()]
-        if not all(type(part) is int and type(whole) is int and 0 <= part <= whole for part, whole in pairs):
-            raise ValueError(f"instances: {value!r} are not numbers of instances")
-        return counts
 
 
 class InstanceCount:

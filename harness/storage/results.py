@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.answers.declined import Declined, decode_declined, encode_declined
+from harness.answers.declined import Declined, encode_declined
 from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError
@@ -85,7 +85,7 @@ def write_run(record: RunRecord) -> None:
         "efficiency": dict(record.efficiency),
         "details": dict(record.details),
         "declined": encode_declined(record.declined),
-        "instances": record.instances.to_json(),
+        "instances": asdict(record.instances),
         "provenance": dict(record.provenance),
         "examples": None if record.examples is None else asdict(record.examples),
         "started": record.started,
@@ -111,30 +111,7 @@ def read_run(directory: Path) -> RunRecord:
         raise DataError("no finished run here.", file=file) from None
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
-    found = parse_run(content, file)
-    try:
-        return RunRecord(
-            directory=directory,
-            name=found.name,
-            suite=found.suite,
-            status=found.status,
-            error=found.error,
-            spec=found.spec,
-            stats=found.stats,
-            efficiency=found.efficiency,
-            details=found.details,
-            declined=Declined() if found.declined is None else decode_declined(found.declined),
-            instances=InstanceCounts() if found.instances is None else InstanceCounts.from_json(found.instances),
-            instance_scores=None if found.instance_scores is None else InstanceScores.from_json(found.instance_scores),
-            provenance=found.provenance,
-            examples=found.examples,
-            started=found.started,
-            finished=found.finished,
-        )
-    except KeyError as error:
-        raise DataError(f"not a run's record: declined or instances has no {error}.", file=file) from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"not a run's record: {error}.", file=file) from error
+    return RunRecord(directory=directory, **dict(parse_run(content, file)))
 
 
 def find_runs(

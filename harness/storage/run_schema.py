@@ -9,11 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+)
 
+from harness.answers.declined import Declined
 from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, shown
+from harness.storage.instance_counts import InstanceCounts
+from harness.storage.instance_scores import InstanceScores
 from harness.validation import explain
 
 SCHEMA_VERSION = 2
@@ -96,6 +108,28 @@ def _objects(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return value
 
 
+def _check_declined(declined: Declined) -> Declined:
+    for group in declined.groups:
+        if any(count < 0 for count in group.kinds.values()) or group.examples > group.of:
+            raise ValueError(f"{dict(group.kinds)!r} cannot be counts of {group.of!r} examples")
+    return declined
+
+
+def _check_instances(counts: InstanceCounts) -> InstanceCounts:
+    pairs = [(one.changed, one.copies) for one in counts.perturbed.values()]
+    pairs += [(count, counts.evaluated) for count in counts.unlabelled.values()]
+    for part, whole in pairs:
+        if not 0 <= part <= whole:
+            raise ValueError(f"{part} of {whole} instances is impossible")
+    return counts
+
+
+def _scores(value: Any) -> InstanceScores | None:
+    return None if value is None else InstanceScores.from_json(value)
+
+
+_SCORES = {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "null"}]}
+
 Json = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
 
 
@@ -131,10 +165,10 @@ class RunFile(BaseModel):
     details: Json = Field(default_factory=dict)
     """What metrics give for diagrams and reports, by metric, split and perturbation."""
 
-    declined: Json | None = None
+    declined: Annotated[Declined, AfterValidator(_check_declined)] = Declined()
     """Number of examples that the model or its provider declined to answer, by kind."""
 
-    instances: Json | None = None
+    instances: Annotated[InstanceCounts, AfterValidator(_check_instances)] = InstanceCounts()
     """Number of instances that each perturbation changed, and of those without a label to group by."""
 
     provenance: Annotated[Json, AfterValidator(_objects)]
@@ -149,7 +183,7 @@ class RunFile(BaseModel):
     finished: str
     """When the run ended: UTC, ISO 8601."""
 
-    instance_scores: dict[str, str] | None = None
+    instance_scores: Annotated[InstanceScores | None, PlainValidator(_scores), WithJsonSchema(_SCORES)] = None
     """The main metric's score of every unperturbed instance, packed and in base64, for paired comparisons."""
 
 

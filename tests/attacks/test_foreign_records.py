@@ -38,6 +38,11 @@ def key(**changes: Any) -> Change:
     return lambda value: json.dumps({**value, **changes})
 
 
+def declined(**changes: Any) -> Change:
+    group = {"split": "test", "perturbation": None, "of": 3, "kinds": {"refusal": 1}, **changes}
+    return key(declined={"groups": [group]})
+
+
 HOSTILE: dict[str, tuple[Change, str]] = {
     "a text as mean": (stat(mean="0.9"), "stats[0].mean: must be a number, not '0.9'"),
     "true as mean": (stat(mean=True), "stats[0].mean: must be a number, not True"),
@@ -72,6 +77,18 @@ HOSTILE: dict[str, tuple[Change, str]] = {
     "data that are a list": (key(provenance={"data": []}), "provenance: data must be an object, not []"),
     "NaN in the details": (key(details={"a": [math.nan]}), "details: a[0] must be a finite number, not nan"),
     "NaN in the efficiency": (key(efficiency={"queries": math.nan}), "efficiency: queries must be a finite number"),
+    "an unknown kind of decline": (declined(kinds={"sulking": 1}), "declined.groups[0].kinds.sulking"),
+    "fewer than no declines": (declined(kinds={"refusal": -1}), "declined: {'refusal': -1} cannot be counts"),
+    "more declines than examples": (declined(kinds={"refusal": 4}), "declined: {'refusal': 4} cannot be counts of 3"),
+    "half a decline": (declined(kinds={"refusal": 0.5}), "declined.groups[0].kinds.refusal"),
+    "a text as number of examples": (declined(of="3"), "declined.groups[0].of: must be a whole number"),
+    "declines of split 7": (declined(split=7), "declined.groups[0].split: must be text"),
+    "more copies changed than made": (
+        key(instances={"evaluated": 1, "perturbed": {"typos": {"copies": 1, "changed": 2}}, "unlabelled": {}}),
+        "instances: 2 of 1 instances",
+    ),
+    "instances by text": (key(instances={"evaluated": "x"}), "instances.evaluated: must be a whole number"),
+    "scores that are a list": (key(instance_scores=[]), "instance_scores"),
     "examples of no file": (key(examples={"count": 3, "sha256": "x"}), "examples.sha256"),
     "fewer than no examples": (key(examples={"count": -3, "sha256": "0" * 64}), "examples.count"),
     "a status of its own": (key(status="fine"), "status"),

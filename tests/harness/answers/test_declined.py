@@ -6,12 +6,12 @@ import json
 from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from harness import GenerateRequest
-from harness.answers.declined import Declined, DeclinedGroup, declined_in, decode_declined, encode_declined, named_kinds
+from harness.answers.declined import Declined, DeclinedGroup, declined_in, encode_declined, named_kinds
 from harness.contracts import DECLINES, Completion, Example, Instance, Response, Split
 from harness.models.offline.fake import FakeModel
 
@@ -32,31 +32,13 @@ def test_every_example_counts_once(drawn: list[tuple[Split, str | None, list[Any
     assert found.examples == first.total()
     for split, perturbation, _ in drawn:
         assert found.part(split, perturbation).of == sum((s, p) == (split, perturbation) for s, p, _ in drawn)
-    assert decode_declined(json.loads(json.dumps(encode_declined(found)))) == found
+    assert TypeAdapter(Declined).validate_json(json.dumps(encode_declined(found)), strict=True) == found
 
 
 def test_kinds_are_told_in_words() -> None:
     found = Declined((DeclinedGroup("test", None, 1200, {"content_filter": 1, "refusal": 2, "reasoning_cut_off": 3}),))
     assert str(found) == "6 of 1,200 answers were declined (2 refusals, 1 content filter, 3 reasoning cut off)"
     assert named_kinds({"tool_call": 1}) == "1 tool call"
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"kinds": {"sulking": 1}},
-        {"kinds": {"refusal": -1}},
-        {"kinds": {"refusal": 4}},
-        {"kinds": {"refusal": 1.0}},
-        {"of": "3"},
-        {"split": 7},
-    ],
-)
-def test_counts_that_cannot_be_are_refused(wrong: dict[str, Any]) -> None:
-    group = {"split": "test", "perturbation": None, "of": 3, "kinds": {"refusal": 1}}
-    assert decode_declined({"groups": [group]}).examples == 1
-    with pytest.raises(ValueError, match="declined: "):
-        decode_declined({"groups": [{**group, **wrong}]})
 
 
 def test_the_fake_declines_every_kind() -> None:
