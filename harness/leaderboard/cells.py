@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import NormalDist
 
 from harness.answers.declined import Declined
 from harness.contracts import Stat
 from harness.errors import DataError
 from harness.statistics import effective_size_interval
+from harness.statistics.quantiles import Z
 from harness.storage.example_files import check_examples
 from harness.storage.instance_scores import InstanceScores
 from harness.storage.results import RunRecord
@@ -87,7 +87,7 @@ class Cell:
         """
         if self.low is None or self.high is None:
             return None
-        return (self.high - self.low) / 2 / NormalDist().inv_cdf(0.975)
+        return (self.high - self.low) / 2 / Z
 
 
 def main_stat(run: RunRecord) -> Stat | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
@@ -15,7 +14,7 @@ from harness.leaderboard.columns import canonical, run_settings
 from harness.leaderboard.comparison import Comparison, compare_runs, question_label
 from harness.plugins.registry import Registry
 from harness.statistics import holm
-from harness.statistics.quantiles import UPPER_TAIL
+from harness.statistics.quantiles import Z
 from harness.storage.example_files import has_examples
 from harness.storage.results import RunRecord
 
@@ -250,7 +249,7 @@ def _unpaired(before: Stat, after: Stat) -> tuple[float | None, float | None, fl
     reach = below if difference > 0 else above
     if reach == 0:
         return difference - below, difference + above, None
-    z = abs(difference) / (reach / NormalDist().inv_cdf(UPPER_TAIL))
+    z = abs(difference) / (reach / Z)
     return difference - below, difference + above, math.erfc(z / math.sqrt(2))
 
 

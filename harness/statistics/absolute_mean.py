@@ -1,14 +1,13 @@
-"""The mean of absolute bin means, as in a calibration error: as observed, without its bias, and with an interval."""
+"""The mean of absolute bin means, such as a calibration error: observed, debiased, and with an interval."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from harness.contracts import Estimate
 from harness.statistics.estimates import TOO_FEW
-from harness.statistics.quantiles import UPPER_TAIL
+from harness.statistics.quantiles import Z
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _STEPS = 1001
-"""Number of parameter values tried; the interval's ends are exact to a thousandth of its possible reach."""
+"""Number of parameter values tried; the ends of the interval are exact to a thousandth of its largest reach."""
 
 _HALVINGS = 60
-"""Bisection steps of the debiased figure, enough for double precision."""
+"""Bisection steps of the debiased value, enough for double precision."""
 
 
 def absolute_mean_estimates(
@@ -28,30 +27,31 @@ def absolute_mean_estimates(
 ) -> tuple[Estimate, Estimate]:
     """Return Σ over bins of (share of the bin) · |mean difference in the bin|, as observed and debiased.
 
-    The observed sum is biased upwards: where every true mean is 0, chance still makes the absolute means positive. A
-    bootstrap doubles the bias, and its interval misses a true 0 every time. Here the 95 % interval holds the true
-    values under which the observed sum, a sum of folded normals (Leone, Nelson and Nottingham 1961, eq. 2 and 3), is
-    not in either 2.5 % tail. How a true value is spread over the bins is not known, so two shapes are tried, in
-    proportion to the observed means and even, and the interval holds what either allows. It always contains both
-    figures and stays in [0, 1]. A bin's standard error has half a squared unit added to its sum of squares, as one
-    success and one failure would, so that a bin that is all right by luck still has one.
+    The observed sum is biased upwards: even if every true mean is 0, chance makes the absolute means positive. A
+    bootstrap doubles the bias, and its interval always misses a true 0. Here the 95 % interval contains the true values
+    under which the observed sum, a sum of folded normals (Leone, Nelson and Nottingham 1961, eq. 2 and 3), is in
+    neither 2.5 % tail. Since it is unknown how a true value is distributed over the bins, two distributions are tried,
+    proportional to the observed means and uniform, and the interval contains what either allows. It always contains
+    both values and stays in [0, 1]. Half a squared unit is added to a bin's sum of squares, as one success and one
+    failure would add, so that a bin that is right every time by luck still has a standard error.
 
-    The debiased figure is the true value, in proportion to the observed means, under which the observed sum is what is
-    expected; 0 if even 0 predicts a larger sum. (Kumar, Liang and Ma 2019, section 5, debias squared errors alike.)
+    The debiased value is the true value, distributed proportionally to the observed means, for which the observed sum
+    is the expected one; 0 if even 0 predicts a larger sum. (Kumar, Liang and Ma 2019, section 5, debias squared errors
+    similarly.)
 
     Coverage and bias by simulation: docs/coverage_comparisons.md.
 
     Args:
-        differences: One for each example, between −1 and 1.
+        differences: The difference of each example, between −1 and 1.
         bins: The bin of each example.
         clusters: The instance of each example; the examples of one instance depend on each other.
 
     Returns:
         The observed and the debiased sum, with the same standard error and interval. ``count`` is the number of
-        clusters. One cluster has no interval and no debiased figure other than the observed one.
+        clusters. A single cluster has no interval, and its debiased value is the observed one.
 
     Raises:
-        ValueError: There is no example, or the lengths differ.
+        ValueError: There are no examples, or the lengths differ.
     """
     import numpy as np
 
@@ -76,22 +76,22 @@ def absolute_mean_estimates(
     errors = np.sqrt(smoothed * members / (members + 1.0)) / sizes
     spread = float(np.sqrt(_variance(gaps[None, :], shares, errors, count)[0]))
     reach = estimate + 6.0 * float(np.sqrt((shares**2) @ (errors**2) + 0.25 / count))
-    ends, z = [estimate], NormalDist().inv_cdf(UPPER_TAIL)
+    ends = [estimate]
     for shape in (gaps / estimate if estimate > 0.0 else np.ones_like(gaps), np.ones_like(gaps)):
         tried = np.linspace(0.0, reach, _STEPS)
         true = tried[:, None] * shape
         expected = _folded_mean(true, errors) @ shares
         deviation = np.abs(estimate - expected) / np.sqrt(_variance(true, shares, errors, count))
-        possible = tried[deviation <= z]
-        # Where no true value explains so small an estimate, the bins' standard errors are too large, if anything.
-        ends += [float(possible[0]), float(possible[-1])] if len(possible) else [0.0, estimate + z * spread]
+        possible = tried[deviation <= Z]
+        # If no true value explains so small an estimate, the standard errors of the bins are too large.
+        ends += [float(possible[0]), float(possible[-1])] if len(possible) else [0.0, estimate + Z * spread]
     debiased = _debiased(estimate, gaps, shares, errors)
     low, high = min(*ends, debiased), max(estimate, min(1.0, max(ends)))
     return Estimate(estimate, count, spread, low, high), Estimate(debiased, count, spread, low, high)
 
 
 def _debiased(estimate: float, gaps: Floats, shares: Floats, errors: Floats) -> float:
-    """Return the true value, in proportion to the gaps, whose expected sum is the estimate; the sum grows with it."""
+    """Return the true value, distributed proportionally to the gaps, whose expected sum is the estimate."""
 
     def expected(true: float) -> float:
         return float(_folded_mean(true * gaps / estimate, errors) @ shares)
@@ -106,7 +106,7 @@ def _debiased(estimate: float, gaps: Floats, shares: Floats, errors: Floats) -> 
 
 
 def _folded_mean(true: Floats, errors: Floats) -> Floats:
-    """Return E|X| for X normal around the true value."""
+    """Return E|X| for X normally distributed around the true value."""
     import numpy as np
     from scipy.special import ndtr
 
@@ -116,7 +116,7 @@ def _folded_mean(true: Floats, errors: Floats) -> Floats:
 
 
 def _variance(true: Floats, shares: Floats, errors: Floats, count: int) -> Floats:
-    """Return the estimate's variance: of each bin's mean, and of how many instances fall into which bin."""
+    """Return the variance of the estimate, from the bins' means and from the numbers of instances in the bins."""
     within = true**2 + errors**2 - _folded_mean(true, errors) ** 2
     between = (true**2 @ shares - (true @ shares) ** 2).clip(min=0.0) / count
     variance: Floats = within @ shares**2 + between

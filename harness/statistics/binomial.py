@@ -11,17 +11,17 @@ from harness.statistics.quantiles import UPPER_TAIL
 def midp_interval(successes: int, count: int, upper_tail: float = UPPER_TAIL) -> tuple[float, float]:
     """Return the mid-p interval of a proportion (Lancaster 1961; Berry and Armitage 1995).
 
-    With K ~ Bin(count, p), the lower end solves P(K ≥ k) − ½·P(K = k) = 0.025 and the upper end mirrors it; without a
-    success the upper end is 1 − 0.05^(1/n). Exact coverage over all p is .951 to .968 on average and nowhere below .91
+    With K ~ Bin(count, p), the lower end solves P(K ≥ k) − ½·P(K = k) = 0.025 and the upper end mirrors it; without
+    successes it is 1 − 0.05^(1/n). Exact coverage over all p is .951 to .968 on average and nowhere below .91
     for 10 to 500 trials, where Wilson's interval falls to .84 near 0 and 1.
 
     Args:
         successes: From 0 to count.
         count: Number of trials, at least 1.
-        upper_tail: The probability below the upper end; the default is that of a 95 % interval.
+        upper_tail: Probability below the upper end (default: that of a 95 % interval).
 
     Raises:
-        ValueError: There is no trial, or there are more successes than trials.
+        ValueError: There are no trials, or more successes than trials.
     """
     if not 0 <= successes <= count or count < 1:
         raise ValueError(f"a proportion needs 0 to n successes of n trials, n at least 1, not {successes} of {count}")

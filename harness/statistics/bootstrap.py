@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _CELLS_AT_ONCE = 2_000_000
-"""Most numbers of a block of resamples: 16 MB."""
+"""Largest number of values in a block of resamples: 16 MB."""
 
 _NORMAL = NormalDist()
 
@@ -25,19 +25,19 @@ def bootstrap_estimate(
 ) -> Estimate:
     """Return a statistic of categorical data, with the bootstrap's standard error and its BCa 95 % interval.
 
-    The data are given as distinct kinds of instances and how many there are of each. Drawing n instances with
-    replacement is drawing multinomial counts of the kinds, so that the cost depends on the number of kinds and not of
-    instances. The interval is bias-corrected and accelerated (Efron 1987), with the acceleration from the jackknife;
-    where all instances are of one kind, or all resamples agree, it has no width. One instance has no interval.
+    The data are given as the distinct kinds of instances and their counts. Drawing n instances with replacement is
+    drawing multinomial counts of the kinds, so that the cost depends on the number of kinds, not of instances. The
+    interval is bias-corrected and accelerated (Efron 1987), with the acceleration from the jackknife; if all instances
+    are of one kind, or all resamples agree, it has no width. A single instance has no interval.
 
     Args:
         statistic: Maps counts, shape (resamples, kinds), to values, shape (resamples,); it must be finite.
-        counts: How many instances there are of each kind, shape (kinds,).
-        seed: Seeds the resampling.
-        resamples: How many resamples to draw.
+        counts: Number of instances of each kind, shape (kinds,).
+        seed: Seed of the resampling.
+        resamples: Number of resamples.
 
     Raises:
-        ValueError: There is no instance.
+        ValueError: There are no instances.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""The interval of the mean of scores that have a smallest and a largest possible value."""
+"""The interval of the mean of bounded scores."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def bounded_mean_interval(
     """Return the Jeffreys–Dirichlet interval of a mean of bounded scores.
 
     It is the Bayesian bootstrap (Rubin 1981) of the scores and of half an observation at each bound: the mean is Σ w·x
-    with weights w ~ Dirichlet(1, …, 1, ½, ½), and the interval holds 95 % of its distribution. For scores that are all
-    at a bound it is Jeffreys's interval of a proportion. There are no random numbers: the quantiles come from the
-    saddlepoint approximation (Lugannani and Rice 1980) with Barndorff-Nielsen's r*. The order of the scores changes
-    nothing. Time: about 0.4 ms for 1,000 different scores, 40 ms for 100,000.
+    with weights w ~ Dirichlet(1, …, 1, ½, ½), and the interval contains 95 % of its distribution. If all scores are at
+    a bound, it is Jeffreys's interval of a proportion. No random numbers are needed: the quantiles come from the
+    saddlepoint approximation (Lugannani and Rice 1980) with Barndorff-Nielsen's r*. The order of the scores does not
+    matter. It takes about 0.4 ms for 1,000 different scores, 40 ms for 100,000.
 
     Args:
         values: At least one, all within the bounds.
-        bounds: The smallest and the largest score that is possible.
-        guard: How much of an observation is added at each bound.
-        z: How many standard errors the interval reaches; the default is that of a 95 % interval.
+        bounds: The smallest and the largest possible score.
+        guard: Fraction of an observation that is added at each bound.
+        z: Standard errors that the interval reaches (default: those of a 95 % interval).
 
     Raises:
-        ValueError: There is no value, one is outside of the bounds, or the bounds are not in order.
+        ValueError: There are no values, one is outside of the bounds, or the bounds are not in order.
     """
     import numpy as np
 
@@ -59,7 +59,7 @@ def bounded_mean_interval(
 
 
 def _lower_end(scores: Floats, counts: Floats, guard: float, z: float) -> float:
-    """Return the lower end for scores in [0, 1], ascending; ``counts`` says how often each occurs."""
+    """Return the lower end for ascending scores in [0, 1], each of which occurs ``counts`` times."""
     import numpy as np
 
     if scores[-1] == 0.0:
@@ -86,7 +86,7 @@ def _lower_end(scores: Floats, counts: Floats, guard: float, z: float) -> float:
     def excess(log_tilt: float) -> float:
         return at(log_tilt)[0] - z
 
-    # Where the scores were normal the parameter would be about z / (s·√n); go outwards from there.
+    # For normal scores the parameter would be about z / (s·√n): search outwards from there.
     middle = float(counts @ scores) / weight
     variance = (float(counts @ (scores - middle) ** 2) + guard) / weight
     start = stop = _within(math.log(z / math.sqrt(variance * weight)), _LOG_TILTS)

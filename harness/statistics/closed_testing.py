@@ -1,4 +1,4 @@
-"""How many of many one-sided findings are certain, whichever they are: closed testing on dependent p-values."""
+"""A lower bound on the number of true findings among many: closed testing on dependent p-values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COVARIANCE = 3.263 * _CORRELATION + 0.71 * _CORRELATION**2 + 0.027 * _CORRELATI
 
 
 def certain_count(log_p: Floats, dependent: int, level: float) -> int:
-    """Return a lower bound on how many of the alternatives are true, which holds with probability 1 − ``level``.
+    """Return a lower bound on the number of true alternatives, which holds with probability 1 − ``level``.
 
     By closed testing (Goeman and Solari 2011), a number h of null hypotheses may all be true unless the local test
     rejects the h largest p-values together; all hypotheses beyond the largest such h are false. Returned is the larger
@@ -29,8 +29,8 @@ def certain_count(log_p: Floats, dependent: int, level: float) -> int:
 
     Args:
         log_p: Natural logarithms of one-sided p-values, at most 0.
-        dependent: The most p-values that belong together (those of one column), each pair with correlation ½. Other
-            pairs are taken as independent.
+        dependent: Largest number of p-values that depend on each other (those of one column), with a correlation of ½;
+            all others are taken as independent.
         level: Probability that the bound is too large.
     """
     import numpy as np
@@ -42,7 +42,7 @@ def certain_count(log_p: Floats, dependent: int, level: float) -> int:
 
 
 def _by_simes(ordered: Floats, level: float) -> int:
-    """Return the most largest p-values that Simes's test does not reject.
+    """Return the largest i for which Simes's test does not reject the i largest p-values.
 
     Of i p-values in ascending order, the test rejects where the j-th is at most j·level/i for any j. What it does not
     reject with i it does not reject with fewer, so the largest i is found by bisection (Hommel 1988).
@@ -61,7 +61,7 @@ def _by_simes(ordered: Floats, level: float) -> int:
 
 
 def _by_fisher(ordered: Floats, dependent: int, level: float) -> int:
-    """Return the most largest p-values whose −2·Σ ln p is not above Brown's critical value."""
+    """Return the largest i for which −2·Σ ln p of the i largest p-values is at most Brown's critical value."""
     import numpy as np
 
     sums = -2.0 * np.cumsum(ordered)
@@ -70,7 +70,7 @@ def _by_fisher(ordered: Floats, dependent: int, level: float) -> int:
 
 
 def _table_size(count: int) -> int:
-    """Return the next power of two, so that few tables serve all counts."""
+    """Return the next power of two, so that a few tables serve all counts."""
     return 1 << (count - 1).bit_length()
 
 

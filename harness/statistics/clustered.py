@@ -1,4 +1,4 @@
-"""The interval of a mean over items that come in clusters, such as the questions about one document."""
+"""The interval of a mean over items in clusters, such as the questions about one document."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class ClusteredInterval:
     high: float
     """Upper end."""
     correlation: float
-    """Correlation of two items of one cluster, estimated."""
+    """Estimated correlation of two items of a cluster."""
     freedom: float
-    """Degrees of freedom; below 3, a few clusters hold most of the items."""
+    """Degrees of freedom; below 3, a few clusters contain most of the items."""
 
 
 def clustered_mean_interval(
@@ -39,9 +39,10 @@ def clustered_mean_interval(
 ) -> ClusteredInterval:
     """Return the Jeffreys–Dirichlet interval of Σ sums / Σ sizes for items with scores in [0, 1].
 
-    Empirical likelihood of the ratio with half a cluster of average size at each bound, its signed root corrected as
-    r*, and widened for clusters of unequal size: Bell and McCaffrey's degrees of freedom under the correlation within
-    clusters that the analysis of variance gives. For equal sizes it is the interval of the cluster means.
+    It is based on the empirical likelihood of the ratio with half a cluster of average size at each bound, with the
+    signed root corrected as r*, and widened for clusters of unequal size by Bell and McCaffrey's degrees of freedom,
+    with the correlation within clusters from an analysis of variance. For equal sizes it is the interval of the cluster
+    means.
 
     Args:
         sums: The sum of each cluster's scores.

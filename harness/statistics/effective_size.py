@@ -8,16 +8,16 @@ from harness.statistics.quantiles import UPPER_TAIL
 def effective_size_interval(
     value: float, variance: float, count: int, upper_tail: float = UPPER_TAIL
 ) -> tuple[float, float]:
-    """Return Jeffreys's interval of a proportion of as many trials as give the statistic's variance.
+    """Return Jeffreys's interval of a proportion whose number of trials gives the statistic's variance.
 
     Half an observation at each bound is added to value and variance first, so that a statistic of 0 or 1, or one
-    without variance, has an interval with a width.
+    without variance, also has an interval of positive width.
 
     Args:
         value: The statistic, in [0, 1].
         variance: Its variance, from the jackknife.
         count: The number of instances, at least 1.
-        upper_tail: The probability below the upper end; the default is that of a 95 % interval.
+        upper_tail: Probability below the upper end (default: that of a 95 % interval).
 
     Raises:
         ValueError: An argument is out of range.

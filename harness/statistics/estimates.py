@@ -19,16 +19,16 @@ TOO_FEW = "n too small for an interval"
 UNDECLARED = "no interval: the metric does not declare its scale"
 
 BOUNDED_MINIMUM = 5
-"""Fewest instances of a bounded mean with an interval."""
+"""Fewest instances for the interval of a bounded mean."""
 
 UNBOUNDED_MINIMUM = 10
-"""Fewest instances of a mean without bounds, or of a ratio, with an interval."""
+"""Fewest instances for the interval of an unbounded mean or of a ratio."""
 
 _GUARD_TOLD = 1.25
-"""From how many times the width of Student's t the note says that observations at the bounds are added."""
+"""From this multiple of the width of Student's t, the note mentions the observations added at the bounds."""
 
 _FEW_FREEDOM = 5.0
-"""Degrees of freedom of a ratio below which few long items carry it."""
+"""Degrees of freedom below which a few long items dominate a ratio."""
 
 
 def mean_estimate(values: Sequence[float], scale: Scale | None) -> Estimate:
@@ -36,19 +36,18 @@ def mean_estimate(values: Sequence[float], scale: Scale | None) -> Estimate:
 
     The standard error is s/√n with the sample standard deviation s (n − 1 in the denominator). The interval is mid-p
     for proportions, Jeffreys–Dirichlet for bounded scores, Hall's transformation of Student's t for smooth and for
-    unbounded ones, clipped to the scale, and Student's t for scores that may be any number. It never leaves the scale.
-    Values that are themselves means over an instance's trials are right here: the instance is the cluster, and with one
-    value for each cluster the clustered standard error of a mean of cluster means is this one. The estimate's note says
-    why there is no interval, and what a reader must know of one.
+    unbounded scores, and Student's t for scores that may be any number. It never leaves the scale. If the values are
+    means over an instance's trials, the instance is the cluster, and this is the clustered standard error. The
+    estimate's note says why there is no interval, or what a reader must know about it.
 
-    The sums are exact, so that the order of the values changes nothing.
+    Sums are exact, so that the order of the values does not matter.
 
     Args:
-        values: One for each instance.
-        scale: The values' scale; None if it is not known, which gives no interval.
+        values: The value of each instance.
+        scale: The scale of the values; None if unknown, which gives no interval.
 
     Raises:
-        ValueError: There is no value, or one is outside of the scale.
+        ValueError: There are no values, or one is outside of the scale.
     """
     count = len(values)
     if count == 0:
@@ -67,12 +66,12 @@ def mean_estimate(values: Sequence[float], scale: Scale | None) -> Estimate:
 
 
 def mean_interval(values: Sequence[float], scale: Scale, upper_tail: float = UPPER_TAIL) -> tuple[Interval | None, str]:
-    """Return the interval of a mean, or None and why there is none.
+    """Return the interval of a mean, or None and the reason.
 
     Args:
-        values: One for each instance, at least one, all on the scale.
-        scale: The values' scale.
-        upper_tail: The probability below the upper end; the default is that of a 95 % interval.
+        values: The value of each instance, at least one, all on the scale.
+        scale: The scale of the values.
+        upper_tail: Probability below the upper end (default: that of a 95 % interval).
     """
     count = len(values)
     if scale.kind in ("proportion", "bounded"):
@@ -131,20 +130,20 @@ def _remark(values: Sequence[float], scale: Scale, interval: Interval, stderr: f
 def ratio_estimate(
     numerators: Sequence[float], denominators: Sequence[float], *, low: float | None = None, high: float | None = None
 ) -> Estimate:
-    """Return Σ numerators / Σ denominators, one pair for each instance.
+    """Return Σ numerators / Σ denominators, with one pair for each instance.
 
-    The standard error is that of a ratio of sums with residuals corrected for leverage (HC2), the interval that of
+    The standard error is that of a ratio of sums with residuals corrected for leverage (HC2); the interval is that of
     :func:`harness.statistics.ratio_interval`, clipped to the range. Fewer than ten pairs have no interval. ``min`` and
-    ``max`` are those of the single ratios.
+    ``max`` are those of the instances' ratios.
 
     Args:
-        numerators: One for each instance.
-        denominators: One for each instance, positive.
-        low: The smallest possible ratio; None without one.
-        high: The largest possible ratio; None without one.
+        numerators: The numerator of each instance.
+        denominators: The denominator of each instance, positive.
+        low: The smallest possible ratio, if any.
+        high: The largest possible ratio, if any.
 
     Raises:
-        ValueError: There is no pair, the lengths differ, or a denominator is not positive.
+        ValueError: There are no pairs, the lengths differ, or a denominator is not positive.
     """
     count = len(numerators)
     if count == 0 or count != len(denominators):
@@ -170,8 +169,8 @@ def ratio_estimate(
 def transformed(estimate: Estimate, function: Callable[[float], float], slope: Callable[[float], float]) -> Estimate:
     """Return the estimate of a monotone function of a number.
 
-    The ends of the interval are transformed, so that they stay in the function's range, and so is the value that a note
-    names; the standard error is the delta method's, |slope at the value| times the old one.
+    The ends of the interval are transformed, so that they stay in the function's range, and so is a value in the note;
+    the standard error is that of the delta method, |slope at the value| times the old one.
     """
 
     def ordered(low: float | None, high: float | None) -> tuple[float | None, float | None]:

@@ -1,4 +1,4 @@
-"""How far apart the means of groups of instances are."""
+"""The gap between the means of groups of instances."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 def gap_estimate(values: Sequence[float], groups: Sequence[Sequence[int]], scale: Scale | None) -> Estimate:
     """Return the largest minus the smallest mean of several groups of instances.
 
-    Which groups are the extreme ones is seen in the data, so that the interval has to hold for all pairs at once. Each
-    mean has the interval of its scale (see :func:`mean_interval`) at level 1 − 0.05/pairs (Bonferroni); the interval of
-    a difference follows from the two by MOVER (Newcombe 1998, method 10; Zou and Donner 2008, eq. 8), with the
-    correlation of the means where groups share instances. The gap's interval goes from the largest lower end of any
-    pair, at least 0, to the largest upper end. With two groups that differ it has 95 % coverage; with more groups, or
-    equal ones, it has more. Where a group's mean has no interval, the gap has none.
+    Since the extreme groups are chosen by the data, the interval must hold for all pairs at once. Each mean has the
+    interval of its scale (see :func:`mean_interval`) at level 1 − 0.05/pairs (Bonferroni); the interval of a difference
+    follows from two of these by MOVER (Newcombe 1998, method 10; Zou and Donner 2008, eq. 8), with the correlation of
+    the means if groups share instances. The interval of the gap extends from the largest lower end of any pair, at
+    least 0, to the largest upper end. With two different groups its coverage is 95 %, with more groups or equal ones
+    higher. If the mean of a group has no interval, the gap has none.
 
     Args:
-        values: One for each instance.
+        values: The value of each instance.
         groups: The indices of each group's instances, without repetition; an instance may be in several groups.
-        scale: The values' scale; None if it is not known, which gives no interval.
+        scale: The scale of the values; None if unknown, which gives no interval.
 
     Returns:
         ``count`` is the number of instances in any group, ``stderr`` that of the difference between the two extreme

@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 INFLUENCE_MINIMUM = 50
-"""Fewest instances of such a statistic with an interval."""
+"""Fewest instances for an interval."""
 
 _CELLS_AT_ONCE = 2_000_000
-"""Most numbers of a block of samples with one instance left out: 16 MB."""
+"""Largest number of values in a block of samples with one instance left out: 16 MB."""
 
 
 def influence_estimate(value: float, influences: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> Estimate:
     """Return a statistic with the jackknife's standard error and a 95 % interval that stays inside its bounds.
 
     With the influence ψ of each instance, (n − 1)·(the statistic − the statistic without the instance), the standard
-    error is √(Σ(ψ − ψ̄)² / (n(n − 1))) (Efron 1982, eq. 3.6). The interval is Jeffreys's for a proportion of as many
-    trials as have that variance (see :func:`effective_size_interval`). Fewer than 50 instances have none.
+    error is √(Σ(ψ − ψ̄)² / (n(n − 1))) (Efron 1982, eq. 3.6). The interval is Jeffreys's for a proportion with
+    this variance (see :func:`effective_size_interval`). Fewer than 50 instances have none.
 
     Args:
         value: The statistic.
-        influences: One for each instance.
+        influences: The influence of each instance.
         bounds: The statistic's smallest and largest possible value.
 
     Raises:
-        ValueError: There is no instance, or the statistic is outside of its bounds.
+        ValueError: There are no instances, or the statistic is outside of its bounds.
     """
     count, (low, high) = len(influences), bounds
     if count == 0 or not low <= value <= high:
@@ -53,16 +53,16 @@ def jackknife_estimate(
 ) -> Estimate:
     """Return a statistic of categorical data, as :func:`influence_estimate` does, from the statistic itself.
 
-    The data are given as distinct kinds of instances and how many there are of each, so that the cost depends on the
-    number of kinds and not of instances.
+    The data are given as the distinct kinds of instances and their counts, so that the cost depends on the number of
+    kinds, not of instances.
 
     Args:
         statistic: Maps counts, shape (samples, kinds), to values, shape (samples,); it must be finite.
-        counts: How many instances there are of each kind, shape (kinds,).
+        counts: Number of instances of each kind, shape (kinds,).
         bounds: The statistic's smallest and largest possible value.
 
     Raises:
-        ValueError: There is no instance, or the statistic is outside of its bounds.
+        ValueError: There are no instances, or the statistic is outside of its bounds.
     """
     import numpy as np
 

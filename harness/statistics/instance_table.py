@@ -1,4 +1,4 @@
-"""Numbers by instance and name, held as columns of machine floats, not as objects."""
+"""Numbers by instance and name, stored as columns of machine floats."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from harness.statistics.estimates import mean_estimate
 
 
 class InstanceTable:
-    """Adds up what is measured of each instance, under as many names as wanted.
+    """Sums what is measured of each instance, under any number of names.
 
-    An instance that is measured several times, once for each train trial, keeps its sum and how often it was measured:
-    it is one cluster. A hundred thousand instances take about 12 MB for their ids and 1.2 MB for each name.
+    An instance that is measured several times, once for each train trial, is one cluster: its sum and its number of
+    measurements are kept. A hundred thousand instances take about 12 MB for their ids and 1.2 MB for each name.
     """
 
     def __init__(self) -> None:
@@ -22,11 +22,11 @@ class InstanceTable:
         self._counts: dict[str, array[int]] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Whether anything was added under the name."""
+        """Return True if anything was added under the name."""
         return name in self._sums
 
     def row(self, instance: str) -> int:
-        """Return the number of an instance's row, a new one for an instance that was not seen before."""
+        """Return the row of an instance; a new one if the instance is new."""
         return self._rows.setdefault(instance, len(self._rows))
 
     def instances(self) -> list[str]:
@@ -66,7 +66,7 @@ class InstanceTable:
             scale: The scale of what was added; None if it is not known.
 
         Raises:
-            ValueError: Nothing was added under the name, or a value is outside of the scale.
+            ValueError: Nothing was added under the name, or a number is outside of the scale.
         """
         return mean_estimate(self.means(name), scale)
 

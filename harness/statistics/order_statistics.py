@@ -1,4 +1,4 @@
-"""Percentiles and their intervals, which suppose nothing of the values' distribution."""
+"""Percentiles, with intervals that make no assumption about the distribution of the values."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def percentile_estimate(values: Sequence[float], share: float) -> Estimate:
     """Return a percentile with the 95 % interval between two order statistics (David and Nagaraja 2003, section 7.1).
 
     A percentile between two values is interpolated (Hyndman and Fan 1996, type 7). The interval covers the true
-    percentile in at least 95 % of samples whatever the distribution; where the smallest or the largest value cannot be
-    an end of it, there is none. There is no standard error.
+    percentile in at least 95 % of samples from any distribution; it needs enough values for the smallest and the
+    largest to be its ends. There is no standard error.
 
     Args:
         values: At least one.
-        share: Of the distribution below the percentile, between 0 and 1: 0.5 for the median.
+        share: Share of the distribution below the percentile, between 0 and 1: 0.5 for the median.
 
     Raises:
-        ValueError: There is no value, or the share is not between 0 and 1.
+        ValueError: There are no values, or the share is not between 0 and 1.
     """
     if not values or not 0.0 < share < 1.0:
         raise ValueError(f"a percentile needs values and a share between 0 and 1, not {len(values)} and {share}")
@@ -38,16 +38,16 @@ def percentile_estimate(values: Sequence[float], share: float) -> Estimate:
 
 
 def median_estimate(values: Sequence[float]) -> Estimate:
-    """Return the median with its interval (see :func:`percentile_estimate`); it takes six values.
+    """Return the median with its interval (see :func:`percentile_estimate`); it needs six values.
 
     Raises:
-        ValueError: There is no value.
+        ValueError: There are no values.
     """
     return percentile_estimate(values, 0.5)
 
 
 def _left_out(count: int, share: float) -> int | None:
-    """Return the most smallest values that may be left out: P(Bin(n, share) ≤ k) ≤ 0.025; None if not even k = 0."""
+    """Return the largest k with P(Bin(n, share) ≤ k) ≤ 0.025, the smallest values left out; None if not even 0."""
     from scipy.special import bdtr
 
     if bdtr(0, count, share) > 1.0 - UPPER_TAIL:

@@ -1,4 +1,4 @@
-"""Two scores of the same instances: their difference, and whether it could be chance."""
+"""Two scores of the same instances: their difference, and tests of whether it is due to chance."""
 
 from __future__ import annotations
 
@@ -12,35 +12,34 @@ from harness.statistics.estimates import BOUNDED_MINIMUM, TOO_FEW, mean_estimate
 from harness.statistics.quantiles import Z
 
 _EXACT_UP_TO = 20
-"""Most differences other than 0 whose signs are flipped in all 2ⁿ ways: a million."""
+"""Largest number of nonzero differences whose signs are flipped in all 2ⁿ ways: a million."""
 
 _GUARD = 0.25
-"""Of an observation at each bound of a difference: half of one in all."""
+"""Fraction of an observation added at each bound of a difference."""
 
 _ROWS = 64
 """Differences whose signs are drawn at once: five megabytes."""
 
 _TOLERANCE = 1e-9
-"""Relative difference below which two sums, added up in different orders, are the same."""
+"""Relative difference below which two sums, computed in different orders, are equal."""
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], scale: Scale | None) -> Estimate:
     """Return the mean of first − second over instances, with its standard error and 95 % interval.
 
-    Where all scores are 0 or 1 the interval is Bonett and Price's (2012, eq. 4), which adds one instance to each kind
-    of disagreement and so has a width even where there is none (recommended by Fagerland, Lydersen and Laake 2014). For
-    other bounded scores it is Jeffreys–Dirichlet's with a quarter of an observation at the largest difference either
-    way, for smooth and unbounded ones Student's t, since a difference is nearly symmetric. Too few pairs have no
-    interval (two are needed for 0 and 1, five for bounded scores, else ten). ``min`` and ``max`` are those of the
-    single differences.
+    If all scores are 0 or 1, the interval is Bonett and Price's (2012, eq. 4), which adds one instance to each kind of
+    disagreement, so that it has a width even without disagreements (recommended by Fagerland, Lydersen and Laake 2014).
+    For other bounded scores it is Jeffreys–Dirichlet's with a quarter of an observation at the largest difference in
+    either direction; for smooth and unbounded ones Student's t, since a difference is nearly symmetric. It needs two
+    pairs of scores 0 or 1, five of bounded scores, else ten. ``min`` and ``max`` are those of the differences.
 
     Args:
         first: The first score of each instance.
         second: The second, in the same order.
-        scale: The scores' scale; None if it is not known, which gives no interval.
+        scale: The scale of the scores; None if unknown, which gives no interval.
 
     Raises:
-        ValueError: There is no pair, the lengths differ, or a score is outside of the scale.
+        ValueError: There are no pairs, the lengths differ, or a score is outside of the scale.
     """
     if len(first) != len(second):
         raise ValueError(f"pairs need two scores each, not {len(first)} and {len(second)} scores")
@@ -74,12 +73,12 @@ def paired_difference(first: Sequence[float], second: Sequence[float], scale: Sc
 def mcnemar_test(only_first: int, only_second: int) -> float:
     """Return the exact two-sided p-value that two models succeed equally often (McNemar 1947).
 
-    Given that they disagree, each is right with probability ½: the p-value is twice the smaller binomial tail, at most
-    1. Without disagreement it is 1.
+    If they disagree, each is right with probability ½: the p-value is twice the smaller binomial tail, at most 1.
+    Without disagreements it is 1.
 
     Args:
-        only_first: On how many instances only the first succeeds.
-        only_second: On how many only the second does.
+        only_first: Number of instances on which only the first succeeds.
+        only_second: Number of instances on which only the second succeeds.
     """
     disagreements = only_first + only_second
     if disagreements == 0:
@@ -92,13 +91,13 @@ def mcnemar_test(only_first: int, only_second: int) -> float:
 def permutation_test(differences: Sequence[float], *, seed: int = 0, resamples: int = 10_000) -> float:
     """Return the two-sided p-value that the mean difference is 0, by flipping signs (Fisher 1935, section 21).
 
-    If the models are exchangeable, each difference could as well have the other sign. The p-value is the share of the
-    ways to choose the signs whose sum is at least as far from 0 as the observed one: of all ways where at most 20
-    differences are not 0, else of as many as asked for at random and the observed one (Phipson and Smyth 2010), so that
-    it is never 0. Differences of equal size are flipped together by a binomial draw, which is the same and costs less.
+    If the models are exchangeable, each difference could as well have the other sign. The p-value is the share of sign
+    assignments whose sum is at least as far from 0 as the observed one: of all assignments for up to 20 nonzero
+    differences, else of ``resamples`` random ones and the observed one (Phipson and Smyth 2010), so that it is never 0.
+    Differences of equal size are flipped together by a binomial draw, which is equivalent and cheaper.
 
     Raises:
-        ValueError: There is no difference.
+        ValueError: There are no differences.
     """
     import numpy as np
 

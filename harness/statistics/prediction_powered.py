@@ -1,4 +1,4 @@
-"""A mean of human labels, sharpened by a judge that has rated more items than people have labelled."""
+"""A mean of human labels, improved by a judge's ratings of more items than people have labelled."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 from harness.contracts import Estimate
 from harness.statistics.bounded_mean import bounded_mean_interval
-from harness.statistics.quantiles import Z, t_quantile
+from harness.statistics.quantiles import UPPER_TAIL, Z, t_quantile
 
 FEWEST_LABELS = 20
-"""Below it the corrected figure's interval does not hold what it promises."""
+"""Fewest labels for an interval with the promised coverage."""
 
 WEAK = 0.1
-"""A judge's weight below which its ratings say next to nothing about the labels."""
-
-_UPPER_TAIL = 0.975
+"""Weight of a judge below which its ratings tell next to nothing about the labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +24,11 @@ class CorrectedMean:
     estimate: Estimate
     """The mean with its 95 % interval; ``count`` is the number of labels."""
     weight: float
-    """Λ, how far the judge is trusted: 0 ignores it, 1 takes its ratings at face value."""
+    """λ, how much the judge is trusted: 0 ignores it, 1 takes its ratings at face value."""
 
     @property
     def helps(self) -> bool:
-        """Whether the judge's ratings tell enough about the labels to be worth their use."""
+        """True if the judge's ratings tell enough about the labels to be useful."""
         return self.weight >= WEAK
 
 
@@ -40,7 +38,7 @@ def corrected_mean(labels: Sequence[float], rated: Sequence[float], others: Sequ
     With y the labels, f the judge's ratings of the same items and F its ratings of N others, the estimate is the mean
     of d = y − λ(f − mean F). λ = cov(y, f) / var F / (1 + n/N), between 0 and 1 (Angelopoulos, Duchi and Zrnic 2023,
     arXiv:2311.01453); its covariance includes two disagreements of weight ½, a label of 1 rated 0 and one of 0 rated 1,
-    without which few labels that all agree with the judge would make it seem perfect. The interval of d is
+    without which a few labels that agree with the judge would make it seem perfect. The interval of d is
     Jeffreys and Dirichlet's on the range that d may have, [−λ(1 − mean F), 1 + λ·mean F], with Student's t of n − 1
     degrees of freedom in place of z; the error of mean F, z·λ·sd F/√N, is added to its reaches in quadrature. Coverage
     by simulation: docs/coverage_comparisons.md.
@@ -49,15 +47,15 @@ def corrected_mean(labels: Sequence[float], rated: Sequence[float], others: Sequ
     labels is above about 1/√(n − 2) (Mani et al. 2025, arXiv:2505.20178).
 
     Args:
-        labels: Of the labelled items, each between 0 and 1.
+        labels: The labels, each between 0 and 1.
         rated: The judge's ratings of the same items in the same order, each between 0 and 1.
-        others: Its ratings of all items without a label.
+        others: The judge's ratings of all items without a label.
 
     Returns:
         None for fewer than 20 labels.
 
     Raises:
-        ValueError: There is no other item, the lengths differ, or a number is outside of [0, 1].
+        ValueError: There are no other items, the lengths differ, or a number is outside of [0, 1].
     """
     import numpy as np
 
@@ -79,11 +77,11 @@ def corrected_mean(labels: Sequence[float], rated: Sequence[float], others: Sequ
     corrected = y - weight * (f - center)
     mean = math.fsum(corrected.tolist()) / count
     bounds = -weight * (1.0 - center), 1.0 + weight * center
-    low, high = bounded_mean_interval(corrected.clip(*bounds), bounds, z=t_quantile(_UPPER_TAIL, count - 1))
+    low, high = bounded_mean_interval(corrected.clip(*bounds), bounds, z=t_quantile(UPPER_TAIL, count - 1))
     large = Z * weight * math.sqrt(variance / len(many))
     stderr = math.hypot(float(corrected.std(ddof=1)) / math.sqrt(count), large / Z)
     low, high = mean - math.hypot(mean - low, large), mean + math.hypot(high - mean, large)
-    # The labels' own mean can leave [0, 1] once it is corrected; the truth cannot.
+    # The corrected mean can leave [0, 1]; the true one cannot.
     value = min(max(mean, 0.0), 1.0)
     interval = min(max(low, 0.0), value), max(min(high, 1.0), value)
     return CorrectedMean(Estimate(value, count, stderr, *interval), weight)

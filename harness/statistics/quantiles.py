@@ -6,10 +6,10 @@ from functools import cache
 from statistics import NormalDist
 
 UPPER_TAIL = 0.975
-"""The probability below the upper end of a two-sided 95 % interval."""
+"""Probability below the upper end of a two-sided 95 % interval."""
 
 Z = NormalDist().inv_cdf(UPPER_TAIL)
-"""How many standard errors a 95 % interval reaches: 1.959964."""
+"""Standard errors that a 95 % interval reaches: 1.959964."""
 
 
 def normal_quantile(probability: float) -> float:

@@ -28,7 +28,7 @@ class RatioInterval:
     stderr: float
     """Standard error."""
     freedom: float
-    """Degrees of freedom; below 5, few long items carry the ratio."""
+    """Degrees of freedom; below 5, a few long items dominate the ratio."""
 
 
 def ratio_interval(
@@ -39,7 +39,7 @@ def ratio_interval(
     The residuals y − R·x are enlarged by their leverage (HC2, MacKinnon and White 1985), the degrees of freedom are
     Bell and McCaffrey's (2002, Survey Methodology 28:169) for residuals whose spread grows with x, and Hall's
     transformation (1992) removes the skewness. For equal denominators it is :func:`skewed_mean_interval`, and a ratio
-    that is the same in every pair has an interval without width. The order of the pairs changes nothing.
+    that is the same in every pair has an interval without width. The order of the pairs does not matter.
 
     Raises:
         ValueError: There are fewer than three pairs, the lengths differ, or a denominator is not positive.
@@ -52,7 +52,7 @@ def ratio_interval(
     count = len(shares)
     freedom, _ = leverage_correction(shares, shares**2)
     largest = float(np.abs(residuals).max())
-    # What rounding leaves of residuals that are all zero has no skewness.
+    # Rounding errors of residuals that are all zero have no skewness.
     if largest <= 1e-13 * abs(ratio):
         return RatioInterval(ratio, ratio, 0.0, freedom)
     residuals /= largest

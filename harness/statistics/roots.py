@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 
 def find_root(function: Callable[[float], float], start: float, stop: float, tolerance: float = 1e-10) -> float:
-    """Return where a function is zero; the end nearer to zero where it has the same sign at both.
+    """Return a root of a function, or the end with the smaller absolute value if both have the same sign.
 
-    Inverse quadratic interpolation where the last three points allow it, else bisection (Chandrupatla 1997, Adv. Eng.
-    Softw. 28:145), so that it never takes many more steps than bisection and usually about ten.
+    It uses inverse quadratic interpolation if the last three points allow it, else bisection (Chandrupatla 1997, Adv.
+    Eng. Softw. 28:145), so that it never takes many more steps than bisection, and usually about ten.
 
     Args:
         function: Continuous between the ends.

@@ -1,4 +1,4 @@
-"""The interval of the mean of scores that may be skewed and have no upper bound."""
+"""The interval of the mean of scores that may be skewed and unbounded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from harness.statistics.quantiles import UPPER_TAIL, t_quantile
 
 SKEWNESS_FACTOR = 4.0 / 3.0
-"""By how much the sample skewness is enlarged: it is too small in samples of skewed data (found by simulation)."""
+"""Factor for the sample skewness, which is too small in samples of skewed data (found by simulation)."""
 
 
 def skewed_mean_interval(values: Sequence[float], upper_tail: float = UPPER_TAIL) -> tuple[float, float]:
@@ -19,7 +19,7 @@ def skewed_mean_interval(values: Sequence[float], upper_tail: float = UPPER_TAIL
 
     Args:
         values: At least three, not all equal.
-        upper_tail: The probability below the upper end; the default is that of a 95 % interval.
+        upper_tail: Probability below the upper end (default: that of a 95 % interval).
 
     Raises:
         ValueError: There are fewer than three values, or all are equal.
