@@ -1,4 +1,4 @@
-"""Many requests under way at once in a thread of their own, behind a plain generator that yields as answers come."""
+"""Many requests at once, in an event loop in its own thread, behind a generator that yields answers as they come."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from harness.models.api.calls import RequestFailedError
 T = TypeVar("T")
 
 READY = 1024
-"""Requests that wait in the event loop for room, or whose answers lie unread: enough that the calls go on while the
+"""Most requests that wait in the event loop, or whose answers are unread; enough to keep the calls going while the
 thread that reads the answers is busy.
 """
 
 SHUTDOWN_SECONDS = 5.0
-"""Seconds that calls under way have to end after an interrupt."""
-
+"""Seconds for the calls under way to end after an interrupt."""
 
 POLL_SECONDS = 0.05
-"""Seconds of one wait for an answer: then it is looked for new requests, and an interrupt is noticed."""
+"""Seconds to wait for an answer before looking for new requests and interrupts."""
 
 
 class LoopThread:
-    """An event loop in a thread of its own, started when it is first needed."""
+    """An event loop in its own thread, started when it is first needed."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -78,16 +77,16 @@ def answer_at_once(
 ) -> Iterator[tuple[int, Response]]:
     """Yield each request's index and response once, as they come.
 
-    An interrupt while it waits cancels what is under way, yields what had been answered, and is then raised.
+    An interrupt cancels the calls under way, yields the answers that had arrived, and is then raised.
 
     Args:
-        thread: Where the requests are asked.
-        requests: What to ask; when it ends it is looked at again as long as some are under way, since it may go on.
-        ask: Asks one; what it raises ends everything, but for RequestFailedError, which is the response's error.
-        at_once: How many requests may be under way now.
+        thread: The thread of the calls.
+        requests: The requests; when it ends, it is tried again as long as some are under way, since it may go on.
+        ask: Asks one. A RequestFailedError becomes the response's error; any other exception ends everything.
+        at_once: Returns how many requests may be under way now.
 
     Raises:
-        ModelError: No request can be answered; what was answered before was yielded.
+        ModelError: No request can be answered; earlier answers were yielded.
     """
     calls = _Calls(ask, at_once)
     coming, taken, answered = iter(requests), 0, 0
@@ -119,7 +118,7 @@ def answer_at_once(
 
 
 def _next(results: Results) -> tuple[int, Response] | BaseException | None:
-    """Return an answer; None if none came for a while."""
+    """Return the next answer or the final exception; None if nothing came for a while."""
     try:
         return results.get(timeout=POLL_SECONDS)
     except Empty:
@@ -127,7 +126,7 @@ def _next(results: Results) -> tuple[int, Response] | BaseException | None:
 
 
 def _rest(results: Results) -> Iterator[tuple[int, Response]]:
-    """Yield what is left of the answers until the end, which a cancelled task puts there soon."""
+    """Yield the remaining answers until the final exception, which follows soon after cancellation."""
     until = time.monotonic() + SHUTDOWN_SECONDS
     while True:
         try:
@@ -140,14 +139,14 @@ def _rest(results: Results) -> Iterator[tuple[int, Response]]:
 
 
 class _Calls:
-    """Requests that wait or are under way; it lives in the event loop, but for the results.
+    """The requests that wait or are under way. Only ``results`` may be used outside of the event loop.
 
     Args:
         ask: Asks one.
-        at_once: How many may be under way now.
+        at_once: Returns how many may be under way now.
 
     Attributes:
-        results: The answers, and at the end an exception: what went wrong, or that it was cancelled.
+        results: The answers; after an error or cancellation, an exception as the last.
     """
 
     def __init__(self, ask: Callable[[Request], Awaitable[Response]], at_once: Callable[[], int]) -> None:
@@ -155,7 +154,7 @@ class _Calls:
         self._ask, self._at_once = ask, at_once
         self._waiting: deque[tuple[int, Request]] = deque()
         self._live: set[asyncio.Task[None]] = set()
-        self._shares = _Shares()
+        self._time = _SharedTime()
         self._ended: BaseException | None = None
 
     def add(self, index: int, request: Request) -> None:
@@ -164,7 +163,7 @@ class _Calls:
         self._start()
 
     def cancel(self) -> None:
-        """End all that is under way."""
+        """Cancel all calls under way."""
         self._end(asyncio.CancelledError())
 
     def _start(self) -> None:
@@ -174,13 +173,13 @@ class _Calls:
             task.add_done_callback(self._done)
 
     async def _one(self, index: int, request: Request) -> None:
-        began = self._shares.enter()
+        began = self._time.enter()
         try:
             response = await self._ask(request)
         except RequestFailedError as failure:
             response = Response(error=str(failure))
         finally:
-            seconds = self._shares.leave() - began
+            seconds = self._time.leave() - began
         self.results.put((index, replace(response, seconds=seconds)))
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -202,8 +201,8 @@ class _Calls:
             self.results.put(self._ended)
 
 
-class _Shares:
-    """Divides time among all that are under way: the integral of 1 / their number, in seconds."""
+class _SharedTime:
+    """Divides time among all calls under way: the integral of 1 / their number, in seconds."""
 
     def __init__(self) -> None:
         self._sum = 0.0

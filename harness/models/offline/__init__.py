@@ -1,1 +1,1 @@
-"""Answers without a model: recorded predictions, and a deterministic stand-in."""
+"""Backends without a model: recorded predictions, and a deterministic stand-in."""

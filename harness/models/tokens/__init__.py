@@ -1,1 +1,1 @@
-"""Checkpoints, tokenizers, chat templates and windows of tokens, shared by the backends."""
+"""Checkpoints, tokenizers, chat templates, stop sequences and windows, shared by the backends."""

@@ -10,13 +10,13 @@ Each span is a part of this that fits the window, and its last tokens are scored
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from typing import Generic
 
 from harness import Response, SequenceRequest, Served
-from harness.models.tokens.segments import segment_sums
 from harness.models.tokens.windows import Span, Token, spans, strided_spans
 
 NOTHING_TO_SCORE = "there is nothing to score: the text is empty or has no tokens of its own."
@@ -105,3 +105,13 @@ def scored_sequence(
     else:
         found, truncated = spans(context, continuation, window)
     return ScoredText(context, continuation, found, truncated, tuple(map(len, scored)))
+
+
+def segment_sums(logprobs: Sequence[float], lengths: Sequence[int]) -> tuple[float, ...]:
+    """Return each segment's sum of token log-probabilities, summed in double precision.
+
+    Args:
+        logprobs: The tokens' natural log-probabilities, in reading order.
+        lengths: The number of tokens of each segment.
+    """
+    return tuple(math.fsum(logprobs[start:end]) for start, end in pairwise(accumulate(lengths, initial=0)))

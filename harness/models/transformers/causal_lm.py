@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
-from harness.models.tokens.segments import segment_sums
+from harness.models.tokens.scored_text import segment_sums
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.tokens.windows import Span, spans, strided_spans
 from harness.models.transformers.batching import Budget
