@@ -52,7 +52,11 @@ def explain(
     """
     found: dict[KeyPath, Mapping[str, Any]] = {}
     for details in error.errors(include_url=False):
-        keys = tuple(details["loc"]) if data is UNKNOWN else _keys(data, details["loc"])
+        keys = (
+            tuple(details["loc"])
+            if data is UNKNOWN
+            else _keys(data, details["loc"], absent=details["type"] == "missing")
+        )
         if details["type"] == "literal_error" and not isinstance(details["input"], Mapping):
             found[keys] = details  # says more than that it is not one of the union's other types either
         else:
@@ -73,8 +77,8 @@ def _within(keys: KeyPath, others: Mapping[KeyPath, Any]) -> bool:
     return any(len(other) > len(keys) and other[: len(keys)] == keys for other in others)
 
 
-def _keys(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
-    """Return the keys in pydantic's path, without the names of the types that it tried."""
+def _keys(data: Any, loc: Sequence[str | int], *, absent: bool) -> tuple[str | int, ...]:
+    """Return the keys in pydantic's path, without the names of the types that it tried; the last may be absent."""
     keys: list[str | int] = []
     for index, step in enumerate(loc):
         if isinstance(data, Mapping) and step in data:
@@ -83,7 +87,7 @@ def _keys(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
             continue
         elif isinstance(data, list | tuple) and isinstance(step, int) and step < len(data):
             data = data[step]
-        elif index < len(loc) - 1 or not isinstance(data, Mapping):
+        elif index < len(loc) - 1 or not absent:
             continue
         keys.append(step)
     return tuple(keys)
