@@ -75,7 +75,7 @@ def statistics(random_: random.Random, ability: float) -> list[dict[str, Any]]:
     return found
 
 
-def write_results(folder: Path, runs: int, examples: int) -> None:
+def write_results(folder: Path, runs: int) -> None:
     from harness.contracts import Split
     from harness.contracts.specs import Component, RunSpec
     from harness.storage.instance_scores import KEY_BYTES, InstanceScores
@@ -118,15 +118,12 @@ def write_results(folder: Path, runs: int, examples: int) -> None:
                 "instance_scores": scores.to_json(),
             }  # fmt: skip
             record["examples"] = None
-            if written == 0 and examples:
-                write_examples(directory, examples, random_)
-                content = (directory / "examples.jsonl.gz").read_bytes()
-                record["examples"] = {"count": examples, "sha256": hashlib.sha256(content).hexdigest()}
             (directory / "run.json").write_text(json.dumps(record, indent=2))
             written += 1
 
 
 def write_examples(directory: Path, count: int, random_: random.Random) -> None:
+    """Write examples into a run's folder, and their count and digest into its record."""
     header = "Passage: " + "some few-shot words " * 60
     with gzip.open(directory / "examples.jsonl.gz", "wt", compresslevel=1) as file:
         for n in range(count):
@@ -141,6 +138,10 @@ def write_examples(directory: Path, count: int, random_: random.Random) -> None:
                 "prediction": "yes" if right else "no", "scores": {"quasi_exact_match": float(right)},
             }  # fmt: skip
             file.write(json.dumps(value) + "\n")
+    digest = hashlib.sha256((directory / "examples.jsonl.gz").read_bytes()).hexdigest()
+    record = json.loads((directory / "run.json").read_text())
+    record["examples"] = {"count": count, "sha256": digest}
+    (directory / "run.json").write_text(json.dumps(record, indent=2))
 
 
 def build(results: Path, site: Path) -> None:
@@ -232,7 +233,7 @@ def main() -> None:
     try:
         results, site = folder / "results", folder / "site"
         if not results.is_dir():
-            write_results(results, given.runs, 0)
+            write_results(results, given.runs)
         size = sum(path.stat().st_size for path in results.rglob("run.json"))
         print(f"{given.runs} runs of {MODELS} models, {size / 1e6:.0f} MB of records")
         print("first build:")
