@@ -102,7 +102,7 @@ class RunKeys(DefaultKeys):
     list as a parameter makes a run for each value; ``all`` means all values."""
 
     main_metric: str | None = Field(None, examples=["exact_match"])
-    """The metric shown on leaderboards (default: the scenario's)."""
+    """The metric shown on leaderboards (default: the scenario's); it is measured even if ``metrics`` lacks it."""
 
     groups: list[str] | None = Field(None, examples=[["gender"]])
     """Keys of the instances' ``meta`` whose values are groups to compare (default: the scenario's)."""

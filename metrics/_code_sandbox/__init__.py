@@ -1,4 +1,4 @@
-"""Executing a program that a model wrote: what it can see and use is limited, and its tests run where it is not."""
+"""Executing a program that a model wrote, in isolation and within limits, with its tests in another process."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ module.main(settings)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a program may use."""
+    """The resources that a program may use."""
 
     seconds: float = 3.0
-    """Wall time, from when the interpreter is ready; processor time of each process, rounded up."""
+    """Wall time once the interpreter is ready; also the processor time of each process, rounded up."""
     memory: int = 1024
     """Address space of each process, in MiB."""
     file_size: int = 16
-    """The largest file that it may write, in MiB."""
+    """Size of the largest file that it may write, in MiB."""
     disk: int = 64
-    """All that it may write together, in MiB; held in memory. Not limited in ``weak`` isolation."""
+    """Total size of the files that it may write, in MiB, held in memory; not limited in ``weak`` isolation."""
     files: int = 64
-    """Open files."""
+    """Number of open files."""
     processes: int = 32
-    """Processes and threads."""
+    """Number of processes and threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +73,24 @@ class Program:
     completion: str
     """The rest of the program."""
     tests: str
-    """Code that ends with an exception unless the program is right."""
+    """Code that raises an exception unless the program is right."""
     prefix: str = ""
-    """What the program begins with; its definitions but for the last are known to the tests, too."""
+    """The start of the program; the tests also see its definitions, except the last."""
     entry_point: str = ""
-    """The name that the tests test; needed where it is that of a Python built-in."""
+    """The name of the function under test; needed only if it is that of a Python built-in."""
 
 
 def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) -> bool:
-    """Return whether a program's tests come to their end, within the limits and without an exception.
+    """Return True if a program's tests run to the end, within the limits and without an exception.
 
-    The tests run in a process of their own and call the program's functions in another; only plain data go between the
-    two (``metrics._code_sandbox.exchange``), and the tests' process alone can say that they have passed. A program that
-    leaves early, or returns objects that call themselves equal to everything, does not pass; one that guesses or
-    computes the right answers does, however it does it.
+    The tests run in a process of their own and call the program's functions in another process. Only plain data pass
+    between the two (``metrics._code_sandbox.exchange``), and only the tests' process can report that they have passed.
+    A program that exits early, or returns objects that claim to equal everything, does not pass; one that guesses or
+    computes the right answers does, by whatever means.
 
-    The program sees an interpreter without installed packages, no environment variable, and an empty folder that is
-    deleted afterwards. What else it can see and do depends on the isolation; see ``docs/code_execution.md``. None is
-    proof against faults of the system's kernel.
+    The program has an interpreter without installed packages, no environment variables, and an empty folder that is
+    deleted afterwards. What else it can see and do depends on the isolation; see ``docs/code_execution.md``. No
+    isolation protects against bugs in the system's kernel.
 
     Raises:
         MetricError: The isolation cannot be set up.
@@ -121,10 +121,10 @@ def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) ->
 
 @cache
 def choose(kind: Literal["auto"] | Kind = "auto", image: str = IMAGE) -> Isolation:
-    """Return the isolation of that kind, or the strongest that works here; each is tried out once.
+    """Return the isolation of a kind, or the strongest that works here; each is tried once.
 
     Raises:
-        MetricError: It does not work here, or nothing but ``weak`` does.
+        MetricError: It does not work here, or only ``weak`` does.
     """
     if os.name != "posix":
         raise MetricError("code is executed under resource limits, which this system lacks; use Linux or macOS.")
@@ -166,10 +166,10 @@ def _modules(*, source: bool) -> list[tuple[str, str | CodeType]]:
 
 
 def _run(launch: Launch, folder: str, content: bytes, seconds: float) -> bytes:
-    """Run the driver and return what it says, in time or not."""
+    """Run the driver and return its output, in time or not."""
     with tempfile.TemporaryFile() as errors:
         try:
-            process = subprocess.Popen(  # noqa: S603 - the program is the point, and what is around it is ours
+            process = subprocess.Popen(  # noqa: S603 - executing the program is the purpose; the command is ours
                 launch.command,
                 cwd="/" if launch.user is not None else folder,
                 env=launch.environment,
@@ -202,7 +202,7 @@ def _write(stream: IO[bytes], content: bytes) -> None:
 
 
 def _read(stream: IO[bytes], count: int, seconds: float) -> bytes:
-    """Return up to that many bytes, what has come of them when the time is over, or up to the end."""
+    """Return up to ``count`` bytes, or those that arrived before the end of the stream or of the time."""
     found = b""
     deadline = time.monotonic() + seconds
     with selectors.DefaultSelector() as selector:
@@ -216,7 +216,7 @@ def _read(stream: IO[bytes], count: int, seconds: float) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes], stop: Sequence[str]) -> None:
-    """End the driver and whatever it started."""
+    """End the driver and everything that it started."""
     if stop and process.poll() is None:
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run(stop, capture_output=True, timeout=10, check=False)  # noqa: S603

@@ -1,4 +1,4 @@
-"""What the new interpreter runs: it shuts itself in, forks the program's process off, and runs the tests.
+"""The code of the new interpreter: it isolates itself, forks the program's process, and runs the tests.
 
 ::
 
@@ -7,10 +7,10 @@
        └──────────── the token ────────────┘
                  once all tests have passed
 
-The program's process is forked before the request is read, and keeps neither pipe. The tests' process cannot be
-traced, and where there are namespaces it is the first process of its own, which no other one in there can end.
-The numbers are Linux's, from linux/mount.h, linux/sched.h, linux/fcntl.h, linux/prctl.h and linux/capability.h;
-mount_setattr has the same one on all architectures (Linux 5.12, 2021).
+The program's process is forked before the request is read, and keeps neither pipe to the harness. The tests' process
+cannot be traced; with namespaces it is the first process of its own, which the others cannot end. The constants are
+Linux's, from linux/mount.h, linux/sched.h, linux/fcntl.h, linux/prctl.h and linux/capability.h; mount_setattr has the
+same number on all architectures (Linux 5.12, 2021).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ _libc: Any = ctypes.CDLL(None, use_errno=True)
 
 
 def main(settings: Mapping[str, Any]) -> NoReturn:
-    """Run one program and its tests, and leave.
+    """Run one program and its tests, and exit.
 
     Args:
-        settings: ``namespaces``, whether to make them here; ``scratch``, the folder to work in; ``root``, an empty
-            folder to build the file system on; ``visible``, the files and folders that are to be seen; ``user``, whom
-            to become if this is the superuser (None for nobody else); and the limits ``seconds``, ``memory``,
-            ``file_size``, ``disk`` (bytes), ``files`` and ``processes``.
+        settings: ``namespaces``, true to create them here; ``scratch``, the working folder; ``root``, an empty folder
+            for the new file system; ``visible``, its files and folders; ``user``, the user to become if this is the
+            superuser (None to stay); and the limits ``seconds``, ``memory``, ``file_size``, ``disk`` (in bytes),
+            ``files`` and ``processes``.
     """
     os.umask(0o022)
     linux = sys.platform == "linux"
@@ -108,7 +108,7 @@ def _run_tests(settings: Mapping[str, Any], incoming: int, outgoing: int) -> NoR
 
 
 def _watch(first: int, seconds: float) -> NoReturn:
-    """Wait for the tests' process, and end it when its time is over even if nobody else is there any more."""
+    """Wait for the tests' process, and end it when its time is over, even if the harness has ended."""
     _silence(0, 1, 2)
     signal.signal(signal.SIGALRM, lambda *_: os.kill(first, signal.SIGKILL))
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -117,7 +117,7 @@ def _watch(first: int, seconds: float) -> NoReturn:
 
 
 def _hide() -> None:
-    """Be ended with the parent, and neither traced nor read by the program, which may have the same user."""
+    """End with the parent, and prevent being traced or read by the program, which may have the same user."""
     _check(_libc.prctl(_KILLED_WITH_PARENT, signal.SIGKILL, 0, 0, 0))
     _check(_libc.prctl(_DUMPABLE, 0, 0, 0, 0))
 
@@ -143,7 +143,7 @@ def _enter_namespaces(superuser: bool) -> None:
 
 
 def _build_root(settings: Mapping[str, Any]) -> None:
-    """Make a file system of what may be seen, read-only, and a scratch folder of limited size; leave the other one."""
+    """Build a read-only file system of the visible files, with a scratch folder of limited size, and switch to it."""
     root, scratch = settings["root"], settings["scratch"]
     _mount("none", "/", None, _RECURSIVE | _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NOSUID | _NODEV, "size=1m,mode=755")
@@ -161,7 +161,7 @@ def _build_root(settings: Mapping[str, Any]) -> None:
 
 
 def _show(path: str, root: str) -> None:
-    """Put a file, folder or symbolic link where it is, below another root; what does not exist is left out."""
+    """Make a file, folder or symbolic link available below another root, if it exists."""
     target = root + path
     if not os.path.lexists(path) or os.path.lexists(target):
         return
@@ -194,7 +194,7 @@ def _set_attributes(path: str, flags: int) -> None:
 
 
 def _give_up_privileges(settings: Mapping[str, Any], *, superuser: bool, linux: bool) -> None:
-    """Become an ordinary user for good: limits on processes do not bind the superuser."""
+    """Become an ordinary user for good, since limits on processes do not apply to the superuser."""
     user = settings["user"]
     if superuser and user is not None:
         if not settings["namespaces"]:
@@ -231,7 +231,7 @@ def _limit(settings: Mapping[str, Any]) -> None:
 
 
 def _processes_of_user() -> int:
-    """Return how many processes and threads the user has already, who is held to a limit on all of them."""
+    """Return the number of processes and threads that the user already has, which count towards the limit."""
     count = 0
     for process in os.scandir("/proc") if os.path.isdir("/proc/self") else ():
         with suppress(OSError):
@@ -249,14 +249,14 @@ def _silence(*descriptors: int) -> None:
 
 
 def _forget() -> None:
-    """Leave the program an interpreter that has nothing of ours by name."""
+    """Remove our modules and names from the program's interpreter."""
     for name in [name for name in sys.modules if name == "metrics" or name.startswith("metrics.")]:
         del sys.modules[name]
     sys.argv = ["program"]
 
 
 def _end_descendants() -> None:
-    """End what the program left running; whose parent has ended becomes a child of this process."""
+    """End the processes that the program left running; orphans become children of this process."""
     for _ in range(1000):
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="ascii") as file:
             children = [int(child) for child in file.read().split()]

@@ -1,8 +1,8 @@
-"""Calls between two processes that exchange plain data only, so that neither has to trust the other's objects.
+"""Calls between two processes that exchange only plain data, so that neither must trust the other's objects.
 
 The tests run in one process and the program in another. Numbers, text and the built-in containers are sent as values
-of exactly those types; functions, generators and objects of other classes stay where they are, and the other side
-gets a :class:`Remote`, whose comparisons are its own. Uses nothing but the standard library, and few modules of it.
+of exactly these types. Functions, generators and objects of other classes stay in their process; the other side gets a
+:class:`Remote`, which is compared on that side. Only a few modules of the standard library are used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 MAX_MESSAGE = 64 << 20
-"""Bytes of the longest message."""
+"""Size of the longest message, in bytes."""
 
 _NUMBERS: tuple[type[Any], ...] = (bool, int, float, complex)
 _CONTAINERS: tuple[type[Any], ...] = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
@@ -30,7 +30,7 @@ _ASKS = frozenset({"call", "attribute", "item", "length", "iterate", "next"})
 
 
 class OtherSideEndedError(BaseException):
-    """The other process ended, or sent what is not a message; tests cannot catch it as an ordinary exception."""
+    """The other process ended, or sent something that is not a message; tests cannot catch it as an Exception."""
 
 
 class RemoteError(Exception):
@@ -38,9 +38,9 @@ class RemoteError(Exception):
 
 
 class Remote:
-    """An object of the other process: it can be called, iterated over, indexed, and asked for its attributes.
+    """An object of the other process, which can be called, iterated over, indexed, and asked for attributes.
 
-    Equality is identity, and truth is always true: what an object of the other side says of itself decides nothing.
+    It equals only itself and is always true, since the other side must not decide comparisons.
     """
 
     __slots__ = ("_number", "_peer")
@@ -79,9 +79,9 @@ class Peer:
     Args:
         incoming: The file descriptor to read from.
         outgoing: The file descriptor to write to.
-        trusting: Whether the other side may do everything with the objects that it got; otherwise it may only call
-            functions that were passed to it.
-        special: What it may ask for besides, by name.
+        trusting: Let the other side do everything with the objects that it got, instead of only calling functions that
+            were passed to it.
+        special: Further requests that it may make, by name.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class Peer:
         self._remotes: dict[int, Remote] = {}
 
     def ask(self, what: str, *arguments: Any) -> Any:
-        """Ask the other side, answer what it asks meanwhile, and return its answer.
+        """Send a request, answer the other side's requests meanwhile, and return its answer.
 
-        Lists, dictionaries, sets and byte arrays that the other side changed in place are changed here, too.
+        Lists, dictionaries, sets and byte arrays that the other side changed in place are changed here too.
 
         Raises:
-            OtherSideEndedError: There is no other side any more.
-            Exception: What the other side raised: a built-in exception, or a RemoteError.
+            OtherSideEndedError: The other side has ended.
+            Exception: The exception of the other side: a built-in one, or a RemoteError.
         """
         self._send([what, self._encode(arguments)])
         while True:
@@ -167,7 +167,7 @@ class Peer:
     # Values
 
     def _encode(self, value: Any) -> Any:
-        """Return a value as JSON; what is not plain data becomes a number by which it is known."""
+        """Return a value as JSON; anything but plain data is represented by a number."""
         if value is None or isinstance(value, bool | str | float):
             return value
         if isinstance(value, int):
@@ -302,7 +302,7 @@ class Peer:
 
 
 class _Iterator:
-    """An iterator under a class of its own, so that it is passed as an object and not as what it holds."""
+    """An iterator with a class of its own, so that it is passed as an object and not as its content."""
 
     def __init__(self, items: Iterator[Any]) -> None:
         self._items = items
@@ -319,7 +319,7 @@ def _mutable(value: Any) -> bool:
 
 
 def _replace(mine: Any, changed: Any) -> None:
-    """Give a container the content that its copy in the other process has now."""
+    """Give a container the content of its copy in the other process."""
     if type(mine) is not type(changed) or not _mutable(mine):
         return
     if isinstance(mine, list | bytearray):

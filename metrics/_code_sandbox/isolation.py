@@ -1,4 +1,4 @@
-"""What keeps a program away from the rest of the machine: a container, bubblewrap, namespaces, or next to nothing."""
+"""Isolation of a program from the rest of the machine: a container, bubblewrap, namespaces, or hardly any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """One way to keep programs away from the machine."""
+    """A way to isolate programs from the machine."""
 
     kind: Kind
     """Which."""
@@ -38,9 +38,9 @@ class Isolation:
         """Return how to start an interpreter in this isolation.
 
         Args:
-            limits: The limits for the driver, which containers hold to as a whole.
-            folder: An empty folder outside, which exists as long as the program runs.
-            bootstrap: The code that the interpreter begins with.
+            limits: The driver's limits, which apply to a container as a whole.
+            folder: An empty folder that exists as long as the program runs.
+            bootstrap: The first code that the interpreter runs.
         """
         interpreter = [str(_executable()), "-I", "-S", "-c", bootstrap]
         environment = {**_ENVIRONMENT, "HOME": SCRATCH, "TMPDIR": SCRATCH}
@@ -73,19 +73,19 @@ class Launch:
     command: list[str]
     """The command."""
     settings: dict[str, Any]
-    """The driver's settings, but for the limits."""
+    """The driver's settings, without the limits."""
     environment: dict[str, str] | None
-    """The command's environment variables; None for those of this process."""
+    """The command's environment variables; None for this process's own."""
     stop: tuple[str, ...] = field(default=())
-    """A command that ends it, where ending the process does not."""
+    """A command that ends it, if ending the process does not."""
     foreign: bool = False
-    """Whether the interpreter is another one than this."""
+    """True if it runs another interpreter than this one."""
     user: int | None = None
     """The user to start it as; None for this one."""
 
 
 def candidates(kind: Kind, image: str) -> Isolation | str:
-    """Return an isolation that may work here, yet untried, or why it cannot."""
+    """Return an isolation that may work here but has not been tried, or the reason why it cannot."""
     match kind:
         case "container":
             return _container(image)
@@ -117,13 +117,13 @@ def visible() -> tuple[str, ...]:
 
 
 def _executable() -> Path:
-    """Return the interpreter that a virtual environment's is a link to."""
+    """Return the interpreter that a virtual environment's interpreter links to."""
     return Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
 
 
 @cache
 def _readable_by_all() -> bool:
-    """Return whether any user may read the interpreter and its library, as an unprivileged one has to."""
+    """Return True if every user may read the interpreter and its library, which an unprivileged user needs."""
     paths = [_executable(), Path(sysconfig.get_path("stdlib")).resolve() / "os.py"]
     return all(path.stat().st_mode & 0o004 for path in paths) and all(
         folder.stat().st_mode & 0o001 for path in paths for folder in path.parents
@@ -167,7 +167,7 @@ def _bubblewrap_options(limits: Mapping[str, int]) -> list[str]:
 
 
 def _output(command: list[str]) -> str | None:
-    """Return the first line that a command prints; None where it fails."""
+    """Return the first line that a command prints; None if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
@@ -176,5 +176,5 @@ def _output(command: list[str]) -> str | None:
 
 
 def describe(isolation: Isolation) -> Mapping[str, Any]:
-    """Return an isolation as JSON values, for a run's record."""
+    """Return an isolation as JSON values for a run's record."""
     return {"isolation": isolation.kind, "what": isolation.what}

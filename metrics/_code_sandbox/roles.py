@@ -1,4 +1,4 @@
-"""The two processes of an execution: one runs the program, the other its tests, which alone decide."""
+"""The two processes of an execution: one runs the program, the other the tests, which alone decide."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def run_program(incoming: int, outgoing: int) -> None:
-    """Execute the program that the tests' process sends, then do what the tests ask of it, until they end."""
+    """Execute the program that the tests' process sends, then serve its requests until it ends."""
     module = ModuleType("__main__")
 
     def run(source: str) -> None:
@@ -29,14 +29,14 @@ def run_program(incoming: int, outgoing: int) -> None:
 
 
 def run_tests(request: Mapping[str, str], incoming: int, outgoing: int, passed: Callable[[], None]) -> None:
-    """Execute tests on a program in another process, and report when they have come to their end.
+    """Execute tests on a program in another process, and report when they have passed.
 
-    Names that the prefix defines are the tests' own, but for its last definition, which the program completes. Names
-    that neither the prefix, the tests nor Python define are the program's; a built-in name is the program's only where
-    it is the entry point.
+    Names that the prefix defines belong to the tests, except for its last definition, which the program completes.
+    Names that neither the prefix, the tests nor Python define belong to the program; a built-in name does so only if it
+    is the entry point.
 
     Args:
-        request: ``prefix``, ``completion``, ``tests`` and ``entry_point`` ('' where it is not known).
+        request: ``prefix``, ``completion``, ``tests`` and ``entry_point`` ('' if unknown).
         incoming: The file descriptor to read the program's answers from.
         outgoing: The file descriptor to write to.
         passed: Reports that the tests have passed.
@@ -57,7 +57,7 @@ def run_tests(request: Mapping[str, str], incoming: int, outgoing: int, passed: 
 
 
 def _prefix_names(prefix: str) -> tuple[dict[str, Any], str]:
-    """Return what the prefix defines but for its last definition, and that one's name ('' where it has none)."""
+    """Return the names that the prefix defines, without the last definition, and that one's name ('' without one)."""
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
     tree = _parse(prefix)
     unfinished = ""
@@ -73,7 +73,7 @@ def _prefix_names(prefix: str) -> tuple[dict[str, Any], str]:
 
 
 def _parse(prefix: str) -> ast.Module:
-    """Return the prefix's syntax tree; it may end in the head of a definition whose body is missing."""
+    """Return the syntax tree of the prefix, which may end in the head of a definition without a body."""
     last = prefix.rstrip().rpartition("\n")[2]
     indentation = last[: len(last) - len(last.lstrip())]
     for end in ("", f"\n{indentation}    pass", f"\n{indentation}pass"):
