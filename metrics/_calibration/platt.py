@@ -1,4 +1,9 @@
-"""Platt scaling: a logistic curve through a model's stated probabilities."""
+"""Platt scaling: a logistic curve through a model's stated probabilities.
+
+The two-parameter fit stays here: scikit-learn would be a dependency of every installation, and stops at a tolerance
+that changes the last digits. The other logistic fits of the harness have other losses (sparse features with soft labels
+or balanced classes, Firth's penalty), so that they share only the logistic function.
+"""
 
 from __future__ import annotations
 
