@@ -256,7 +256,7 @@ def test_pairs_whose_runs_have_not_changed_are_not_computed_again(copied: Path, 
 def test_only_the_suites_that_are_named_are_shown(copied: Path, tmp_path: Path) -> None:
     site = build_site(copied, tmp_path / "public", ["second"]).parent
     assert data(site, "site")["boards"] == [["all", "second", "second"]]
-    with pytest.raises(DataError, match="There are: "):
+    with pytest.raises(DataError, match="first, order, second"):
         build_site(copied, tmp_path / "public", ["third"])
 
 
