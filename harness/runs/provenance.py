@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, host and the code's state."""
+"""Where a result comes from: versions of libraries, the machine, and the files that define each plugin."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
         return
     found[module.__name__] = module
     package = module.__name__.partition(".")[0]
-    if package == __package__:
+    if package == __name__.partition(".")[0]:
         return  # the engine itself: its version stands for it
     for value in vars(module).values():
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
