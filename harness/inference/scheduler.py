@@ -283,7 +283,7 @@ class Scheduler(Generic[AskerT]):
     def _next(self, tickets: deque[_Ticket[AskerT]], more: bool) -> _Ticket[AskerT] | None:
         """Return the next request for the model; None if there is none now."""
         if self._broken is None:
-            if more and (not tickets or not self._in_flight):
+            if more and (not tickets or (not self._in_flight and len(tickets) < self._model.model.look_ahead)):
                 try:
                     self._take_in()
                 except StorageError as error:  # no backend is to take it for an error of its own

@@ -15,7 +15,7 @@ from harness import Completion, derive_rng, reason_with_thoughts
 from harness.models.tokens.stop_sequences import find_stop
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.transformers.batching import Budget, run_batches
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 
 if TYPE_CHECKING:
     import torch
@@ -64,12 +64,12 @@ class Row:
 
 
 def generate(
-    rows: LogitRows, draws: Sequence[Draw], tokenizer: TextTokenizer, budget: Budget, *, ends: frozenset[int]
+    runner: ModelRunner, draws: Sequence[Draw], tokenizer: TextTokenizer, budget: Budget, *, ends: frozenset[int]
 ) -> Iterator[tuple[int, Drawn | None]]:
     """Yield each draw's index with its completion, batch by batch; None where memory does not suffice.
 
     Args:
-        rows: The model.
+        runner: Runs the model.
         draws: What to generate.
         tokenizer: Decodes.
         budget: Limits of a batch.
@@ -77,7 +77,7 @@ def generate(
     """
 
     def work(batch: Sequence[int]) -> list[Drawn]:
-        return _decode_batch(rows, [draws[index] for index in batch], tokenizer, ends)
+        return _decode_batch(runner, [draws[index] for index in batch], tokenizer, ends)
 
     def size(index: int) -> tuple[int, int]:
         return len(draws[index].prompt) + draws[index].max_tokens, 1
@@ -90,7 +90,7 @@ def generate(
 
 
 def _decode_batch(
-    rows: LogitRows, draws: Sequence[Draw], tokenizer: TextTokenizer, ends: frozenset[int]
+    runner: ModelRunner, draws: Sequence[Draw], tokenizer: TextTokenizer, ends: frozenset[int]
 ) -> list[Drawn]:
     import torch
 
@@ -98,7 +98,7 @@ def _decode_batch(
     every = [new_row(draw) for draw in draws]
     active = every
     with torch.inference_mode():
-        steps = _Steps(rows, [row.draw.prompt for row in active], tokenizer.prefix)
+        steps = _Steps(runner, [row.draw.prompt for row in active], tokenizer.prefix)
         while active:
             extend(active, steps.logits(), tokenizer)
             going = [index for index, row in enumerate(active) if not finished(row, tokenizer, ends)]
@@ -188,19 +188,19 @@ class _Steps:
     A model that returns no cache reads the whole text again at every step.
     """
 
-    def __init__(self, rows: LogitRows, prompts: Sequence[Tokens], pad: int) -> None:
+    def __init__(self, runner: ModelRunner, prompts: Sequence[Tokens], pad: int) -> None:
         import inspect
 
         import torch
 
-        device = rows.model.device
+        device = runner.model.device
         width = max(map(len, prompts))
-        self._rows = rows
+        self._runner = runner
         self._tokens = torch.tensor([[*[pad] * (width - len(p)), *p] for p in prompts], device=device)
         self._mask = torch.tensor([[*[0] * (width - len(p)), *[1] * len(p)] for p in prompts], device=device)
         self._cache: Any = None
         self._read = 0
-        self._takes_positions = "position_ids" in inspect.signature(rows.model.forward).parameters
+        self._takes_positions = "position_ids" in inspect.signature(runner.model.forward).parameters
 
     def logits(self) -> torch.Tensor:
         """Return the logits of each row's next token, ``(rows, vocabulary)``."""
@@ -213,7 +213,7 @@ class _Steps:
         if self._takes_positions:
             inputs["position_ids"] = (self._mask.cumsum(-1) - 1).clamp(min=0)[:, self._read :]
         batch = torch.arange(len(tokens), device=tokens.device)
-        logits, output = self._rows(tokens, batch, torch.full_like(batch, tokens.shape[1] - 1), **inputs)
+        logits, output = self._runner.logits_at(tokens, batch, torch.full_like(batch, tokens.shape[1] - 1), **inputs)
         self._cache = getattr(output, "past_key_values", None)
         if self._cache is not None:
             self._read = self._tokens.shape[1]

@@ -14,7 +14,7 @@ from harness.models.tokens.windows import Span, spans, strided_spans
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_generation import Draw, Drawn
 from harness.models.transformers.causal_scoring import ScoredSpan, score_spans
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.packed_generation import generate
 from harness.models.transformers.prefix_scoring import PrefixSharing
 
@@ -29,8 +29,8 @@ Numbered = Sequence[tuple[int, Request]]
 class CausalLM:
     """A causal language model with its tokenizer and limits."""
 
-    rows: LogitRows
-    """The model."""
+    runner: ModelRunner
+    """Runs the model."""
     tokenizer: TextTokenizer
     """Its tokenizer."""
     window: int | None
@@ -105,7 +105,7 @@ class CausalLM:
             owners += [one] * len(found)
         pad = self.tokenizer.prefix
         if moments:
-            answers = score_spans(self.rows, flat, self.budget, pad=pad, moments=True)
+            answers = score_spans(self.runner, flat, self.budget, pad=pad, moments=True)
         else:
             answers = self.sharing.score(flat, self.budget, pad=pad)
         for number, scored in answers:
@@ -157,7 +157,7 @@ class CausalLM:
                 writers.append(writer)
 
     def _generate(self, tokenized: _Tokenized) -> Iterator[tuple[int, Response]]:
-        drawn_ones = generate(self.sharing, self.rows, tokenized.draws, self.tokenizer, self.budget, ends=self.ends)
+        drawn_ones = generate(self.sharing, self.runner, tokenized.draws, self.tokenizer, self.budget, ends=self.ends)
         for place, drawn in drawn_ones:
             writer = tokenized.writers[place]
             writer.answers[place - writer.first] = drawn

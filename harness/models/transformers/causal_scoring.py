@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from harness.models.tokens.tokenizer import Tokens
 from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, run_batches
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 
 if TYPE_CHECKING:
     import torch
@@ -45,14 +45,14 @@ class _Row:
 
 
 def score_spans(
-    rows: LogitRows, spans: Sequence[Span[int]], budget: Budget, *, pad: int, moments: bool = False
+    runner: ModelRunner, spans: Sequence[Span[int]], budget: Budget, *, pad: int, moments: bool = False
 ) -> Iterator[tuple[int, ScoredSpan | None]]:
     """Yield each span's index with its log-probabilities, batch by batch; None where memory does not suffice.
 
     Padding stands on the right and needs no mask: in a causal model nothing reads what comes after it.
 
     Args:
-        rows: The model.
+        runner: Runs the model.
         spans: What to score.
         budget: Limits of a batch.
         pad: Any valid token.
@@ -66,7 +66,7 @@ def score_spans(
         row.reads = max(row.reads, span.scored)
 
     def work(batch: Sequence[_Row]) -> list[tuple[int, ScoredSpan]]:
-        return _score_batch(rows, spans, batch, pad, moments)
+        return _score_batch(runner, spans, batch, pad, moments)
 
     sized = run_batches(list(different.values()), lambda row: (len(row.tokens), row.reads), budget, work)
     for batch, scored in sized:
@@ -77,12 +77,12 @@ def score_spans(
 
 
 def _score_batch(
-    rows: LogitRows, spans: Sequence[Span[int]], batch: Sequence[_Row], pad: int, moments: bool
+    runner: ModelRunner, spans: Sequence[Span[int]], batch: Sequence[_Row], pad: int, moments: bool
 ) -> list[tuple[int, ScoredSpan]]:
     import torch
 
     started = time.perf_counter()
-    device = rows.model.device
+    device = runner.model.device
     width = max(len(row.tokens) for row in batch)
     tokens = torch.tensor([[*row.tokens, *[pad] * (width - len(row.tokens))] for row in batch], device=device)
     where = [
@@ -103,7 +103,7 @@ def _score_batch(
             order.append(index)
     places = torch.tensor(where, device=device).T
     with torch.inference_mode():
-        logits, _ = rows(tokens, places[0], places[1], use_cache=False)
+        logits, _ = runner.logits_at(tokens, places[0], places[1], use_cache=False)
         chosen, wanted = (torch.tensor(numbers, device=logits.device) for numbers in (read, targets))
         columns = [*target_logprobs(logits, chosen, wanted)]
         if moments:

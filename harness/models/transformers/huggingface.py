@@ -108,7 +108,7 @@ class HuggingFaceModel(CheckpointModel):
         if self._device_map is None:
             known["devices_at_once"] = 1
         elif self._model is not None:
-            spread = getattr(self._model.rows.model, "hf_device_map", None) or {"": 0}
+            spread = getattr(self._model.runner.model, "hf_device_map", None) or {"": 0}
             known["devices_at_once"] = len(set(spread.values()))
         return known
 
@@ -207,7 +207,7 @@ class HuggingFaceModel(CheckpointModel):
 
         from harness.models.transformers.batching import Budget
         from harness.models.transformers.causal_lm import CausalLM
-        from harness.models.transformers.logit_rows import LogitRows
+        from harness.models.transformers.model_runner import ModelRunner
         from harness.models.transformers.prefix_scoring import PrefixSharing
 
         name = self._name
@@ -224,14 +224,14 @@ class HuggingFaceModel(CheckpointModel):
             raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
         vocabulary = self._config.get_text_config().vocab_size
         tokens = self._max_batch_tokens or BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
-        rows = LogitRows(weights)
+        runner = ModelRunner(weights)
         return CausalLM(
-            rows=rows,
+            runner=runner,
             tokenizer=self._tokenizer,
             window=self.window,
             ends=_end_tokens(weights, self._raw_tokenizer),
             budget=Budget(tokens, max(1, LOGITS // vocabulary)),
-            sharing=PrefixSharing(rows),
+            sharing=PrefixSharing(runner),
         )
 
 

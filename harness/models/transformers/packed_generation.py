@@ -20,7 +20,7 @@ from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, free_memory, out_of_memory
 from harness.models.transformers.causal_generation import Draw, Drawn, Row, drawn_row, extend, finished, new_row
 from harness.models.transformers.causal_generation import generate as generate_in_batches
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, additive_mask, fill, pack, read_rows, room
 from harness.models.transformers.prefix_scoring import LONGEST_ROW, ROW_SHARE, PrefixSharing
 from harness.models.transformers.prefix_tree import LEAST_SAVED, Branch, PrefixTree
@@ -50,7 +50,7 @@ WASTE = 0.25
 
 def generate(
     sharing: PrefixSharing,
-    rows: LogitRows,
+    runner: ModelRunner,
     draws: Sequence[Draw],
     tokenizer: TextTokenizer,
     budget: Budget,
@@ -61,7 +61,7 @@ def generate(
 
     Args:
         sharing: Whether the model can read texts together, and how it is checked.
-        rows: The model.
+        runner: Runs the model.
         draws: What to generate.
         tokenizer: Decodes.
         budget: Limits of a batch; halved when memory runs out.
@@ -71,20 +71,20 @@ def generate(
     short = [index for index, draw in enumerate(draws) if sharing.takes(len(draw.prompt) + draw.max_tokens)]
     if short:
         try:
-            packed = _packed(sharing, rows, [draws[index] for index in short], tokenizer, budget, ends)
+            packed = _packed(sharing, runner, [draws[index] for index in short], tokenizer, budget, ends)
             for place, drawn in packed:
                 left.discard(short[place])
                 yield short[place], drawn
         except NotShareable as reason:
             sharing.refuse(str(reason))
     chosen = sorted(left)
-    for place, drawn in generate_in_batches(rows, [draws[index] for index in chosen], tokenizer, budget, ends=ends):
+    for place, drawn in generate_in_batches(runner, [draws[index] for index in chosen], tokenizer, budget, ends=ends):
         yield chosen[place], drawn
 
 
 def _packed(
     sharing: PrefixSharing,
-    rows: LogitRows,
+    runner: ModelRunner,
     draws: Sequence[Draw],
     tokenizer: TextTokenizer,
     budget: Budget,
@@ -94,9 +94,9 @@ def _packed(
 
     pad = tokenizer.prefix
     queue = _Queue(draws)
-    texts = _Texts(rows, sharing.layers, queue.tree, pad)
+    texts = _Texts(runner, sharing.layers, queue.tree, pad)
     while queue.waiting or texts.rows:
-        joining = queue.next(texts, budget, rows.model.device.type)
+        joining = queue.next(texts, budget, runner.model.device.type)
         try:
             with torch.inference_mode():
                 changed = texts.join(joining, draws, tokenizer) if joining else texts.step(tokenizer)
@@ -107,7 +107,7 @@ def _packed(
                 yield from ((index, None) for index in [*texts.rows, *(index for _, index in joining)])
             else:
                 queue.put_back([*texts.entries(), *joining])
-            texts = _Texts(rows, sharing.layers, queue.tree, pad)
+            texts = _Texts(runner, sharing.layers, queue.tree, pad)
             budget.tokens = max(1, budget.tokens // 2)
             free_memory()
             continue
@@ -179,13 +179,13 @@ class _Texts:
         rows: The texts by their draw's index, in the order of the rows of the mask.
     """
 
-    def __init__(self, rows: LogitRows, layers: int, tree: PrefixTree, pad: int) -> None:
+    def __init__(self, runner: ModelRunner, layers: int, tree: PrefixTree, pad: int) -> None:
         import numpy as np
 
         from harness.models.transformers.key_values import Growing
 
         self.rows: dict[int, Row] = {}
-        self._model = rows
+        self._runner = runner
         self._layers = layers
         self._tree = tree
         self._pad = pad
@@ -226,7 +226,7 @@ class _Texts:
         found: list[torch.Tensor] = []
         for batch in self._pack(first, last, depth):
             ends = [(place, int(path[-1])) for place, row in enumerate(batch) for path in row.paths.values()]
-            logits, new = read_rows(self._model, batch, kept, ends, layers=self._layers, pad=self._pad, keep=True)
+            logits, new = read_rows(self._runner, batch, kept, ends, layers=self._layers, pad=self._pad, keep=True)
             assert new is not None  # noqa: S101 - asked for with keep
             found.append(logits)
             for place, row in enumerate(batch):
@@ -251,19 +251,19 @@ class _Texts:
         import torch
 
         started = time.perf_counter()
-        device = self._model.model.device
+        device = self._runner.model.device
         count = len(self.rows)
         every = torch.arange(count, device=device)
         self._visible = np.concatenate([self._visible, np.eye(count, dtype=bool)], 1)
         lengths = [len(row.draw.prompt) + len(row.tokens) for row in self.rows.values()]
         visible = torch.from_numpy(self._visible).to(device)[None, None]
         with refusals():
-            logits, _ = self._model(
+            logits, _ = self._runner.logits_at(
                 torch.tensor([[row.tokens[-1] for row in self.rows.values()]], device=device),
                 torch.zeros_like(every),
                 every,
                 position_ids=torch.tensor([lengths], device=device) - 1,
-                attention_mask=additive_mask(visible, self._model.model.dtype),
+                attention_mask=additive_mask(visible, self._runner.model.dtype),
                 past_key_values=self._cache,
                 use_cache=True,
             )
@@ -294,7 +294,7 @@ class _Texts:
         starts = [first, *(number for number in range(first + 1, last + 1) if self._tree.shared[number] <= depth)]
         branches = [Branch(start, end, depth) for start, end in pairwise([*starts, last + 1])]
         sizes = list(map(self._tree.size, branches))
-        groups = fill(self._tree, branches, room(depth, sum(sizes), self._model.model.device.type))
+        groups = fill(self._tree, branches, room(depth, sum(sizes), self._runner.model.device.type))
         rows = sorted((pack(self._tree, group, depth) for group in groups), key=lambda row: -len(row.tokens))
         batch: list[PackedRow] = []
         for row in rows:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.prefix_tree import Branch, PrefixTree
 from harness.models.transformers.shareable import refusals
 
@@ -140,7 +140,7 @@ def additive_mask(visible: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def read_rows(
-    rows: LogitRows,
+    runner: ModelRunner,
     packed: Sequence[PackedRow],
     before: KeyValues | None,
     places: Sequence[tuple[int, int]],
@@ -152,7 +152,7 @@ def read_rows(
     """Read packed rows on top of kept tokens.
 
     Args:
-        rows: The model.
+        runner: Runs the model.
         packed: The rows.
         before: The keys and values of their trunk.
         places: Row and place in it of each token after which logits are wanted.
@@ -171,9 +171,9 @@ def read_rows(
     from harness.models.transformers.key_values import OnTop
 
     length = 0 if before is None else before.length
-    tokens, inputs = packed_inputs(packed, length, rows.model, pad=pad)
+    tokens, inputs = packed_inputs(packed, length, runner.model, pad=pad)
     cache = OnTop(before, layers, keep_new=keep)
     where = torch.tensor(places, dtype=torch.long, device=tokens.device).reshape(-1, 2).T
     with refusals():
-        logits, _ = rows(tokens, where[0], where[1], past_key_values=cache, use_cache=True, **inputs)
+        logits, _ = runner.logits_at(tokens, where[0], where[1], past_key_values=cache, use_cache=True, **inputs)
     return logits, cache.new() if keep else None

@@ -19,7 +19,7 @@ from harness.models.tokens.tokenizer import Tokens
 from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, out_of_memory, run_batches
 from harness.models.transformers.causal_scoring import ScoredSpan, score_spans, target_logprobs
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, fill, pack, read_rows, room
 from harness.models.transformers.prefix_tree import Branch, PrefixTree, Trunk
 from harness.models.transformers.shareable import NotShareable, longest_shareable, why_not_shareable
@@ -48,18 +48,18 @@ class PrefixSharing:
     """Scores texts with a model, sharing their beginnings where the model can and where it saves enough.
 
     Args:
-        rows: The model.
+        runner: Runs the model.
 
     Attributes:
         refused: Why every text is read by itself; None where the model can share.
     """
 
-    def __init__(self, rows: LogitRows) -> None:
-        self._rows = rows
-        self._layers = int(getattr(rows.model.config.get_text_config(), "num_hidden_layers", 0))
+    def __init__(self, runner: ModelRunner) -> None:
+        self._runner = runner
+        self._layers = int(getattr(runner.model.config.get_text_config(), "num_hidden_layers", 0))
         self._checked = 0
-        self._longest = longest_shareable(rows.model)
-        self.refused = why_not_shareable(rows.model)
+        self._longest = longest_shareable(runner.model)
+        self.refused = why_not_shareable(runner.model)
         if self.refused:
             logger.info("Texts are read one by one: %s.", self.refused)
 
@@ -105,10 +105,10 @@ class PrefixSharing:
 
         if len(span.tokens) <= 2 * self._checked:
             return
-        [(_, plain)] = score_spans(self._rows, [span], budget, pad=pad)
+        [(_, plain)] = score_spans(self._runner, [span], budget, pad=pad)
         if plain is None:
             return
-        near = TOLERANCE.get(str(self._rows.model.dtype).removeprefix("torch."), HALF)
+        near = TOLERANCE.get(str(self._runner.model.dtype).removeprefix("torch."), HALF)
         largest = float(np.abs(np.array(plain.logprobs) - np.array(logprobs)).max())
         if largest > near:
             raise NotShareable(f"log-probabilities of texts read together differ by {largest:.2g}")
@@ -117,7 +117,7 @@ class PrefixSharing:
     def _plain(
         self, spans: Sequence[Span[int]], chosen: Sequence[int], budget: Budget, pad: int
     ) -> Iterator[tuple[int, ScoredSpan | None]]:
-        for place, scored in score_spans(self._rows, [spans[index] for index in chosen], budget, pad=pad):
+        for place, scored in score_spans(self._runner, [spans[index] for index in chosen], budget, pad=pad):
             yield chosen[place], scored
 
     def _shared(self, spans: Sequence[Span[int]], budget: Budget, pad: int) -> Iterator[tuple[int, ScoredSpan | None]]:
@@ -195,7 +195,7 @@ class PrefixSharing:
 
         before = 0 if kept is None else kept.length
         own = [branch for branch in branches if work.tree.size(branch)]  # what ends on the trunk has been read
-        space = room(before, work.row, self._rows.model.device.type) if before else 0
+        space = room(before, work.row, self._runner.model.device.type) if before else 0
         filled = fill(work.tree, own, space)
 
         def read(batch: Sequence[list[Branch]]) -> float:
@@ -237,7 +237,7 @@ class PrefixSharing:
                 read.append(places.setdefault((number, place), len(places)))
                 targets.append(target)
                 where.append(answer)
-        logits, new = read_rows(self._rows, packed, kept, list(places), layers=self._layers, pad=work.pad, keep=keep)
+        logits, new = read_rows(self._runner, packed, kept, list(places), layers=self._layers, pad=work.pad, keep=keep)
         if where:
             device = logits.device
             logprobs, first = target_logprobs(

@@ -110,7 +110,7 @@ def test_only_rows_that_are_read_are_computed_and_shared(tiny_checkpoint: Make) 
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
     ask(model, [ScoreRequest("warm", " up")])
     assert model._model is not None
-    head = model._model.rows.model.get_output_embeddings()
+    head = model._model.runner.model.get_output_embeddings()
     shapes = []
     head.register_forward_hook(lambda module, args, output: shapes.append(tuple(output.shape)))
     ask(model, [ScoreRequest("Question: which?\nAnswer:", f" {letter}") for letter in "ABAB"])
@@ -359,7 +359,7 @@ def test_memory_that_runs_out_halves_the_batch(tiny_checkpoint: Make, monkeypatc
     expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
     model = HuggingFaceModel(folder, device="cpu")
     model._model = model._load()
-    inner = model._model.rows.model
+    inner = model._model.runner.model
     forward = inner.forward
     sizes = []
 
@@ -387,7 +387,7 @@ def test_memory_that_runs_out_halves_the_batch(tiny_checkpoint: Make, monkeypatc
 def test_numbers_that_are_none_are_errors(tiny_checkpoint: Make) -> None:
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
     model._model = model._load()
-    torch.nn.init.constant_(model._model.rows.model.get_output_embeddings().weight, float("nan"))
+    torch.nn.init.constant_(model._model.runner.model.get_output_embeddings().weight, float("nan"))
     responses = ask(model, [ScoreRequest("a", " b"), GenerateRequest("a", max_tokens=2)])
     assert all("not numbers" in (response.error or "") for response in responses)
 
@@ -416,8 +416,8 @@ def test_a_description_says_what_the_files_say(tiny_checkpoint: Make, tiny_token
     assert "creator" not in known  # a folder's name says nothing about who made what is in it
     ask(model, [ScoreRequest("a", " b")])
     assert model._model is not None
-    assert known["parameters"] == model._model.rows.model.num_parameters()
-    assert known["device"] == model._model.rows.model.device.type
+    assert known["parameters"] == model._model.runner.model.num_parameters()
+    assert known["device"] == model._model.runner.model.device.type
     assert (known["devices"], known["devices_at_once"]) == (1, 1)
     assert model.description() == known  # whether anything was loaded makes no difference
 

@@ -44,7 +44,7 @@ def prompts(count: int) -> list[GenerateRequest]:
 def tokens_read(model: HuggingFaceModel, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Load the model and return a list that gets the number of tokens of each pass."""
     model._model = model._load()
-    inner = model._model.rows.model
+    inner = model._model.runner.model
     forward = inner.forward
     read: list[int] = []
 
@@ -118,7 +118,7 @@ def test_texts_that_do_not_fit_together_wait(tiny_checkpoint: Make, monkeypatch:
     expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
     model = HuggingFaceModel(folder, device="cpu")
     model._model = model._load()
-    inner = model._model.rows.model
+    inner = model._model.runner.model
     forward = inner.forward
     refused = 0
 

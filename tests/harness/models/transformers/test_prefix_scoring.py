@@ -20,7 +20,7 @@ from harness.models.transformers import prefix_scoring as shared_scoring
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_scoring import score_spans
 from harness.models.transformers.huggingface import HuggingFaceModel
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.prefix_scoring import PrefixSharing
 
 torch = pytest.importorskip("torch")
@@ -40,14 +40,14 @@ def eager_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def loaded(tiny_checkpoint: Make) -> Callable[[str], LogitRows]:
+def loaded(tiny_checkpoint: Make) -> Callable[[str], ModelRunner]:
     """Return a function that returns a model by its architecture, loaded once."""
-    known: dict[str, LogitRows] = {}
+    known: dict[str, ModelRunner] = {}
 
-    def load(kind: str) -> LogitRows:
+    def load(kind: str) -> ModelRunner:
         if kind not in known:
             model = transformers.AutoModelForCausalLM.from_pretrained(tiny_checkpoint(kind)).eval()
-            known[kind] = LogitRows(model)
+            known[kind] = ModelRunner(model)
         return known[kind]
 
     return load
@@ -77,7 +77,7 @@ def tries(draw: st.DrawFn) -> list[Span[int]]:
 )
 @given(spans=tries(), tokens=st.sampled_from([1, 64, 200, 5000]))
 def test_random_tries_are_scored_as_alone(
-    loaded: Callable[[str], LogitRows],
+    loaded: Callable[[str], ModelRunner],
     eager_sharing: None,
     kind: str,
     attention: str,
@@ -104,13 +104,13 @@ def test_random_tries_are_scored_as_alone(
 def forwards(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The shape of the tokens of each forward pass."""
     shapes: list[tuple[int, ...]] = []
-    inner = LogitRows._rows
+    inner = ModelRunner._rows
 
-    def counted(self: LogitRows, tokens: Any, *args: Any, **kwargs: Any) -> Any:
+    def counted(self: ModelRunner, tokens: Any, *args: Any, **kwargs: Any) -> Any:
         shapes.append(tuple(tokens.shape))
         return inner(self, tokens, *args, **kwargs)
 
-    monkeypatch.setattr(LogitRows, "_rows", counted)
+    monkeypatch.setattr(ModelRunner, "_rows", counted)
     return shapes
 
 
@@ -205,7 +205,7 @@ def test_a_model_that_refuses_a_mask_is_found_out(
 ) -> None:
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
     model._model = model._load()
-    inner = model._model.rows.model
+    inner = model._model.runner.model
     forward = inner.forward
 
     def choosy(*args: Any, **kwargs: Any) -> Any:
@@ -226,7 +226,7 @@ def test_memory_that_runs_out_sends_a_row_to_the_plain_path(
     expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
     model = HuggingFaceModel(folder, device="cpu")
     model._model = model._load()
-    inner = model._model.rows.model
+    inner = model._model.runner.model
     forward = inner.forward
 
     def small(*args: Any, **kwargs: Any) -> Any:

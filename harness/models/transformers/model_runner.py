@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class LogitRows:
+class ModelRunner:
     """Runs a causal language model and returns logits of chosen positions.
 
     Hooks pick the rows inside the model's own forward pass: before the output layer, so that whatever the model does to
@@ -27,7 +27,7 @@ class LogitRows:
         self._mlp = _last_mlp(model)
         self._checked = False
 
-    def __call__(
+    def logits_at(
         self, tokens: torch.Tensor, batch: torch.Tensor, position: torch.Tensor, **inputs: Any
     ) -> tuple[torch.Tensor, Any]:
         """Return the logits that follow ``tokens[batch[i], position[i]]``, and the model's whole output.

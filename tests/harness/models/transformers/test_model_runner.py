@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.models.transformers.logit_rows import LogitRows
+from harness.models.transformers.model_runner import ModelRunner
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -28,14 +28,14 @@ def full(model: Any) -> Any:
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "granite"])
 def test_rows_are_those_of_full_logits(tiny_checkpoint: Callable[..., Path], kind: str) -> None:
     model = load(tiny_checkpoint(kind))
-    rows = LogitRows(model)
+    runner = ModelRunner(model)
     seen: list[int] = []
     last = [module for name, module in model.named_modules() if name.endswith(".mlp")][-1]
     with torch.inference_mode():
         expected = full(model)
-        rows(TOKENS, BATCH, POSITION)  # the first call compares
+        runner.logits_at(TOKENS, BATCH, POSITION)  # the first call compares
         handle = last.register_forward_hook(lambda module, args, output: seen.append(args[0].shape[-2]))
-        found, _ = rows(TOKENS, BATCH, POSITION)
+        found, _ = runner.logits_at(TOKENS, BATCH, POSITION)
         handle.remove()
         again = full(model)
     assert torch.allclose(found, expected, atol=1e-5)
@@ -91,21 +91,21 @@ def test_a_model_whose_last_block_is_odd_is_run_in_full(
                 block._modules["mlp"] = inner
 
         monkeypatch.setattr(block, "forward", unpacked)
-    rows = LogitRows(model)
+    runner = ModelRunner(model)
     with torch.inference_mode():
         expected = full(model)
-        found, _ = rows(TOKENS, BATCH, POSITION)
+        found, _ = runner.logits_at(TOKENS, BATCH, POSITION)
     assert torch.allclose(found, expected, atol=1e-4)
 
 
 def test_one_token_shows_nothing_of_a_model(tiny_checkpoint: Callable[..., Path]) -> None:
     model = load(tiny_checkpoint("llama"))
     model.model.layers[-1].mlp = _Mixes(model.model.layers[-1].mlp)
-    rows = LogitRows(model)
+    runner = ModelRunner(model)
     with torch.inference_mode():
         expected = full(model)
-        rows(TOKENS[:1, :1], torch.tensor([0]), torch.tensor([0]))
-        found, _ = rows(TOKENS, BATCH, POSITION)
+        runner.logits_at(TOKENS[:1, :1], torch.tensor([0]), torch.tensor([0]))
+        found, _ = runner.logits_at(TOKENS, BATCH, POSITION)
     assert torch.allclose(found, expected, atol=1e-4)
 
 
@@ -123,9 +123,9 @@ class _Some(torch.nn.Module):  # type: ignore[misc, name-defined]
 def test_no_rows_may_be_wanted(tiny_checkpoint: Callable[..., Path]) -> None:
     model = load(tiny_checkpoint("llama"))
     model.model.layers[-1].mlp = _Some(model.model.layers[-1].mlp)
-    rows = LogitRows(model)
+    runner = ModelRunner(model)
     none = torch.zeros(0, dtype=torch.long)
     with torch.inference_mode():
-        rows(TOKENS, BATCH, POSITION)
-        found, _ = rows(TOKENS, none, none)
+        runner.logits_at(TOKENS, BATCH, POSITION)
+        found, _ = runner.logits_at(TOKENS, none, none)
     assert found.shape == (0, model.config.vocab_size)
