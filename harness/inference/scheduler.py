@@ -320,20 +320,21 @@ class Scheduler(Generic[AskerT]):
     def _deliver(self, ticket: _Ticket[AskerT], response: Response) -> None:
         """Give an answer to all that wait for it."""
         ticket.settled = True
-        given = response
+        given, used = response, False
         for place in ticket.places:
             self._unanswered -= 1
             stream, ask = place.stream, place.ask
             if stream.over:
                 continue
+            if used and response.error is None and not given.cached:
+                given = replace(response, cached=True)
+            used = True
             ask.responses[place.number] = given
             ask.missing -= 1
             try:
                 stream.asker.answered(ask, given)
             except BaseException as error:
                 self._caught(stream, error)
-            if given.error is None and not given.cached:
-                given = replace(response, cached=True)
             self._complete(stream)
 
     def _complete(self, stream: _Stream[AskerT]) -> None:
