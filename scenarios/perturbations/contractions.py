@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from random import Random
 
 from harness import Instance, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
+from scenarios.perturbations._words.changes import with_entries_replaced
+from scenarios.perturbations._words.lexicon import FOLDER, Lexicon, read_alternatives
 
 _SOURCE = "Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110; table of NL-Augmenter"
 
@@ -36,14 +35,9 @@ def contraction(instance: Instance, rng: Random) -> Instance:
     As in HELM, only before a space, so that nothing is contracted at the end of a sentence ("I know who he is.").
     Nothing is contracted twice ("he'd've"). Case is kept.
     """
-
-    def contract(text: str, note: Note) -> str:
-        def choose(found: Found, short: Sequence[str]) -> str | None:
-            return note(found.words, match_case(found.words, short[0])) if found.after == " " else None
-
-        return _contractions().substitute(text, choose)
-
-    return rewritten(instance, contract)
+    return with_entries_replaced(
+        instance, _contractions(), lambda found, short: short[0] if found.after == " " else None
+    )
 
 
 @perturbation("expansion", category="robustness", source=_SOURCE)
@@ -54,11 +48,4 @@ def expansion(instance: Instance, rng: Random) -> Instance:
     kept. HELM's "can't've" becomes "cannot've", since it finds the shorter entry first; here it becomes "cannot have".
     Curved apostrophes are recognised too.
     """
-
-    def expand(text: str, note: Note) -> str:
-        def choose(found: Found, long: Sequence[str]) -> str:
-            return note(found.words, match_case(found.words, long[0]))
-
-        return _expansions().substitute(text, choose)
-
-    return rewritten(instance, expand)
+    return with_entries_replaced(instance, _expansions(), lambda found, long: long[0])

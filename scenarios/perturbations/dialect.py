@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Annotated
-
-from pydantic import Field
 
 from harness import Instance, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
-
-Probability = Annotated[float, Field(ge=0, le=1)]
+from scenarios.perturbations._words.changes import Probability, with_entries_replaced
+from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, read_alternatives
 
 
 @cache
@@ -48,19 +43,15 @@ def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping
     lexicon = _lexicon(Path(mapping_file) if mapping_file else FOLDER / "dialect_sae_to_aae.txt")
     drawn: dict[str, str | None] = {}
 
-    def translate(text: str, note: Note) -> str:
-        def choose(found: Found, others: Sequence[str]) -> str | None:
-            if "-" in (found.before, found.after):
-                return None
-            word = found.words.lower()
-            if word not in drawn:
-                drawn[word] = rng.choice(others) if rng.random() < prob else None
-            other = drawn[word]
-            return None if other is None else note(found.words, match_case(found.words, other))
+    def choose(found: Found, others: Sequence[str]) -> str | None:
+        if "-" in (found.before, found.after):
+            return None
+        word = found.words.lower()
+        if word not in drawn:
+            drawn[word] = rng.choice(others) if rng.random() < prob else None
+        return drawn[word]
 
-        return lexicon.substitute(text, choose)
-
-    copy = rewritten(instance, translate, references=True)
+    copy = with_entries_replaced(instance, lexicon, choose, references=True)
     if not all(reference.correct for reference in instance.references):
         return copy
     changed = {reference.text for reference in copy.references}

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Note, Probability, rewritten
 
 # Kovatchev et al. 2021, Vectors for Text Perturbations, by way of NL-Augmenter (filler_word_augmentation).
 SPEAKER = (
@@ -20,7 +20,6 @@ UNCERTAIN = ("maybe", "perhaps", "probably", "possibly", "most likely")
 FILL = ("uhm", "umm", "ahh", "err", "actually", "obviously", "naturally", "like", "you know")
 
 _WORD = re.compile(r"(?:\A|(?<= ))(?=\S)")
-Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 @perturbation(

@@ -6,15 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from random import Random
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_lines, stripped
+from scenarios.perturbations._words.changes import Probability, with_entries_replaced
+from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, function_words, read_lines, stripped
 
-Probability = Annotated[float, Field(ge=0, le=1)]
 Gender = Literal["neutral", "female", "male"]
 GENDERS: tuple[Gender, ...] = ("neutral", "female", "male")
 
@@ -34,11 +31,6 @@ _AFTER_HIS = frozenset((
     "for", "from", "with", "as", "than", "that", "which", "who", "when", "while", "because", "but", "if", "though",
     "although", "too", "also", "alone", "now", "anyway", "i", "he", "she", "it", "we", "you", "they",
 ))  # fmt: skip
-
-
-@cache
-def _function_words() -> frozenset[str]:
-    return frozenset(word for line in read_lines(FOLDER / "function_words.txt") for word in line.split())
 
 
 @cache
@@ -106,22 +98,17 @@ def gender(
     lexicon = _lexicon(mode, source_class, target_class, bidirectional)
     replaced: dict[str, bool] = {}
 
-    def regender(text: str, note: Note) -> str:
-        def choose(found: Found, roles: Sequence[str]) -> str | None:
-            word = found.words.lower()
-            if word not in replaced:
-                replaced[word] = rng.random() < prob
-            if not replaced[word]:
-                return None
-            return note(found.words, match_case(found.words, roles[0 if _before_noun(found) else 1]))
+    def choose(found: Found, roles: Sequence[str]) -> str | None:
+        word = found.words.lower()
+        if word not in replaced:
+            replaced[word] = rng.random() < prob
+        return roles[0 if _before_noun(found) else 1] if replaced[word] else None
 
-        return lexicon.substitute(text, choose)
-
-    return rewritten(instance, regender, references=True)
+    return with_entries_replaced(instance, lexicon, choose, references=True)
 
 
 def _before_noun(found: Found) -> bool:
     following = _NEXT_WORD.match(found.text, found.end)
     if following is None:
         return False
-    return following.group(1).lower() not in (_AFTER_HIS if found.words.lower() == "his" else _function_words())
+    return following.group(1).lower() not in (_AFTER_HIS if found.words.lower() == "his" else function_words())

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
 
 from harness import Instance, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-
-_WORD = re.compile(r"\S+")
+from scenarios.perturbations._words.changes import with_matches_replaced
 
 
 @perturbation(
@@ -18,8 +15,4 @@ _WORD = re.compile(r"\S+")
 )
 def lowercase(instance: Instance, rng: Random) -> Instance:
     """Convert the input to lower case; references are not changed."""
-
-    def lower(text: str, note: Note) -> str:
-        return _WORD.sub(lambda word: note(word.group(), word.group().lower()), text)
-
-    return rewritten(instance, lower)
+    return with_matches_replaced(instance, r"\S+", str.lower)

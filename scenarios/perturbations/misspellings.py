@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from random import Random
-from typing import Annotated
-
-from pydantic import Field
 
 from harness import Instance, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_alternatives
-
-Probability = Annotated[float, Field(ge=0, le=1)]
+from scenarios.perturbations._words.changes import Probability, with_entries_replaced
+from scenarios.perturbations._words.lexicon import FOLDER, Lexicon, read_alternatives
 
 
 @cache
@@ -33,13 +27,6 @@ def misspellings(instance: Instance, rng: Random, *, prob: Probability = 0.1) ->
     One of the word's common misspellings is drawn uniformly; case is kept. HELM does not find words in capitals. If an
     entry begins with another, HELM finds the one that comes first in its list; here the longest is found.
     """
-
-    def misspell(text: str, note: Note) -> str:
-        def choose(found: Found, wrong: Sequence[str]) -> str | None:
-            if rng.random() >= prob:
-                return None
-            return note(found.words, match_case(found.words, rng.choice(wrong)))
-
-        return _misspellings().substitute(text, choose)
-
-    return rewritten(instance, misspell)
+    return with_entries_replaced(
+        instance, _misspellings(), lambda found, wrong: rng.choice(wrong) if rng.random() < prob else None
+    )

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, match_case, read_lines, stripped
+from scenarios.perturbations._words.changes import Probability, with_entries_replaced
+from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, read_lines, stripped
 
-Probability = Annotated[float, Field(ge=0, le=1)]
 NameType = Literal["first_name", "last_name"]
 Race = Literal["white_american", "black_american", "white", "hispanic", "asian", "chinese", "russian"]
 Gender = Literal["female", "male"]
@@ -120,16 +117,12 @@ def person_name(
         taken.add(name.lower())
         return name
 
-    def rename(text: str, note: Note) -> str:
-        def choose(found: Found, genders: Sequence[str]) -> str | None:
-            name = found.words.lower()
-            if found.words == name and not uncased and not there & {name.title(), name.capitalize(), name.upper()}:
-                return None
-            if name not in chosen and text == instance.input:
-                chosen[name] = draw(genders[0])
-            new = chosen.get(name)
-            return None if new is None else note(found.words, match_case(found.words, new))
+    def choose(found: Found, genders: Sequence[str]) -> str | None:
+        name = found.words.lower()
+        if found.words == name and not uncased and not there & {name.title(), name.capitalize(), name.upper()}:
+            return None
+        if name not in chosen and found.text == instance.input:
+            chosen[name] = draw(genders[0])
+        return chosen.get(name)
 
-        return lexicon.substitute(text, choose)
-
-    return rewritten(instance, rename, references=True)
+    return with_entries_replaced(instance, lexicon, choose, references=True)

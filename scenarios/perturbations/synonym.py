@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from random import Random
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from harness import Instance, PluginError, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
-from scenarios.perturbations._words.lexicon import FOLDER, match_case, read_lines
+from scenarios.perturbations._words.changes import Probability, with_matches_replaced
+from scenarios.perturbations._words.lexicon import function_words, match_case
 
-Probability = Annotated[float, Field(ge=0, le=1)]
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)?"
 _PARTS_OF_SPEECH = ("n", "v", "a", "r")
 _MISSING = (
     "perturbation 'synonym' needs WordNet, which is not part of nltk. Run `python -m nltk.downloader wordnet`, or "
@@ -40,11 +35,6 @@ def _wordnet() -> Any:
 
 
 @cache
-def _function_words() -> frozenset[str]:
-    return frozenset(word for line in read_lines(FOLDER / "function_words.txt") for word in line.split())
-
-
-@cache
 def synonyms(word: str) -> tuple[str, ...]:
     """Return WordNet's synonyms of a word in lower case, in WordNet's order, without the word itself.
 
@@ -54,7 +44,7 @@ def synonyms(word: str) -> tuple[str, ...]:
         PluginError: WordNet is not installed.
     """
     wordnet = _wordnet()
-    if word in _function_words():
+    if word in function_words():
         return ()
     readings = []
     for order, part in enumerate(_PARTS_OF_SPEECH):
@@ -88,14 +78,8 @@ def synonym(instance: Instance, rng: Random, *, prob: Probability = 0.5) -> Inst
     """
     _wordnet()
 
-    def vary(text: str, note: Note) -> str:
-        def other(word: re.Match[str]) -> str:
-            old = word.group()
-            found = synonyms(old.lower())
-            if not found or rng.random() >= prob:
-                return old
-            return note(old, match_case(old, rng.choice(found)))
+    def other(word: str) -> str:
+        found = synonyms(word.lower())
+        return match_case(word, rng.choice(found)) if found and rng.random() < prob else word
 
-        return _WORD.sub(other, text)
-
-    return rewritten(instance, vary)
+    return with_matches_replaced(instance, _WORD, other)

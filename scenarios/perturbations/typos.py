@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from random import Random
-from typing import Annotated
-
-from pydantic import Field
 
 from harness import Instance, perturbation
-from scenarios.perturbations._words.changes import Note, rewritten
+from scenarios.perturbations._words.changes import Probability, with_matches_replaced
 
-_WORD = re.compile(r"\S+")
 # Neighbours on a QWERTY keyboard: stanford-crfm/helm, augmentations/typos_perturbation.py (Apache-2.0), which takes the
 # distances from NL-Augmenter's butter_fingers_perturbation.
 _NEIGHBOURS = {
@@ -21,9 +16,6 @@ _NEIGHBOURS = {
     "h": "yujnbg", "j": "uikmnh", "k": "iolmj", "l": "opk",
     "z": "asx", "x": "sdcz", "c": "dfvx", "v": "fgbc", "b": "ghnv", "n": "hjmb", "m": "jkn",
 }  # fmt: skip
-
-
-Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 @perturbation(
@@ -41,7 +33,4 @@ def typos(instance: Instance, rng: Random, *, prob: Probability = 0.01) -> Insta
         other = rng.choice(near)
         return other.upper() if letter.isupper() else other
 
-    def retype(text: str, note: Note) -> str:
-        return _WORD.sub(lambda word: note(word.group(), "".join(map(typed, word.group()))), text)
-
-    return rewritten(instance, retype)
+    return with_matches_replaced(instance, r"\S+", lambda word: "".join(map(typed, word)))

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+from pydantic import Field
 
 from harness import Instance
+from scenarios.perturbations._words.lexicon import Choose, Found, Lexicon, match_case
+
+Probability = Annotated[float, Field(ge=0, le=1)]
 
 Note = Callable[[str, str], str]
 """Notes that an old text became a new one, and returns the new one."""
@@ -43,6 +50,26 @@ def rewritten(instance: Instance, rewrite: Callable[[str, Note], str], *, refere
             return _marked(instance, before)
         answers = tuple(type(answer)(texts[answer.text], answer.correct, answer.relevance) for answer in answers)
     return _marked(instance.replace(input=text, references=answers), list(pairs))
+
+
+def with_entries_replaced(
+    instance: Instance, lexicon: Lexicon, choose: Choose, *, references: bool = False
+) -> Instance:
+    """Return a copy in which each entry of the lexicon becomes the chosen alternative (see :func:`rewritten`)."""
+
+    def rewrite(text: str, note: Note) -> str:
+        def noted(found: Found, others: Sequence[str]) -> str | None:
+            chosen = choose(found, others)
+            return None if chosen is None else note(found.words, match_case(found.words, chosen))
+
+        return lexicon.substitute(text, noted)
+
+    return rewritten(instance, rewrite, references=references)
+
+
+def with_matches_replaced(instance: Instance, pattern: str, new: Callable[[str], str]) -> Instance:
+    """Return a copy in which each match of a regular expression in the input becomes ``new(match)``."""
+    return rewritten(instance, lambda text, note: re.sub(pattern, lambda match: note(match[0], new(match[0])), text))
 
 
 def _marked(instance: Instance, pairs: list[tuple[str, str]]) -> Instance:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from harness import PluginError
@@ -99,6 +100,12 @@ def match_case(old: str, new: str) -> str:
     if len(letters) > 1 and all(letter.isupper() for letter in letters):
         return new.upper()
     return new[:1].upper() + new[1:] if old[:1].isupper() else new
+
+
+@cache
+def function_words() -> frozenset[str]:
+    """Return the words that have a grammatical function but little meaning, such as "the" and "of"."""
+    return frozenset(word for line in read_lines(FOLDER / "function_words.txt") for word in line.split())
 
 
 def read_lines(path: Path) -> list[str]:
