@@ -14,9 +14,7 @@ if TYPE_CHECKING:
         backend as backend,
         judge as judge,
         metric as metric,
-        metric_set as metric_set,
         perturbation as perturbation,
-        perturbation_set as perturbation_set,
         scenario as scenario,
     )
     from harness.seeds import derive_rng as derive_rng, derive_seed as derive_seed

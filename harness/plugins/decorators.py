@@ -225,28 +225,6 @@ def _names(written: str | Sequence[str]) -> tuple[str, ...]:
     return (written,) if isinstance(written, str) else tuple(written)
 
 
-def _members(kind: Kind, name: str, members: Sequence[str], doc: str, source: str) -> Plugin:
-    caller = sys._getframe(2)
-    origin = f"{caller.f_code.co_filename}:{caller.f_lineno}"
-    return Plugin(kind, name, None, doc, source, origin, members=tuple(members))
-
-
-def metric_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
-    """Name several metrics at once; assign the result to a module's variable to register it.
-
-    A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
-    """
-    return _members(Kind.METRIC, name, members, doc, source)
-
-
-def perturbation_set(name: str, members: Sequence[str], *, doc: str, source: str) -> Plugin:
-    """Name several perturbations at once; assign the result to a module's variable to register it.
-
-    A member is a name, or ``name:key=value,…`` as in a sweep where its parameters are not the defaults.
-    """
-    return _members(Kind.PERTURBATION, name, members, doc, source)
-
-
 def check_api_version(module: ModuleType) -> None:
     """Refuse a plugin's module that was written for another version of the plugin API.
 

@@ -1,11 +1,9 @@
 """What a file declares, read from its text without importing it, and remembered from one command to the next.
 
-A plugin is declared by a decorator with literal arguments at the top of a module, a set by an assignment::
+A plugin is declared by a decorator with literal arguments at the top of a module::
 
     @metric("word_count", category="accuracy")      ->  Listing(METRIC, "word_count", "[accuracy] Words in …", line)
     def word_count(example): \"\"\"Words in …\"\"\"
-
-    short = metric_set("short", ["word_count"], …)  ->  Listing(METRIC, "short", "= word_count", line)
 
 A module that does anything else with these decorators, or decorates with something that is neither the harness's nor
 the standard library's, must be imported to be known. Only names, lines and one-line summaries are taken from here; what
@@ -32,11 +30,10 @@ from harness.installation import harness_version, user_cache_folder
 FORMAT = 1
 """Version of the index file; one of another version is ignored."""
 
-_SETS = {"metric_set": Kind.METRIC, "perturbation_set": Kind.PERTURBATION}
 SET_KEYS = {"metric_sets": Kind.METRIC, "perturbation_sets": Kind.PERTURBATION}
 """The keys of a YAML file with sets."""
 
-_DECORATORS = {**{str(kind): kind for kind in Kind}, **_SETS}
+_DECORATORS = {str(kind): kind for kind in Kind}
 _HINT = re.compile(rb"harness|@")
 """A file without either declares nothing."""
 
@@ -52,7 +49,7 @@ class Listing:
     summary: str
     """The line that `harness list` shows of it."""
     origin: str
-    """The function, class or variable, and its line."""
+    """The function or class, and its line."""
 
 
 def summary_line(doc: str, *, title: str = "", category: str = "", members: Sequence[str] = ()) -> str:
@@ -117,11 +114,6 @@ class _Module:
                     if doc is None and isinstance(node, ast.ClassDef):
                         raise _MustImportError  # it may inherit one
                     yield self._declared(kind, call, node.name, doc or "")
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                kind = self._kind(node.value.func)
-                if kind is not None and isinstance(node.targets[0], ast.Name):
-                    read.add(id(node.value.func))
-                    yield self._declared(kind, node.value, node.targets[0].id)
         for used in ast.walk(self._tree):
             if not isinstance(used, ast.Name | ast.Attribute) or isinstance(used.ctx, ast.Store):
                 continue
@@ -129,7 +121,7 @@ class _Module:
                 raise _MustImportError
 
     def _kind(self, node: ast.expr) -> Kind | None:
-        """Return the kind of plugin that a decorator or a function for sets declares; None if it is neither."""
+        """Return the kind of plugin that a decorator declares; None if it declares none."""
         if isinstance(node, ast.Name):
             module, _, name = self._imported.get(node.id, "").partition(":")
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -147,17 +139,15 @@ class _Module:
             if imported.partition(":")[0].partition(".")[0] not in sys.stdlib_module_names:
                 raise _MustImportError
 
-    def _declared(self, kind: Kind, call: ast.Call, target: str, doc: str = "") -> Listing:
+    def _declared(self, kind: Kind, call: ast.Call, target: str, doc: str) -> Listing:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        given |= dict(zip(("name", "members"), call.args, strict=False))
-        members = self._literal(given["members"]) if "members" in given else ()
-        defaults: dict[str, Any] = {"name": None, "title": "", "category": "", "doc": ""}
+        given |= dict(zip(("name",), call.args, strict=False))
+        category = "robustness" if kind is Kind.PERTURBATION else ""  # the default of the decorator
+        defaults: dict[str, Any] = {"name": None, "title": "", "category": category}
         texts = {key: self._literal(given[key]) if key in given else default for key, default in defaults.items()}
-        if kind is Kind.PERTURBATION and "members" not in given:
-            texts["category"] = texts["category"] or "robustness"  # the default of the decorator
-        if not all(isinstance(text, str) for text in (*texts.values(), *members)):
+        if not all(isinstance(text, str) for text in texts.values()):
             raise _MustImportError
-        summary = summary_line(doc, title=texts["title"], category=texts["category"], members=members)
+        summary = summary_line(doc, title=texts["title"], category=texts["category"])
         return Listing(kind, texts["name"], summary, f"{target}:{call.lineno}")
 
     def _literal(self, node: ast.expr) -> Any:

@@ -24,6 +24,7 @@ def toy_registry(toy_plugins: Path) -> Registry:
     """A registry that knows the toy plugins and nothing else."""
     registry = Registry()
     registry.load_path(toy_plugins)
+    registry.load_path(toy_plugins.with_name("toy_sets.yaml"))
     assert registry.problems == []
     return registry
 

@@ -22,9 +22,7 @@ from harness import (
     adapter,
     backend,
     metric,
-    metric_set,
     perturbation,
-    perturbation_set,
     scenario,
 )
 
@@ -175,9 +173,6 @@ def untold(example: Example) -> dict[str, float]:
     return {"anything": 1.0}
 
 
-both = metric_set("both", ["right", "length"], doc="Both.", source="none")
-
-
 @perturbation("loud", source="none")
 def loud(instance: Instance, rng: random.Random) -> Instance:
     """Capitals."""
@@ -188,9 +183,6 @@ def loud(instance: Instance, rng: random.Random) -> Instance:
 def typos(instance: Instance, rng: random.Random, *, prob: float = 0.1) -> Instance:
     """Typos."""
     return instance
-
-
-noise = perturbation_set("noise", ["loud", "typos"], doc="Both.", source="none")
 
 
 class _Model(Model):

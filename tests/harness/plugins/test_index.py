@@ -39,10 +39,6 @@ def own(example: Example) -> float:
             [("judge", "j", "Judges.")],
         ),
         (
-            "from harness import metric_set as group\nNAMES = ['a', 'b:k=1']\nx = group('x', NAMES, doc='', source='')",
-            [("metric", "x", "= a, b:k=1")],
-        ),
-        (
             "from harness import perturbation\n@perturbation('p', source='s')\ndef p(instance, rng):\n    'Changes.'",
             [("perturbation", "p", "[robustness] Changes.")],
         ),
@@ -65,7 +61,7 @@ def test_what_a_module_declares_is_read_from_its_text(source: str, expected: lis
         "from company import own_metric\n@own_metric('m')\ndef f(example): 'F.'",
         "from ._base import own_metric\n@own_metric\ndef f(example): 'F.'",
         "from harness import *\n@metric('m', category='accuracy')\ndef f(example): 'F.'",
-        "import harness\nif True:\n    x = harness.metric_set('x', ['a'], doc='', source='')",
+        "import harness\nif True:\n    @harness.metric('x', category='accuracy')\n    def f(example): 'F.'",
         "from harness import adapter\n@adapter('a', source='s')\nclass A(Base): pass",
     ],
 )

@@ -10,7 +10,7 @@ from typing import Literal
 
 import pytest
 
-from harness import DataError, Example, PluginError, metric, metric_set
+from harness import DataError, Example, PluginError, metric
 from harness.contracts.plugins import Kind, Plugin
 from harness.errors import did_you_mean
 from harness.plugins.parameters import build, check_parameters, describe_parameters, given_names, parameters_of
@@ -340,8 +340,11 @@ def test_describing_parameters() -> None:
 def test_sets_hold_sets(tmp_path: Path) -> None:
     registry = Registry()
     registry.add(graded_plugin())
-    registry.add(metric_set("inner", ["graded"], doc="Inner.", source="a test"))
-    registry.add(metric_set("outer", ["inner", "graded"], doc="Outer.", source="a test"))
+    sets = tmp_path / "sets.yaml"
+    sets.write_text(
+        "metric_sets:\n  inner: {members: [graded], doc: Inner.}\n  outer: {members: [inner, graded], doc: Outer.}\n"
+    )
+    registry.load_path(sets)
     assert registry.expand(Kind.METRIC, "outer") == ["graded"]
     with pytest.raises(PluginError, match="is a set of inner, graded"):
         build(registry.get(Kind.METRIC, "outer"), arguments={})

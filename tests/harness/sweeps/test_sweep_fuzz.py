@@ -175,6 +175,7 @@ def check(content: bytes, folder: Path, toy_plugins: Path) -> None:
     path.write_bytes(content)
     registry = Registry()
     registry.load_path(toy_plugins)
+    registry.load_path(toy_plugins.with_name("toy_sets.yaml"))
     try:
         sweep, _ = load_sweep(path, registry=registry)
     except SpecError as error:
@@ -225,4 +226,5 @@ def test_the_sweep_that_is_mutated_is_valid(folder: Path, toy_plugins: Path) -> 
     path.write_text(TEXT)
     registry = Registry()
     registry.load_path(toy_plugins)
+    registry.load_path(toy_plugins.with_name("toy_sets.yaml"))
     assert len(load_sweep(path, registry=registry)[0].runs) == 3 + 3 + 6 + 1 + 3

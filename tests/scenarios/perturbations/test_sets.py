@@ -85,13 +85,13 @@ def test_two_grades_in_one_run_are_a_mistake(tmp_path: Path, registry: Registry)
 
 
 def test_mistakes_in_the_members_of_a_set(tmp_path: Path) -> None:
-    plugins = tmp_path / "sets.py"
+    plugins = tmp_path / "sets.yaml"
     plugins.write_text(
-        "from harness import perturbation_set\n"
-        "one = perturbation_set('one', ['typos:prob=2'], doc='One.', source='none')\n"
-        "two = perturbation_set('two', ['typos:prob'], doc='Two.', source='none')\n"
-        "three = perturbation_set('three', ['tpyos:prob=1'], doc='Three.', source='none')\n"
-        "four = perturbation_set('four', ['lower:prob=1'], doc='Four.', source='none')\n"
+        "perturbation_sets:\n"
+        "  one: {members: ['typos:prob=2'], doc: One.}\n"
+        "  two: {members: ['typos:prob'], doc: Two.}\n"
+        "  three: {members: ['tpyos:prob=1'], doc: Three.}\n"
+        "  four: {members: ['lower:prob=1'], doc: Four.}\n"
     )
     registry = Registry()
     registry.load_entry_points()
