@@ -29,7 +29,7 @@ def validate_command(
     """Check SWEEP without reading data or loading models; report every error with its line.
 
     Also lists models, packages and data that the runs need and this machine lacks. These are not errors of the sweep:
-    the exit code remains 0. Judges are not checked until the sweep is run.
+    the exit code is still 0. Judges are not checked until the sweep is run.
     """
     from harness.cli.sources import read_sweep
     from harness.runs.runner import obstacles

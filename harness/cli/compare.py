@@ -34,9 +34,9 @@ def compare_command(
     results_dir: Path,
     format_: str,
 ) -> None:
-    """Compare FIRST and SECOND on the instances that both were asked.
+    """Compare FIRST and SECOND on the instances that both answered.
 
-    FIRST and SECOND are folders of runs, results/<suite>/<run>; with --suite, models, written as for harness run -m.
+    FIRST and SECOND are run folders, results/<suite>/<run>, or, with --suite, models as in `harness run -m`.
     Shows the paired difference with its 95 % interval, the p-value of an exact test, p-values corrected for the number
     of scenarios, and how many instances could not be compared.
     """

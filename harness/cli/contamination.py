@@ -77,9 +77,7 @@ contamination_command.add_command(overlap_command)
 @click.option(
     "--max-examples", type=click.IntRange(min=4), default=5000, show_default=True, help="Use only the first N examples."
 )
-@click.option(
-    "--context", type=click.IntRange(min=8), help="Tokens that are read together (default: the model's window)."
-)
+@click.option("--context", type=click.IntRange(min=8), help="Context length, in tokens (default: the model's window).")
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -119,10 +117,10 @@ def test_command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Test MODELS on data sets, and report.
+    """Test whether MODELS were trained on data sets, and report the results.
 
-    The same command again goes on where it was. Exit code 1 says that a test failed, 2 that a mistake kept anything
-    from being asked.
+    Run the same command again to continue after an interruption. Exit codes: 1 if a test failed; 2 if nothing could be
+    run because of an error.
     """
     from harness.cli.run import execute
     from harness.contamination.report import build_report
@@ -154,7 +152,7 @@ def test_command(
 @options.results_dir
 @as_json
 def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) -> None:
-    """Report on the tests of SUITES, or of all suites, of a results folder."""
+    """Report the contamination tests of SUITES (default: all suites in the results folder)."""
     from harness.contamination.report import build_report
     from harness.storage.results import find_runs
 
@@ -180,9 +178,9 @@ def diagnose_command(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Say what the text of DATA alone shows of its order; no model is asked.
+    """Check, from its text alone, whether the order of DATA can be tested. No model is needed.
 
-    Exit code 1 says that an order is not exchangeable.
+    The exit code is 1 if an order is not exchangeable.
     """
     from harness.contamination.sweep import ContaminationPlan, contamination_sweep, diagnoses
 

@@ -67,7 +67,7 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
     "--data", multiple=True, required=True, help="A scenario, such as mmlu:subject=anatomy, or a file. Repeatable."
 )
 @click.option(
-    "--words", type=click.IntRange(min=1), default=13, show_default=True, help="Length of a shared run of words."
+    "--words", type=click.IntRange(min=1), default=13, show_default=True, help="Length of a shared run, in words."
 )
 @options.plugins
 @options.data_dir

@@ -72,7 +72,7 @@ def train_command(
     seed: int,
     device: str,
 ) -> None:
-    """Train a model from scratch on a background with test sets injected at random positions.
+    """Train a model from scratch on background text with test sets injected at random positions.
 
     CHECKPOINT is the folder to write, in Hugging Face format; its contamination.json says what was injected.
 
@@ -147,10 +147,10 @@ def power_command(
     characters: int | None,
     device: str,
 ) -> None:
-    """Estimate the probability that copies of TEST_SET are detected, for a size of model.
+    """Estimate how likely the contamination test is to detect copies of TEST_SET in a model's training data.
 
-    TEST_SET, one example a line, is cut into slices; a model reads each slice so many times, and the contamination test
-    is run on all of them. What is finished is not done again.
+    TEST_SET has one example per line and is cut into slices. Models are trained with a different number of copies of
+    each slice, and every slice is tested. Run the same command again to continue; finished work is not repeated.
     """
     import json
     from dataclasses import asdict

@@ -42,8 +42,8 @@ def log_options() -> list[click.Option]:
             metavar="[NAME=]LEVEL",
             expose_value=False,
             callback=_set_levels,
-            help=f"Log messages of this level and above: {', '.join(LEVELS)} (default: warning). With NAME, a package "
-            "such as inference, of that package only. Repeatable.",
+            help=f"Show log messages from this level up: {', '.join(LEVELS)} (default: warning). NAME=LEVEL is for one "
+            "package, for example inference=debug. Repeatable.",
         ),
         click.Option(
             ["-v", "--verbose"],

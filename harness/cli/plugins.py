@@ -33,7 +33,7 @@ class _Kinds(click.ParamType[Kind]):
 @click.argument("kind", type=_Kinds(), required=False)
 @options.plugins
 def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
-    """List plugins of a KIND (scenarios, adapters, metrics, perturbations, backends, judges), or all plugins."""
+    """List all plugins, or those of one KIND: scenarios, adapters, metrics, perturbations, backends or judges."""
     registry = default_registry(plugins)
     kinds = [kind] if kind else list(Kind)
     for each in kinds:
@@ -51,7 +51,7 @@ def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
 @click.argument("name")
 @options.plugins
 def show_command(kind: Kind, name: str, plugins: tuple[Path, ...]) -> None:
-    """Show the definition, source, parameters and defaults of the plugin NAME of a KIND, such as metric bleu_1."""
+    """Show a plugin's definition, source, parameters and defaults, for example `harness show metric bleu_1`."""
     if kind is Kind.SCENARIO and name.endswith((".yaml", ".yml")):
         from harness.data.scenario_file import load_scenario_file
 

@@ -22,7 +22,7 @@ from harness.output.terminal import say
 )
 @options.results_dir
 def quickstart_command(directory: Path, results_dir: Path) -> None:
-    """Train two tiny models, one of them on a test set; evaluate and compare them, and prove which one has seen it.
+    """Train two tiny models, one of them on a test set, then evaluate them and test which one has seen it.
 
     The numbers are only a demonstration: the models know a few hundred words, and the scenarios are small samples.
     """

@@ -31,9 +31,9 @@ from harness.output.terminal import say
     help="Folder for the site (default: RESULTS/site).",
 )
 def serve_command(results: Path, suites: tuple[str, ...], host: str, port: int, output: Path | None) -> None:
-    """Serve the site of RESULTS to a browser, with the progress of running sweeps; it is updated as they go on.
+    """Serve the site of RESULTS to a browser, updated while sweeps run.
 
-    Only the site's files are served, read-only. With another --host, anyone who can reach this machine can see all
+    Only the site's files are served, read-only. With any other --host, anyone who can reach this machine can see all
     results, prompts and answers.
     """
     from harness.leaderboard.site.builder import build_site

@@ -64,7 +64,7 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
         file: The results file; samples are read from the same folder.
         suite: The suite of the imported runs.
         registry: Our scenarios and metrics.
-        metric: The main metric, by our name or theirs; the tasks' own by default.
+        metric: The main metric, by its name here or there (default: each task's usual one).
 
     Raises:
         DataError: A file is not lm-evaluation-harness's, or no task has the metric.

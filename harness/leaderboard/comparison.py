@@ -1,4 +1,4 @@
-"""Compares two runs, or two models scenario by scenario, on the instances that both were asked."""
+"""Compares two runs, or two models scenario by scenario, on the instances that both answered."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Injection:
     """Consecutive examples of a published file, and the number of copies in the training text."""
 
     file: Path
-    """The file, one example a line."""
+    """The file, with one example per line."""
     start: int
     """The first example's number, from 0."""
     stop: int
