@@ -1,4 +1,4 @@
-"""Whether a model's probability of its prediction matches how often it is right."""
+"""Calibration: does a model's probability of its prediction match how often it is right?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the prediction equals a correct reference: exactly, after normalisation, or in part."""
+"""Matches between the prediction and a correct reference: exact, after normalisation, or in part."""
 
 from __future__ import annotations
 

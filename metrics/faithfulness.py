@@ -1,4 +1,4 @@
-"""Whether a summary follows from its text, according to a model of natural language inference."""
+"""Faithfulness: does a summary follow from its text, according to a model of natural language inference?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two mathematical answers are the same apart from notation."""
+"""Mathematical equivalence: are two answers the same apart from notation?"""
 
 from __future__ import annotations
 

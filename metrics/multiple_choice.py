@@ -1,4 +1,4 @@
-"""Whether the chosen option is correct, by its position and not by its text."""
+"""Multiple-choice accuracy: is the chosen option correct, by its position and not by its text?"""
 
 from __future__ import annotations
 

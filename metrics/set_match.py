@@ -1,4 +1,4 @@
-"""The agreement of the set of things that a prediction names with the set that the reference names."""
+"""The agreement between the set of items that a prediction names and the reference's set."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The scenarios that come with it: YAML files where data are mapped, Python modules where computed."""
+"""The scenarios that come with the harness: YAML where columns are mapped, Python where instances are computed."""

@@ -1,1 +1,1 @@
-"""What the tests of the published order share: reading a data set, its diagnostics, and the questions of each test."""
+"""Code that tests of the published order share: reading a data set, its diagnostics, and the questions of each test."""

@@ -1,1 +1,1 @@
-"""What the adaptation methods share: the prompt policy, few-shot examples, prompts that fit the window, scoring."""
+"""Code that adapters share: the prompt policy, few-shot examples, prompts that fit the window, scoring."""

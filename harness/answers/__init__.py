@@ -1,1 +1,1 @@
-"""Answers of models: checked, declined, served by which model; and options and numbers read out of their text."""
+"""Models' answers: whether they fit, were declined, and who served them; options and numbers read from their text."""

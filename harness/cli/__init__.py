@@ -1,4 +1,4 @@
-"""The command line: one file a group of commands, loaded when its command is called."""
+"""The command line: one file per group of commands, loaded when one of them is called."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def diagnose_command(
 
 
 def _console() -> Console:
-    """A terminal's own width; where there is none, one that names of files fit."""
+    """The terminal's width; without a terminal, enough for the names of files."""
     from harness.output.console import make_console
 
     return make_console()
@@ -229,8 +229,8 @@ def show_report(report: Report, console: Console) -> None:
         _show_family(family, console)
     console.print(
         "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni; Holm, BH and BY: "
-        "corrected for all tests in the table except controls (c) and re-tests (r), whose order an earlier test counts "
-        "for already. detected: dependence on the published order at the run's level after "
+        "corrected for all tests in the table except controls (c) and re-tests (r), which repeat the order of an "
+        "earlier test. detected: dependence on the published order at the run's level after "
         "Holm; in doubt: a control rejects too, so nothing is claimed; inconclusive: the text alone shows that the "
         "order is not exchangeable. A detection proves "
         "that the model depends on the published order, given the examples; not how much a score gained by it. "

@@ -55,8 +55,9 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
         console.print(table)
         console.print(Text(f"  {suspect.examples} examples, {suspect.controls} controls\n"))
     console.print(
-        f"Heuristics: flagged is the share above what {rate:.0%} of the controls exceed, and holds only as far as "
-        "controls and examples are of the same kind; where words alone tell them apart, any score may.",
+        f"These are heuristics. 'flagged' is the share of examples above a threshold that {rate:.0%} of the controls "
+        "exceed. It means something only if controls and examples are of the same kind: if their words alone tell them "
+        "apart, any score may do so too.",
         style="dim",
     )
 

@@ -1,4 +1,4 @@
-"""Ending in order when the system asks for it."""
+"""Shut down cleanly on SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let a SIGTERM stop what is going on as Ctrl-C does, instead of ending the process where it stands."""
+    """Make SIGTERM act as Ctrl-C does, instead of ending the process at once."""
 
     def stop(*_: object) -> Never:
         raise Terminated

@@ -1,4 +1,4 @@
-"""Tests of the published order among runs: which belong together, and what each allows to say.
+"""Tests of the published order among runs: which belong together, and what each one shows.
 
 The tests of one model's data sets are a family, in which each published order counts once. Tests that share an order
 repeat one hypothesis with another seed, another rendering or other shards: such re-tests are listed, but neither

@@ -1,4 +1,4 @@
-"""The nouns that every stage of a run speaks, and what each kind of plugin promises.
+"""The types that all stages of a run share, and the interface of each kind of plugin.
 
 Scenario → Instance → Perturbation → Instance → Adapter → Request → Model → Response → Example → Metric → Stat.
 Nothing here imports another module of the harness.

@@ -98,7 +98,7 @@ class ExampleMetric(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """Stands for the probability of a text that a judge could not judge."""
+    """Returned instead of a probability for a text that a judge could not judge."""
 
     reason: str
     """Why, in words that are the same for all texts of which it is true; they are counted."""

@@ -1,4 +1,4 @@
-"""What a model can be asked, and what it promises."""
+"""The interface of a model."""
 
 from __future__ import annotations
 

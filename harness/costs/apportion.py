@@ -1,4 +1,4 @@
-"""What runs that are answered side by side cost, divided among them."""
+"""Divide the cost of runs that share a model's batches among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run took: questions, tokens, time, arithmetic, energy and money, as they stand in its record."""
+"""The cost of a run as its record gives it: requests, tokens, time, arithmetic, energy and money."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def costs(
 ) -> dict[str, Any]:
     """Return what all requests of a run took, by name.
 
-    Answers from the cache count with what they took when they were computed, but for ``cached_share``, the share of
+    Answers from the cache count with what they took when they were computed, except for ``cached_share``, the share of
     the requests that were answered from it. ``tokens_per_second`` is completion tokens by the model's seconds.
     ``model_flops`` is 2 · parameters · tokens, for prompt and completion alike: a multiplication and an addition for
     each parameter and token, without attention's part that grows with the context (Kaplan et al. 2020, section 2.1).
     ``money`` is what the tokens cost, in units of ``currency``.
 
     ``denoised_seconds`` and ``idealized_seconds`` are what all answers together would take by a table of runtimes, each
-    by itself and one after the other, those from the cache included (Liang et al. 2022, section 4.9). Other than
-    in HELM, which gives the mean of a request, they are totals, and the denoised runtime of a model that answers in
+    by itself and one after the other, those from the cache included (Liang et al. 2022, section 4.9). Unlike in HELM,
+    which gives the mean per request, they are totals, and the denoised runtime of a model that answers in
     batches is the table's, too, not its measured one: a measured one has the noise that the name denies.
 
     ``energy_joules`` is what this machine's processors used while the run was evaluated (``harness.costs.energy``), its

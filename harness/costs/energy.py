@@ -1,4 +1,4 @@
-"""The energy that this machine's processors use in a while, as their own counters tell; silence where they do not."""
+"""Measure the energy that this machine's processors use, where they have counters for it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class EnergyMeter:
     """Adds up what counters count between entering it and leaving it.
 
     The counters are those of whole processors: what else ran on them, and what they use at rest, is in their numbers.
-    A kind of which one counter cannot be read, at the beginning, the end or between, is left out: half of the energy
-    is no measurement.
+    A kind of which one counter cannot be read, at the beginning, the end or between, is left out: half of the energy is
+    not a measurement.
     """
 
     def __init__(self, counters: Sequence[Counter] | None = None, interval: float = _INTERVAL) -> None:

@@ -12,7 +12,7 @@ from harness.yaml_lines import load_as
 BUILT_IN = Path(__file__).with_name("prices.yaml")
 
 _PER = 1_000_000
-"""Prices are for so many tokens."""
+"""Number of tokens that prices are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Price:
     """For a million tokens generated or scored."""
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return what so many tokens cost, in units of the currency."""
+        """Return the cost of a number of tokens, in units of the currency."""
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _PER
 
 

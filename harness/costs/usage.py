@@ -1,4 +1,4 @@
-"""Counts of what a run asked: requests, tokens and seconds."""
+"""Counts of a run's requests, tokens and seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Usage:
     model_seconds: float = 0.0
     """Wall time that the model spent, in seconds, cached answers included as of when they were made."""
     lengths: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """How many answers there are to prompts of so many tokens with so many tokens generated, which is none where a text
+    """Number of answers by the numbers of prompt tokens and of generated tokens, which is none where a text
     is only scored: then all of it is the prompt.
     """
     unknown_lengths: int = 0

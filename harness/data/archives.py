@@ -50,7 +50,7 @@ FREE_EXPANSION = 64 << 20
 
 
 def find_file(folder: Path, name: str) -> Path | None:
-    """Return the file or folder of that name in a folder, compressed or not; None where there is none.
+    """Return the file or folder of that name in a folder, compressed or not; None if there is none.
 
     A name may lead into a zip archive: ``nfcorpus.zip/nfcorpus/corpus.jsonl``.
 
@@ -244,7 +244,7 @@ def _tar_files(path: Path) -> Generator[tuple[str, bytes], None, None]:
             pass
         # tarfile takes an archive that stops between two files for a whole one; a whole one ends in two zero blocks.
         if tail.last.count(0) != 1024:
-            raise EOFError("the archive has no end")
+            raise EOFError("the archive ends early")
 
 
 class _Tail:

@@ -1,4 +1,4 @@
-"""Data files as rows: one reader a format, under any compression, as a stream.
+"""Data files as rows: one reader per format, streamed, with any compression.
 
 A file that is truncated or malformed raises at the row where that shows; it never yields fewer rows silently.
 """

@@ -197,7 +197,7 @@ class ParameterKeys(_Keys):
 def _parameter_name(name: str) -> str:
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or hasattr(BaseModel, name):
         raise ValueError(
-            "is not a valid parameter name: use lower-case letters, digits and '_', and no keyword of Python"
+            "is not a valid parameter name: use lower-case letters, digits and '_', but not a Python keyword"
         )
     return name
 

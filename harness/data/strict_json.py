@@ -1,4 +1,4 @@
-"""JSON as its standard has it: finite numbers, and no key twice in an object."""
+"""Strict JSON: only finite numbers, and no key twice in an object."""
 
 from __future__ import annotations
 

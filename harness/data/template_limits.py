@@ -173,7 +173,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         budget.step()
         if operator == "**":
             if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_BITS:
-                raise SecurityError("a power that large is refused")
+                raise SecurityError("the power is too large")
         elif operator == "*":
             _check_product(budget, left, right)
         elif operator == "%" and isinstance(left, str):
@@ -213,7 +213,7 @@ def _concatenate(values: list[Any]) -> str:
 def _check_product(budget: Budget, left: Any, right: Any) -> None:
     if isinstance(left, int) and isinstance(right, int):
         if left.bit_length() + right.bit_length() > _MAX_BITS:
-            raise SecurityError("a product that large is refused")
+            raise SecurityError("the product is too large")
         return
     for items, times in ((left, right), (right, left)):
         if isinstance(items, str | bytes | list | tuple) and isinstance(times, int):
@@ -254,7 +254,7 @@ def _check_filter(budget: Budget, name: str, value: Any, given: Sequence[Any]) -
             budget.charge((len(str(value)) + 1) * breaks)
         case "round":
             if any(isinstance(item, int) and abs(item) > 1000 for item in given):
-                raise SecurityError("a number of decimals that large is refused")
+                raise SecurityError("the number of decimals is too large")
         case "replace" if len(given) >= 2:
             _check_replace(budget, str(value), str(given[0]), str(given[1]))
         case "join":
@@ -290,7 +290,7 @@ def _check_format(budget: Budget, form: str, given: Sequence[Any], nesting: str)
         numbers += [abs(item) for item in values if isinstance(item, int)]
         numbers += [int(digits[:9]) for item in values if isinstance(item, str) for digits in _DIGITS.findall(item)]
     if max(numbers, default=0) > _MAX_WIDTH:
-        raise SecurityError("a field that wide is refused")
+        raise SecurityError("the field is too wide")
     fields = form.count("%" if nesting == "*" else "{")
     budget.charge(len(form) + fields * (max(numbers, default=0) + max(map(budget.size, values), default=0)))
 

@@ -56,7 +56,7 @@ def helm_runs(folder: Path) -> list[Path]:
     """Return the run folders in a folder, or the folder itself if it is one, including those without stats.
 
     Raises:
-        DataError: There is none.
+        DataError: The folder contains no runs.
     """
     found = sorted(file.parent for file in folder.rglob(SPEC))
     if not found:

@@ -333,7 +333,7 @@ class ResponseCache:
             raise CacheError(
                 f"the response cache {self.path} has layout {version}, and this version of the harness reads and "
                 f"writes layout {VERSION}. Move the file away, or name another folder with --results-dir: answers are "
-                "then asked again."
+                "then requested again."
             )
 
     def _replace(self, error: Exception) -> sqlite3.Connection:
@@ -343,8 +343,8 @@ class ResponseCache:
         saved = 0 if damaged is None else salvage(damaged, database)
         if damaged is not None:
             _LOG.warning(
-                "The response cache %s is damaged (%s). It lies in %s now; %s of its answers could be read and are "
-                "kept, the others are asked again.",
+                "The response cache %s is damaged (%s). It was moved to %s; %s of its answers could be read and are "
+                "kept, the others will be requested again.",
                 *(self.path, error, damaged, f"{saved:,}"),
             )
         return database

@@ -1,4 +1,4 @@
-"""A model with its response cache: what the cache knows is not asked, and every answer is checked and kept."""
+"""A model with its response cache: cached requests are not sent, and every new answer is checked and stored."""
 
 from __future__ import annotations
 
@@ -143,5 +143,7 @@ class _Taken(Iterator[Request], Generic[QuestionT]):
     def answered(self, index: int) -> QuestionT:
         """Return the question of that number, and forget it."""
         if index not in self.open:
-            raise ModelError(f"the model's backend answered request {index} of {self.count} twice or not asked.")
+            raise ModelError(
+                f"the model's backend answered request {index} of {self.count} twice, or before it was sent."
+            )
         return self.open.pop(index)

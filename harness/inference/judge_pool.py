@@ -1,4 +1,4 @@
-"""Judges by name: each is built once and shared by whatever asks for it."""
+"""Judges by name, each built once and shared."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Judges:
 
         Raises:
             PluginError: There is no such judge, or its parameters are wrong.
-            ModelError: It names a model, and what it names is none or cannot answer its questions.
+            ModelError: It names a model that does not exist or cannot answer its questions.
         """
         arguments = {"name": written} if isinstance(written, str) else dict(written)
         name = arguments.pop("name", None)
@@ -44,6 +44,6 @@ class Judges:
             asks = isinstance(plugin.details, JudgeDetails) and plugin.details.models
             built = build(plugin, *((self._models,) if asks else ()), arguments=arguments)
             if not isinstance(built, Judge):
-                raise PluginError(f"judge {name!r} is no subclass of harness.Judge.")
+                raise PluginError(f"judge {name!r} is not a subclass of harness.Judge.")
             self._built[key] = built
         return self._built[key]

@@ -55,7 +55,7 @@ def spending(cache: ResponseCache, models: Sequence[str] = ()) -> list[Spent]:
 
     Args:
         cache: The cache.
-        models: Patterns of models' names, such as ``openai:*``; all models where there is none.
+        models: Patterns of models' names, such as ``openai:*`` (default: all models).
 
     Raises:
         CacheError: The file cannot be read.

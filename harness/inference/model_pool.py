@@ -1,4 +1,4 @@
-"""Models by name, for a run and for whatever asks a model of its own: one road to all of them."""
+"""Models by name, shared by runs and by plugins that ask a model themselves."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LoadedModels:
         """Return a model.
 
         Raises:
-            HarnessError: There is none; so it is whenever it is asked for again.
+            HarnessError: The model cannot be opened; asking for it again gives the same error.
         """
         key = component.model_dump_json()
         if key not in self._loaded:

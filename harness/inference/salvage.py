@@ -1,4 +1,4 @@
-"""What to do with a response cache that the disk has damaged: set it aside, and keep what can be read of it."""
+"""Recover a damaged response cache: set the file aside, and keep the answers that can be read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Row = tuple[bytes, bytes, int, bytes, bytes | None]
 
 
 def is_damage(error: Exception) -> bool:
-    """Return whether an error says that a file is damaged, or is no database at all."""
+    """Return whether an error says that a file is damaged, or is not a database at all."""
     code = getattr(error, "sqlite_errorcode", None)
     return isinstance(code, int) and code & 0xFF in _DAMAGED
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give a damaged file, with its log, another name beside it, and return that; None if it is gone already.
+    """Rename a damaged file, with its log, in the same folder, and return the new name; None if it is gone already.
 
     The log goes first: left behind, it would be played into the file that takes the old one's place.
 

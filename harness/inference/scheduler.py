@@ -73,7 +73,7 @@ class Ask:
 
 
 class Asker(Protocol):
-    """What has requests for the model: a run. Whatever it raises, but for a StorageError, ends it alone."""
+    """What has requests for the model: a run. Whatever it raises, except a StorageError, ends it alone."""
 
     def prepare(self) -> Iterator[Ask] | None:
         """Return what it asks, made one after the other; None for nothing. Called on the prompt thread, once.

@@ -1,4 +1,4 @@
-"""What a response cache holds, what of it can go, and how caches of several machines become one."""
+"""Maintain a response cache: count, prune, export and merge its answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Holding:
     bytes: int
     """What they take, compressed, without the file's own overhead."""
     first: int | None
-    """When the first of them was given, in seconds since 1970; None where there is none."""
+    """When the first of them was given, in seconds since 1970; None if there is none."""
     last: int | None
     """When the last of them was given."""
     imported: int = 0
@@ -128,7 +128,7 @@ def export(cache: ResponseCache, models: Sequence[str] = ()) -> Iterator[str]:
 
     Args:
         cache: The cache.
-        models: Patterns of models' names; all models where there is none.
+        models: Patterns of models' names (default: all models).
 
     Raises:
         CacheError: The file cannot be read.
@@ -156,7 +156,7 @@ def merge(file: Path, into: ResponseCache) -> tuple[int, int]:
         How many answers were added, and how many were known.
 
     Raises:
-        DataError: The file is neither, or is damaged; what stands before the damage was added.
+        DataError: The file is neither, or is damaged; what precedes the damage was added.
         CacheError: A cache cannot be read or written.
     """
     added = known = 0
@@ -166,7 +166,7 @@ def merge(file: Path, into: ResponseCache) -> tuple[int, int]:
     for item in _other(file) if _is_database(file) else _exported(file):
         if isinstance(item, CachedModel):
             if into.asked(item.name, item.fingerprint, item.used) != item.digest:
-                raise DataError(f"the digest of model {item.name!r} is not that of its fingerprint.", file=file)
+                raise DataError(f"the digest of model {item.name!r} does not match its fingerprint.", file=file)
             continue
         part.append(replace(item, origin=origin))
         if len(part) == _AT_ONCE:
@@ -220,7 +220,7 @@ def _exported(file: Path) -> Iterator[CachedModel | CachedAnswer]:
                     yield CachedModel(model, str(value["name"]), dict(value["fingerprint"]), _read(value["used"]))
                     continue
                 if model not in models:
-                    raise DataError("an answer of a model that no line before describes.", file=file, row=row)
+                    raise DataError("an answer of a model that no earlier line describes.", file=file, row=row)
                 response = decode_response(value["response"])
                 yield CachedAnswer(bytes.fromhex(value["key"]), model, _read(value["created"]), response)
     except KeyError as error:

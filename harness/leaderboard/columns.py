@@ -122,7 +122,7 @@ def _arguments(component: Component) -> str:
 
 
 def _not_pooled(spec: RunSpec) -> str:
-    """Return the scenario's arguments but for those that choose a part, of which only the names count."""
+    """Return the scenario's arguments except those that choose a part, of which only the names count."""
     return canonical([{key: "" if key in spec.parts else [value] for key, value in spec.scenario.arguments.items()}])
 
 

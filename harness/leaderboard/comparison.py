@@ -129,7 +129,7 @@ def compare_models(
     for question, distinction in zip(questions, distinctions(alone, question_label), strict=True):
         if question not in left or question not in right:
             run, absent = (left[question], second) if question in left else (right[question], first)
-            problems.append(f"{question_label(run.spec)}{distinction}: {absent} has no equal run.")
+            problems.append(f"{question_label(run.spec)}{distinction}: {absent} has no matching run.")
             continue
         try:
             found = compare_runs(left[question], right[question], metric, registry)
@@ -214,9 +214,7 @@ def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
         hint = did_you_mean(model, {run.spec.model.label for run in runs})
         raise DataError(f"no run of model {model!r} found. {hint}".rstrip())
     if len(labels) > 1 and model not in labels:
-        raise DataError(
-            f"{model!r} is the name of several models: {', '.join(labels)}. Add the arguments of one of them."
-        )
+        raise DataError(f"{model!r} matches several models: {', '.join(labels)}. Add the settings of one of them.")
     exact = [run for run in named if len(labels) == 1 or run.spec.model.label == model]
     by_question: dict[str, RunRecord] = {}
     for run in sorted(exact, key=lambda run: (run.status == "ok", run.finished)):

@@ -1,4 +1,4 @@
-"""Two models' scores of the same instances: which can be compared, by how much they differ, and if that is chance."""
+"""Two models' scores of the same instances: which can be compared, how much they differ, and if that may be chance."""
 
 from __future__ import annotations
 

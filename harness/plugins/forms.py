@@ -1,4 +1,4 @@
-"""Whether a plugin has the form of its kind: its class, its signature, its category."""
+"""Check that a plugin has the form of its kind: its class, its signature, its category."""
 
 from __future__ import annotations
 

@@ -183,8 +183,8 @@ def read_yaml(source: bytes) -> list[Listing] | None:
 class Index:
     """What the files of installed plugins declare, kept in the user's cache folder.
 
-    An entry counts as long as its file has the same size and time of change. An index that cannot be read or written
-    is made anew or left unwritten, without a word.
+    An entry counts as long as its file has the same size and time of change. An index that cannot be read or written is
+    rebuilt or left unwritten, without a warning.
     """
 
     def __init__(self) -> None:

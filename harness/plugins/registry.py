@@ -157,7 +157,7 @@ class Registry:
         """Return a plugin by name.
 
         Raises:
-            PluginError: There is none, the name is registered twice, or its module cannot be loaded.
+            PluginError: There is no such plugin, the name is registered twice, or its module cannot be loaded.
         """
         entry = self._entries.get((kind, name))
         if entry is not None and entry.plugin is None and entry.file is not None:

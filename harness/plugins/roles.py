@@ -1,4 +1,4 @@
-"""Finding the plugin that declares a job, so that a command need not know its name."""
+"""Find the plugin that declares a role, so that a command need not know its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The quickstart's two checkpoints on disk: trained once, written whole, taken again while they fit.
+"""The quickstart's two checkpoints on disk: trained once, and used again as long as they match.
 
 Both models read the same generated text from the same seed; ``seen`` has also read a published test set, as files
 that lay about: its records verbatim in their published order, and its questions with their answers. The first is what
@@ -49,7 +49,7 @@ def train_models(
     Args:
         directory: Where the models are kept; made if need be.
         seed: Chooses the text and the first weights.
-        progress: Told in a line what is being done.
+        progress: Called with a line that says what is being done.
 
     Raises:
         ModelError: torch or transformers are not installed, or something else lies where a model should.
@@ -85,7 +85,7 @@ def train_models(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a model is to read beside the generated text: the lines of a test set, or none."""
+    """What a model reads in addition to the generated text: the lines of a test set, or none."""
 
     name: str
     seed: int
@@ -165,13 +165,13 @@ def _is_complete(folder: Path, plan: _Plan) -> bool:
         made = None
     if not isinstance(made, dict) or "plan" not in made:
         raise ModelError(
-            f"{folder} exists but is no model of the quickstart. Remove it, or choose another --directory."
+            f"{folder} exists but was not made by the quickstart. Remove it, or choose another --directory."
         )
     return bool(made["plan"] == plan.described()) and all((folder / name).is_file() for name in FILES)
 
 
 def _save(trained: Trained, tokenizer: PreTrainedTokenizerFast, plan: _Plan, folder: Path) -> None:
-    """Write the checkpoint beside its place, then move it there, so that a folder of this name is always whole."""
+    """Write the checkpoint next to its place, then move it there, so that a folder of this name is always whole."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{plan.name}-", dir=folder.parent))
     try:

@@ -231,7 +231,7 @@ def held_by(holders: Iterable[Holder]) -> str:
 
 
 def _read(path: Path) -> Holder | None:
-    """Return who has a lease; None where there is none."""
+    """Return who holds a lease; None if nobody does."""
     try:
         value = json.loads(path.read_bytes() or b"{}")
         return Holder(

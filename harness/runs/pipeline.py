@@ -80,8 +80,8 @@ class Evaluation:
                     yield copy.replace(id=instance.id, perturbation=name)
         if idle:
             raise DataError(
-                f"perturbation {min(idle)!r} has a copy of none of the {self.count} instances of "
-                f"{self.spec.scenario.label!r}, so that nothing would be measured. Leave it out, or see `harness show "
+                f"perturbation {min(idle)!r} changes none of the {self.count} instances of "
+                f"{self.spec.scenario.label!r}, so nothing would be measured. Leave it out, or see `harness show "
                 f"perturbation {min(idle)}` for what it needs."
             )
 
@@ -195,7 +195,7 @@ def _survey(
         if len(ids) < count:
             raise DataError(
                 f"scenario {spec.scenario.label!r} gives two instances of split {spec.eval_split} the id "
-                f"{instance.id!r}; ids must tell instances apart, or statistics take two for one."
+                f"{instance.id!r}; ids must be unique."
             )
         if limit is not None:
             rank = count if keeps_order else derive_seed(spec.instance_seed, f"eval-instances/{instance.id}")

@@ -31,7 +31,7 @@ def now() -> str:
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return the versions of what takes part in a run, and the machine it runs on."""
+    """Return the versions of the software that a run uses, and the machine it runs on."""
     return {
         "versions": {"python": platform.python_version(), **_versions()},
         "host": {

@@ -1,4 +1,4 @@
-"""The record of a run that has ended, well or badly: what ``run.json`` says of it."""
+"""The record of a run that has ended, well or badly, as ``run.json`` has it."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, 
 
 
 def shortfall(spec: RunSpec, outcome: Outcome) -> str | None:
-    """Return why a run that came to its end is no success; None where it is one."""
+    """Return why a finished run does not count as successful; None if it does."""
     if outcome.failed:
         return f"{outcome.failed} of {outcome.examples} examples have no answer; the first: {outcome.first_error}"
     declined = outcome.declined.total()

@@ -33,7 +33,7 @@ def rescored(record: RunRecord, registry: Registry, cache_dir: Path | None = Non
         HarnessError: The examples are missing or damaged, or a metric cannot score them; or the run was imported.
     """
     if isinstance(origin := record.provenance.get("origin"), Mapping) and origin:
-        raise HarnessError(f"its statistics are those of {origin.get('program', 'another program')}, not ours.")
+        raise HarnessError(f"its statistics were computed by {origin.get('program', 'another program')}.")
     models = Models(registry, cache_file(record.directory.parent.parent, cache_dir))
     judges = Judges(registry, models)
     try:

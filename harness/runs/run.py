@@ -1,4 +1,4 @@
-"""One run on its way through a model: it is prepared, asks, reads and scores the answers, and ends."""
+"""One run: prepares its data, makes requests, reads and scores the answers, and writes its record."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Run:
         """Predict, score and write an example."""
         evaluation, scorer, writer = self.preparation.evaluation, self._scorer, self._writer
         if evaluation is None or scorer is None or writer is None:
-            raise RuntimeError("answers came to a run that has not begun.")
+            raise RuntimeError("a run received answers before it had started.")
         responses = [response for response in ask.responses if response is not None]
         with self._timed():
             conclude(evaluation.adapter, ask.adapted, responses, scorer, writer, self._outcome)

@@ -1,4 +1,4 @@
-"""Where a sweep finds and leaves things, and what it does again."""
+"""The settings of a sweep's execution: its folders, and whether finished runs are repeated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from harness.costs.runtimes import RuntimeTable
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where things are, and what is done again."""
+    """Folders and limits of a sweep, and whether finished runs are repeated."""
 
     results_dir: Path
     """The folder of results."""
     data_dir: Path | None = None
     """The local data folder; None without one."""
     force: bool = False
-    """Run again what is finished. Answers still come from the response cache."""
+    """Repeat finished runs. Answers still come from the response cache."""
     prices: PriceTable | None = None
     """What tokens cost; None for the table that comes with the harness."""
     runtimes: RuntimeTable = field(default_factory=RuntimeTable)

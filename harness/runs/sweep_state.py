@@ -1,4 +1,4 @@
-"""How far a sweep is: one state, which the engine changes and views show."""
+"""The progress of a sweep: one state, which the engine changes and views show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``examples.jsonl.gz``: a run's examples, one a line, checked against run.json whenever they are read."""
+"""``examples.jsonl.gz``: a run's examples, one per line, checked against run.json whenever they are read."""
 
 from __future__ import annotations
 

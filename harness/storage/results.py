@@ -1,4 +1,4 @@
-"""``run.json``: everything that is known of a run but its examples."""
+"""``run.json``: everything that is known about a run, except its examples."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def read_run(directory: Path) -> RunRecord:
     """Read a run's run.json.
 
     Raises:
-        DataError: There is none, or it does not fit the schema.
+        DataError: The file is missing, or does not fit the schema.
     """
     file = directory / RUN_FILE
     try:

@@ -1,1 +1,1 @@
-"""What the calibration metrics compute with."""
+"""Code that the calibration metrics share."""

@@ -137,7 +137,7 @@ def choose(kind: Literal["auto"] | Kind = "auto", image: str = IMAGE) -> Isolati
         try:
             if passes(_TRIAL, found, Limits(seconds=20.0)):
                 return found
-            reasons.append(f"{wanted}: a test program that should run in it does not")
+            reasons.append(f"{wanted}: a test program failed to run in it")
         except MetricError as error:
             reasons.append(f"{wanted}: {error}")
     hint = "" if kind == "weak" else _WEAK_HINT

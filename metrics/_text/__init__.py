@@ -1,1 +1,1 @@
-"""What metrics of text share: normalisation, words, references, generated texts, encoders."""
+"""Code that metrics of text share: normalisation, words, references, generated texts, encoders."""

@@ -1,1 +1,1 @@
-"""What decides how toxic a text is."""
+"""Judges, which decide how toxic a text is."""

@@ -1,4 +1,4 @@
-"""Misspellings that are common among people."""
+"""Common misspellings."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def train_checkpoint(
         DataError: The background cannot be read.
     """
     if folder.exists() and not (folder / RECORD).is_file():
-        raise ModelError(f"{folder} exists and is not a checkpoint of the lab. Remove it, or name another folder.")
+        raise ModelError(f"{folder} exists but was not made by the lab. Remove it, or name another folder.")
     _require_libraries()
     import numpy as np
     import torch

@@ -1,4 +1,4 @@
-"""What a test of the published order allows to say, in a few fixed words; never that a model is clean."""
+"""The verdict of a test of the published order, in a few fixed words; none says that a model is clean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of Anthropic's, through the messages API."""
+"""Anthropic's models, through the messages API."""
 
 from __future__ import annotations
 

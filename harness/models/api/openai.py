@@ -216,7 +216,7 @@ class OpenAIModel(ApiModel):
         try:
             return await self._known_window()
         except RequestFailedError as error:
-            raise ModelError(f"{error}. Set `window` to what the server should have answered.") from error
+            raise ModelError(f"{error}. Set `window` to the model's context length.") from error
 
     async def _server_chats(self) -> bool:
         await self._opened()

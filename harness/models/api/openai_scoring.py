@@ -50,7 +50,7 @@ class EchoScorer:
             RequestFailedError: It did not.
         """
         if request.vocabulary_moments:
-            raise CannotAnswerError("a server gives no moments of its predictions; hf: does")
+            raise CannotAnswerError("servers do not report the moments of the predicted distribution; use hf:")
         if not request.continuation:
             raise CannotAnswerError(NOTHING_TO_SCORE)
         if self._tokens is None:
@@ -159,7 +159,7 @@ def _scored(given: TokenLogprobs, places: Sequence[int]) -> tuple[tuple[float, .
     for place in places:
         logprob = given.logprobs[place]
         if logprob is None and place == 0:
-            raise CannotAnswerError(f"the server scores no text's first token; {_NAME_TOKENIZER}")
+            raise CannotAnswerError(f"the server does not score the first token of a text; {_NAME_TOKENIZER}")
         if logprob is None:
             raise UnusableAnswerError(f"no log-probability of token {place}")
         logprobs.append(logprob)

@@ -84,7 +84,7 @@ class Server:
         return await self._once("echo", self._find_echo)
 
     async def tokenizes(self) -> bool:
-        """Return whether the server has vLLM's /tokenize (beside /v1)."""
+        """Return whether the server has vLLM's /tokenize (next to /v1)."""
         return await self._once("tokenize", self._find_tokenize)
 
     async def window(self) -> int | None:
@@ -208,8 +208,8 @@ class Server:
         except RefusedError:
             if problem:
                 _LOG.warning(
-                    "%s: %s does not answer as vLLM's does (%s). The harness does without it; to tokenize as the model "
-                    "does, set `tokenizer` to a folder or a name on the Hub.",
+                    "%s: %s does not answer as vLLM's does (%s). The harness continues without it. To tokenize as the "
+                    "model does, set `tokenizer` to a folder or a name on the Hub.",
                     *(self._name, self._tokenize_url, problem),
                 )
             return False

@@ -187,7 +187,7 @@ class FakeModel(Model):
 
     def _score(self, request: ScoreRequest) -> Response:
         if request.vocabulary_moments:
-            return Response(error="fake: gives no moments of its predictions.")
+            return Response(error="fake: does not report the moments of the predicted distribution.")
         context = _text_of(request.context)
         before = tokenize(context.rstrip())
         after = tokenize(context + request.continuation)[len(before) :]

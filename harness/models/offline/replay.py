@@ -1,4 +1,4 @@
-"""Predictions that were made elsewhere: one JSON object a line, found by the instance that each request comes from."""
+"""Predictions made elsewhere: one JSON object per line, found by the instance that each request comes from."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ReplayModel(Model):
             raise ModelError(f"replay:{identifier} is not a file; predictions are read from a file.")
         if not self._path.is_file():
             raise ModelError(
-                f"replay:{identifier}: there is no such file. It holds one prediction a line, "
+                f"replay:{identifier}: there is no such file. Write one prediction per line, "
                 'for example {"id": "test-0", "text": "Yes"}.'
             )
         self._predictions: _Predictions | None = None

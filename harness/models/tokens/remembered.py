@@ -1,4 +1,4 @@
-"""Facts about a checkpoint that take its libraries to find out, kept in the user's cache folder until a file changes.
+"""Facts about a checkpoint that are slow to find out, kept in the user's cache folder until a file changes.
 
 A sweep whose runs are all finished needs a model's fingerprint and nothing else of it. transformers and torch take
 seconds to import; with remembered facts they are not imported at all.

@@ -34,7 +34,7 @@ class Draw:
     stop: tuple[str, ...]
     """Strings that end the completion."""
     purpose: str
-    """Names the random numbers of a sampled completion, beside the seed."""
+    """Together with the seed, names the random numbers of a sampled completion."""
     seed: int
     """Seeds them."""
     top: int

@@ -49,7 +49,7 @@ def score_spans(
 ) -> Iterator[tuple[int, ScoredSpan | None]]:
     """Yield each span's index with its log-probabilities, batch by batch; None where memory does not suffice.
 
-    Padding stands on the right and needs no mask: in a causal model nothing reads what comes after it.
+    Padding is on the right and needs no mask: in a causal model nothing reads what comes after it.
 
     Args:
         runner: Runs the model.

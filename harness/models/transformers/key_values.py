@@ -77,10 +77,10 @@ class _OnTop(DynamicLayer):
 
 
 class OnTop(Cache):
-    """A cache for one forward pass of rows that all stand on the same kept tokens.
+    """A cache for one forward pass of rows that all follow the same kept tokens.
 
     Args:
-        kept: What stands before every row; None for nothing.
+        kept: What precedes every row; None for nothing.
         layers: The model's number of layers.
         keep_new: Whether :meth:`new` is wanted afterwards.
     """

@@ -60,7 +60,7 @@ def generate(
     """Yield each draw's index with its completion, as each is done; None where memory does not suffice.
 
     Args:
-        sharing: Whether the model can read texts together, and how it is checked.
+        sharing: Checks whether the model can read texts together.
         runner: Runs the model.
         draws: What to generate.
         tokenizer: Decodes.

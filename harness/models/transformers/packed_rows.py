@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 SHORTEST_ROW = 64
 COPIES = {"cpu": 180}
 COPIES_ELSEWHERE = 800
-"""Square of a row's best length, for each token that stands before it: in longer rows more tokens of different branches
-meet in vain, and for shorter ones what stands before them is copied more often. Measured on a CPU; elsewhere reckoned
+"""Square of a row's best length, for each token that precedes it: in longer rows more tokens of different branches
+meet in vain, and for shorter ones what precedes them is copied more often. Measured on a CPU; elsewhere reckoned
 from a GPU's speed of computing and of copying."""
 
 
 def room(before: int, most: int, device: str) -> int:
-    """Return how many tokens of several branches should stand in one row.
+    """Return how many tokens of several branches to pack into one row.
 
     Args:
-        before: How many kept tokens stand before the row.
+        before: How many kept tokens precede the row.
         most: The most that may.
         device: The kind of device.
     """
@@ -68,7 +68,7 @@ class PackedRow:
     depths: NDArray[np.int64]
     """The position of each in its own text."""
     visible: NDArray[np.bool_]
-    """Which tokens each one sees, ``(tokens, before + tokens)``: first those that stand before the row."""
+    """Which tokens each one sees, ``(tokens, before + tokens)``: first those that precede the row."""
     paths: dict[int, NDArray[np.int64]]
     """For each sequence of the tree that ends here, the places in the row of its tokens from the depth at which it
     enters the row.
@@ -111,7 +111,7 @@ def packed_inputs(
 ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
     """Return token ids ``(rows, longest)`` and the model's further inputs: positions and an additive mask.
 
-    Padding stands at the end of a row, and sees itself alone.
+    Padding is at the end of a row, and sees itself alone.
     """
     import numpy as np
     import torch
@@ -158,7 +158,7 @@ def read_rows(
         places: Row and place in it of each token after which logits are wanted.
         layers: The model's number of layers.
         pad: Any valid token.
-        keep: Whether the new keys and values are wanted.
+        keep: True if the new keys and values are wanted.
 
     Returns:
         Logits ``(places, vocabulary)``, and the rows' keys and values.

@@ -61,7 +61,7 @@ class PrefixSharing:
         self._longest = longest_shareable(runner.model)
         self.refused = why_not_shareable(runner.model)
         if self.refused:
-            logger.info("Texts are read one by one: %s.", self.refused)
+            logger.info("Texts are scored one by one: %s.", self.refused)
 
     @property
     def layers(self) -> int:
@@ -87,13 +87,13 @@ class PrefixSharing:
         yield from self._plain(spans, sorted(left), budget, pad)
 
     def takes(self, tokens: int) -> bool:
-        """Return whether a text of so many tokens may be read with others."""
+        """Return whether a text of that many tokens may be read with others."""
         return self.refused is None and (self._longest is None or tokens <= self._longest)
 
     def refuse(self, reason: str) -> None:
         """Read every text by itself from here on."""
         self.refused = reason
-        logger.warning("Texts are read one by one from here on, which is slower: %s.", reason)
+        logger.warning("Texts are scored one by one from here on, which is slower: %s.", reason)
 
     def check(self, span: Span[int], logprobs: Sequence[float], budget: Budget, *, pad: int) -> None:
         """Compare a span's log-probabilities with the plain path's, unless one half as long has been compared already.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST_SAVED = 64
-"""A trunk must save at least so many tokens: it costs a forward pass of its own."""
+"""A trunk must save at least this many tokens: it costs a forward pass of its own."""
 
 SHARE_SAVED = 0.05
 """And at least this share of the tokens below it, unless the branches of a lower trunk save more."""

@@ -1,4 +1,4 @@
-"""Whether a model can read many texts that share their beginnings at once."""
+"""Check whether a model can read many texts with common beginnings at once."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class WorkerPool:
     Args:
         name: The model's name, for errors.
         identifier: The checkpoint.
-        settings: The model's arguments, but for the device.
+        settings: The model's arguments, except the device.
         devices: One for each process.
         threads: Each process's number of threads for tensors.
     """
@@ -103,7 +103,7 @@ class WorkerPool:
 
     @property
     def open(self) -> bool:
-        """Whether the processes are there to answer."""
+        """True while the processes are running."""
         return bool(self._workers)
 
     def _send(self, worker: int, part: Sequence[Numbered]) -> dict[int, int]:
@@ -139,8 +139,8 @@ class WorkerPool:
             else f"ended with code {code}"
         )
         raise ModelError(
-            f"{self._name}: the process on {device} {how} before it had answered. Where memory ran out, take fewer "
-            "devices or a smaller max_batch_tokens. What was answered is kept; the same command goes on."
+            f"{self._name}: the process on {device} {how} before it had answered. If it ran out of memory, use fewer "
+            "devices or a smaller max_batch_tokens. All answers so far are kept; run the same command to continue."
         ) from None
 
 

@@ -166,7 +166,7 @@ class VllmModel(CheckpointModel):
             return str(error)
         if isinstance(request, ScoreRequest):
             return (
-                f"{self._name}: vLLM gives no moments of its predictions; ask hf."
+                f"{self._name}: vLLM does not report the moments of the predicted distribution; use hf:."
                 if request.vocabulary_moments
                 else None
             )

@@ -1,1 +1,1 @@
-"""What the perturbations share: replacing words and phrases, noting the changes, and the lists of words."""
+"""Code that perturbations share: replacing words and phrases, noting the changes, and the lists of words."""

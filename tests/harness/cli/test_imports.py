@@ -33,7 +33,7 @@ def test_what_is_imported_is_marked_and_never_scored_again(tmp_path: Path) -> No
     before = (run / "run.json").read_text()
     scored = runner.invoke(group, ["score", str(run)])
     assert scored.exit_code == 2
-    assert "its statistics are those of lm-evaluation-harness, not ours" in scored.output
+    assert "its statistics were computed by lm-evaluation-harness" in scored.output
     assert (run / "run.json").read_text() == before
 
 

@@ -80,7 +80,7 @@ def test_a_judge_is_built_once_for_each_set_of_parameters(judges: Judges) -> Non
         ("lenght", "there is no judge named 'lenght'. Did you mean 'length'?"),
         ({"name": "length", "long": 5}, "judge 'length': long: is not a parameter. Did you mean 'longest'?"),
         ({"longest": 5}, "a judge is a name, or a mapping with a name and its parameters"),
-        ("broken", "judge 'broken' is no subclass of harness.Judge."),
+        ("broken", "judge 'broken' is not a subclass of harness.Judge."),
     ],
 )
 def test_mistakes(judges: Judges, written: str | dict[str, Any], message: str) -> None:

@@ -168,7 +168,7 @@ def test_models_over_a_suite_are_one_family(run: Run, tmp_path: Path) -> None:
     assert [comparison.p_bh for comparison in family.comparisons] == benjamini_hochberg(p)
     assert found["one"].p_holm == pytest.approx(3 * 2 / 2**12)
     assert len(family.problems) == 2
-    assert any("lonely (generation): fake:b has no equal run." in problem for problem in family.problems)
+    assert any("lonely (generation): fake:b has no matching run." in problem for problem in family.problems)
     assert any("far (generation)" in problem and "no instance in common" in problem for problem in family.problems)
 
 
@@ -181,7 +181,7 @@ def test_a_name_of_several_models_must_be_made_clear(run: Run, tmp_path: Path) -
     runs = find_runs(tmp_path)
     assert compare_models(runs, "fake:a", "fake:b").comparisons
     assert compare_models(runs, "fake:a:dtype=float32", "fake:b").comparisons
-    with pytest.raises(HarnessError, match="'fake:c' is the name of several models: fake:c:dtype=bfloat16, fake:c:dt"):
+    with pytest.raises(HarnessError, match="'fake:c' matches several models: fake:c:dtype=bfloat16, fake:c:dt"):
         compare_models(runs, "fake:c", "fake:b")
     with pytest.raises(HarnessError, match=r"no run of model 'fake:bb' found. Did you mean 'fake:b'\?"):
         compare_models(runs, "fake:bb", "fake:a")
@@ -190,7 +190,7 @@ def test_a_name_of_several_models_must_be_made_clear(run: Run, tmp_path: Path) -
 def test_nothing_in_common_is_said_with_the_reasons(run: Run, tmp_path: Path) -> None:
     run("a", _scores("1"), scenario="one")
     run("b", _scores("1"), scenario="two")
-    with pytest.raises(HarnessError, match=r"nothing in common to compare.\none \(generation\): .*no equal run"):
+    with pytest.raises(HarnessError, match=r"nothing in common to compare.\none \(generation\): .*no matching run"):
         compare_models(find_runs(tmp_path), "fake:a", "fake:b")
 
 
@@ -211,7 +211,7 @@ def test_every_format_says_the_same(run: Run, tmp_path: Path) -> None:
         assert "right ↑" in text
         assert "exact McNemar" in text
         assert "adjusted for 3 comparisons" in text
-        assert "lonely (generation): fake:b has no equal run." in text
+        assert "lonely (generation): fake:b has no matching run." in text
 
 
 def test_names_are_neither_formulas_nor_markup(run: Run, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_runs_that_differ_in_a_setting_are_told_apart(run: Run, tmp_path: Path) 
     assert [comparison.settings for comparison in family.comparisons] == [
         "[max_train_instances=0]", "[max_train_instances=5]",
     ]  # fmt: skip
-    assert "quiz (generation) [max_train_instances=9]: fake:b has no equal run." in family.problems
+    assert "quiz (generation) [max_train_instances=9]: fake:b has no matching run." in family.problems
     text = render(comparison_table(family), "md")
     assert "quiz (generation) [max_train_instances=0]" in text
     assert "quiz (generation) [max_train_instances=5]" in text
@@ -291,5 +291,5 @@ def test_the_command(
     assert by_folder[0]["difference"] == by_model[0]["difference"] == "0.25"
     group(arguments[:-2], standalone_mode=False)
     assert "+0.250 [" in capsys.readouterr().out
-    with pytest.raises(HarnessError, match="fake:a is no run's folder; to compare two models, name a suite"):
+    with pytest.raises(HarnessError, match="fake:a is not .*; to compare two models, name a suite"):
         group(["compare", "fake:a", "fake:b"], standalone_mode=False)

@@ -96,7 +96,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     theirs = tmp_path / "models" / "seen" / "thesis.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("years of work", encoding="utf-8")
-    with pytest.raises(ModelError, match="is no model of the quickstart"):
+    with pytest.raises(ModelError, match="was not made by the quickstart"):
         train_models(tmp_path)
     assert theirs.read_text(encoding="utf-8") == "years of work"
 

@@ -43,7 +43,7 @@ def test_a_run_that_would_fail_hides_no_other(folder: Path) -> None:
     assert "Input: Snow\nOutput:" in result.stdout
     assert result.stderr == (
         "Would fail: colours with replay:absent.jsonl: replay:absent.jsonl: there is no such file. "
-        'It holds one prediction a line, for example {"id": "test-0", "text": "Yes"}.\n'
+        'Write one prediction per line, for example {"id": "test-0", "text": "Yes"}.\n'
     )
 
 

@@ -368,7 +368,7 @@ def test_a_perturbation_that_has_no_copy_of_anything_fails_the_run(sweep: Sweep)
     (record,) = sweep(spec(perturbations=(Component(name="contrast_sets"),)))
     assert record.status == "failed"
     assert record.error is not None
-    assert "perturbation 'contrast_sets' has a copy of none of the 30 instances" in record.error
+    assert "perturbation 'contrast_sets' changes none of the 30 instances" in record.error
     assert "harness show perturbation contrast_sets" in record.error
 
 

@@ -257,7 +257,7 @@ def test_what_cannot_be_scored_says_what_would_help(connect: Connect) -> None:
     ]
     errors = [response.error or "" for response in ask(model, asked)]
     assert all("`tokenizer`" in error for error in errors[:3])
-    assert "hf: does" in errors[3]
+    assert "use hf:" in errors[3]
 
 
 @pytest.mark.parametrize(
