@@ -291,5 +291,5 @@ def test_the_command(
     assert by_folder[0]["difference"] == by_model[0]["difference"] == "0.25"
     group(arguments[:-2], standalone_mode=False)
     assert "+0.250 [" in capsys.readouterr().out
-    with pytest.raises(HarnessError, match="fake:a is not .*; to compare two models, name a suite"):
+    with pytest.raises(HarnessError, match=r"fake:a is not .*; to compare two models, name a suite"):
         group(["compare", "fake:a", "fake:b"], standalone_mode=False)
