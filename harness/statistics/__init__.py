@@ -1,12 +1,9 @@
 """Statistics over examples: means, standard errors and intervals."""
 
 from harness.statistics.absolute_mean import absolute_mean_estimates
-from harness.statistics.binomial import midp_interval
 from harness.statistics.bootstrap import bootstrap_estimate
 from harness.statistics.bounded_mean import bounded_mean_interval
 from harness.statistics.closed_testing import certain_count
-from harness.statistics.clustered import clustered_mean_interval
-from harness.statistics.effective_size import effective_size_interval
 from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed
 from harness.statistics.families import benjamini_hochberg, holm
 from harness.statistics.groups import gap_estimate
@@ -15,6 +12,7 @@ from harness.statistics.instance_table import InstanceTable
 from harness.statistics.order_statistics import median_estimate, percentile_estimate
 from harness.statistics.paired import mcnemar_test, paired_difference, permutation_test
 from harness.statistics.prediction_powered import CorrectedMean, corrected_mean
+from harness.statistics.proportions import effective_size_interval, midp_interval
 from harness.statistics.quantiles import t_quantile
 from harness.statistics.ratio import ratio_interval
 from harness.statistics.skewed_mean import skewed_mean_interval
@@ -27,7 +25,6 @@ __all__ = [
     "bootstrap_estimate",
     "bounded_mean_interval",
     "certain_count",
-    "clustered_mean_interval",
     "corrected_mean",
     "effective_size_interval",
     "gap_estimate",

@@ -41,8 +41,7 @@ def bootstrap_estimate(
     """
     import numpy as np
 
-    counts = np.asarray(counts, dtype=np.float64)
-    counts = counts[None, :]
+    counts = np.asarray(counts, dtype=np.float64)[None, :]
     count = int(counts.sum())
     if count == 0:
         raise ValueError("the bootstrap needs an instance")
@@ -78,7 +77,13 @@ def _bca_levels(draws: Floats, value: float, acceleration: float) -> list[float]
     return levels
 
 
-def _acceleration(statistic: Callable[[Floats], Floats], counts: Floats) -> float:
+def leave_one_out(statistic: Callable[[Floats], Floats], counts: Floats) -> tuple[Floats, Floats]:
+    """Return the statistic without one instance of each kind that occurs, and the number of instances of the kind.
+
+    Args:
+        statistic: Maps counts, shape (samples, kinds), to values, shape (samples,).
+        counts: Number of instances of each kind, shape (kinds,).
+    """
     import numpy as np
 
     present = np.flatnonzero(counts)
@@ -89,8 +94,13 @@ def _acceleration(statistic: Callable[[Floats], Floats], counts: Floats) -> floa
         without = np.repeat(counts[None, :], len(left_out), axis=0)
         without[np.arange(len(left_out)), left_out] -= 1.0
         values.append(statistic(without))
-    jackknife = np.concatenate(values)
-    weights = counts[present]
+    return np.concatenate(values), counts[present]
+
+
+def _acceleration(statistic: Callable[[Floats], Floats], counts: Floats) -> float:
+    import numpy as np
+
+    jackknife, weights = leave_one_out(statistic, counts)
     influence = np.average(jackknife, weights=weights) - jackknife
     spread = float((weights * influence**2).sum())
     return 0.0 if spread == 0.0 else float((weights * influence**3).sum()) / (6.0 * spread**1.5)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from statistics import NormalDist
 
 from harness.contracts import Estimate, Scale
-from harness.statistics.binomial import midp_interval
 from harness.statistics.bounded_mean import bounded_mean_interval
-from harness.statistics.quantiles import UPPER_TAIL, Z, normal_quantile, t_quantile
+from harness.statistics.proportions import midp_interval
+from harness.statistics.quantiles import UPPER_TAIL, t_quantile
 from harness.statistics.ratio import ratio_interval, ratio_stderr
 from harness.statistics.skewed_mean import skewed_mean_interval
 
@@ -82,8 +83,7 @@ def mean_interval(values: Sequence[float], scale: Scale, upper_tail: float = UPP
         if binary:
             ends = midp_interval(sum(value == high for value in values), count, upper_tail)
             return (low + (high - low) * ends[0], high - (high - low) * (1.0 - ends[1])), ""
-        z = Z if upper_tail == UPPER_TAIL else normal_quantile(upper_tail)
-        return bounded_mean_interval(values, (low, high), z=z), ""
+        return bounded_mean_interval(values, (low, high), z=NormalDist().inv_cdf(upper_tail)), ""
     if count < UNBOUNDED_MINIMUM:
         return None, TOO_FEW
     if min(values) == max(values):

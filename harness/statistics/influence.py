@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from harness.contracts import Estimate
-from harness.statistics.effective_size import effective_size_interval
+from harness.statistics.bootstrap import leave_one_out
 from harness.statistics.estimates import TOO_FEW
+from harness.statistics.proportions import effective_size_interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 
 INFLUENCE_MINIMUM = 50
 """Fewest instances for an interval."""
-
-_CELLS_AT_ONCE = 2_000_000
-"""Largest number of values in a block of samples with one instance left out: 16 MB."""
 
 
 def influence_estimate(value: float, influences: Sequence[float], bounds: tuple[float, float] = (0.0, 1.0)) -> Estimate:
@@ -73,15 +71,7 @@ def jackknife_estimate(
     value = min(max(float(statistic(counts[None, :])[0]), bounds[0]), bounds[1])
     if count == 1:
         return Estimate(value, 1, note=TOO_FEW)
-    present = np.flatnonzero(counts)
-    block = max(1, _CELLS_AT_ONCE // len(counts))
-    without = []
-    for start in range(0, len(present), block):
-        left_out = present[start : start + block]
-        rows = np.repeat(counts[None, :], len(left_out), axis=0)
-        rows[np.arange(len(left_out)), left_out] -= 1.0
-        without.append(statistic(rows))
-    values, weights = np.concatenate(without), counts[present]
+    values, weights = leave_one_out(statistic, counts)
     center = float(values @ weights) / count
     variance = (count - 1) / count * float(((values - center) ** 2) @ weights)
     return _estimate(value, variance, count, bounds)

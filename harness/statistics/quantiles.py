@@ -12,11 +12,6 @@ Z = NormalDist().inv_cdf(UPPER_TAIL)
 """Standard errors that a 95 % interval reaches: 1.959964."""
 
 
-def normal_quantile(probability: float) -> float:
-    """Return the value that a standard normal variable stays below with the given probability, between 0 and 1."""
-    return NormalDist().inv_cdf(probability)
-
-
 @cache
 def t_quantile(probability: float, freedom: float) -> float:
     """Return the value that Student's t stays below with the given probability.
