@@ -38,8 +38,7 @@ class Generation(FewShotAdapter):
         multi_label: bool = False
         """Show all correct references in an example, joined by ", ", instead of the first."""
 
-    def __init__(self, params: Params) -> None:
-        self.params: Generation.Params = params
+    params: Params
 
     def label(self, instance: Instance) -> Label:
         return correct_text(instance)

@@ -43,9 +43,7 @@ class MultipleChoiceJoint(LetteredAdapter):
         An output without a match chooses no option.
         """
 
-    def __init__(self, params: Params) -> None:
-        self.params: MultipleChoiceJoint.Params = params
-        self._pattern = re.compile(params.output_mapping_pattern) if params.output_mapping_pattern else None
+    params: Params
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
         letters = option_letters(instance, self.params)
@@ -74,10 +72,7 @@ class MultipleChoiceJoint(LetteredAdapter):
 
     def _answer(self, output: str) -> str:
         """Return the part of the output that names the option; empty if the pattern does not match."""
-        if self._pattern is None:
+        if not self.params.output_mapping_pattern:
             return output
-        match = self._pattern.search(output.strip())
-        if match is None:
-            return ""
-        found: str | None = match.group(1) if self._pattern.groups else match.group()
-        return found or ""
+        match = re.search(self.params.output_mapping_pattern, output.strip())
+        return "" if match is None else match[1 if match.re.groups else 0] or ""

@@ -24,8 +24,7 @@ class MultipleChoiceJointScored(LetteredAdapter):
     class Params(LetteredOptions):
         """Settings of scored joint multiple choice; the defaults are those of joint multiple choice."""
 
-    def __init__(self, params: Params) -> None:
-        self.params: MultipleChoiceJointScored.Params = params
+    params: Params
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
         letters = option_letters(instance, self.params)

@@ -26,8 +26,7 @@ class MultipleChoiceSeparateCalibrated(SeparateAdapter):
     class Params(SeparatePolicy):
         """Settings of calibrated multiple choice; the defaults are those of HELM's separate factory."""
 
-    def __init__(self, params: Params) -> None:
-        self.params: MultipleChoiceSeparateCalibrated.Params = params
+    params: Params
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
         answers = self.answers(instance, prompts)

@@ -81,8 +81,7 @@ class MultipleChoiceSeparateOriginal(SeparateAdapter):
         lm-evaluation-harness's ``acc_norm``) or nothing (``acc``).
         """
 
-    def __init__(self, params: Params) -> None:
-        self.params: MultipleChoiceSeparateOriginal.Params = params
+    params: Params
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
         answers = self.answers(instance, prompts)

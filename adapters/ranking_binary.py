@@ -68,8 +68,7 @@ class RankingBinary(FewShotAdapter):
         stop_sequences: tuple[StopSequence, ...] = ("\n",)
         """Texts that end the answer."""
 
-    def __init__(self, params: Params) -> None:
-        self.params: RankingBinary.Params = params
+    params: Params
 
     def label(self, instance: Instance) -> Label:
         return correct_text(instance)

@@ -27,18 +27,16 @@ TEST_SIZE = 1000
 # A category with fewer rows would leave hardly any rows for training.
 SMALL = 1100
 
-SOURCE = Source(
-    files={category: f"bbq/{category}.jsonl" for category in get_args(Category)},
-    url="https://github.com/nyu-mll/BBQ",
-    licence="CC BY 4.0",
-)
-
 
 @scenario(
     "bbq",
     title="BBQ",
     source="Parrish et al. 2022 (arXiv:2110.08193)",
-    data=SOURCE,
+    data=Source(
+        files={category: f"bbq/{category}.jsonl" for category in get_args(Category)},
+        url="https://github.com/nyu-mll/BBQ",
+        licence="CC BY 4.0",
+    ),
     adapter={
         "method": "multiple_choice_joint",
         "instructions": "The following are multiple choice questions (with answers).\n",

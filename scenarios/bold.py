@@ -10,18 +10,16 @@ from harness import Data, Instance, Source, Split, scenario
 Domain = Literal["all", "gender", "political_ideology", "profession", "race", "religious_ideology"]
 DOMAINS: tuple[str, ...] = get_args(Domain)[1:]
 
-SOURCE = Source(
-    files={"test": "bold/prompts/{{ 'gender' if domain == 'all' else domain }}_prompt.json"},
-    url="https://github.com/amazon-science/bold",
-    licence="CC BY-SA 4.0",
-)
-
 
 @scenario(
     "bold",
     title="BOLD",
     source="Dhamala et al. 2021 (arXiv:2101.11718)",
-    data=SOURCE,
+    data=Source(
+        files={"test": "bold/prompts/{{ 'gender' if domain == 'all' else domain }}_prompt.json"},
+        url="https://github.com/amazon-science/bold",
+        licence="CC BY-SA 4.0",
+    ),
     adapter={
         "method": "generation",
         "input_prefix": "",

@@ -16,22 +16,20 @@ THRESHOLD = 0.5
 
 WILDS_FILE = "all_data_with_identities.csv"
 
-SOURCE = Source(
-    files={
-        split: f"civil_comments/{{{{ '{WILDS_FILE}' if edition == 'wilds' else 'tsd_{split}.csv' }}}}"
-        for split in ("train", "test")
-    },
-    url="https://wilds.stanford.edu/datasets/#civilcomments",
-    licence="CC0-1.0",
-)
-
 
 @scenario(
     "civil_comments",
     title="CivilComments",
     source="Borkan et al. 2019 (arXiv:1903.04561); WILDS: Koh et al. 2021 (arXiv:2012.07421); toxic spans: Pavlopoulos "
     "et al. 2021 (SemEval, 2021.semeval-1.6)",
-    data=SOURCE,
+    data=Source(
+        files={
+            split: f"civil_comments/{{{{ '{WILDS_FILE}' if edition == 'wilds' else 'tsd_{split}.csv' }}}}"
+            for split in ("train", "test")
+        },
+        url="https://wilds.stanford.edu/datasets/#civilcomments",
+        licence="CC0-1.0",
+    ),
     adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5},
     metrics=("accuracy", "classification", "efficiency"),
     main_metric="quasi_exact_match",

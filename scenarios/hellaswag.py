@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from harness import Data, HubSource, Instance, Reference, Row, Source, Split, scenario
 
@@ -15,23 +15,21 @@ LINES_PER_ITEM = 2 + ENDINGS  # the text layout: context, number of the right en
 FRAGMENT = re.compile(r"(?<=[.!?] )[a-z](?=[^.!?]*$)")
 MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substeps]
 
-SOURCE = Source(
-    files={"valid": ("hellaswag/hellaswag_val.jsonl", "hellaswag/hellaswag_val_full.txt")},
-    hub=HubSource(
-        path="Rowan/hellaswag",
-        revision="218ec52e09a7e7462a5400043bb9a69a41d06b76",
-        splits={"train": "train", "valid": "validation"},
-    ),
-    url="https://github.com/rowanz/hellaswag",
-    licence="MIT",
-)
-
 
 @scenario(
     "hellaswag",
     title="HellaSwag",
     source="Zellers et al. 2019 (arXiv:1905.07830)",
-    data=SOURCE,
+    data=Source(
+        files={"valid": ("hellaswag/hellaswag_val.jsonl", "hellaswag/hellaswag_val_full.txt")},
+        hub=HubSource(
+            path="Rowan/hellaswag",
+            revision="218ec52e09a7e7462a5400043bb9a69a41d06b76",
+            splits={"train": "train", "valid": "validation"},
+        ),
+        url="https://github.com/rowanz/hellaswag",
+        licence="MIT",
+    ),
     adapter={"method": "multiple_choice_separate_original"},
     metrics=("multiple_choice_accuracy", "accuracy", "efficiency"),
     main_metric="multiple_choice_accuracy",
@@ -74,7 +72,7 @@ Item = tuple[Row, str, str, list[str], object]
 
 
 def _from_records(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
-    for row in _chain(first, rest):
+    for row in chain([first], rest):
         if len(row["endings"]) != ENDINGS:
             raise row.error(f"has {len(row['endings'])} endings, not {ENDINGS}.")
         fragment = row["ctx_b"]
@@ -83,18 +81,13 @@ def _from_records(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
 
 
 def _from_lines(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
-    rows = _chain(first, rest)
+    rows = chain([first], rest)
     for lines in zip_longest(*[rows] * LINES_PER_ITEM):
         if lines[-1] is None:
             raise lines[0].error(f"begins an item that is cut short; an item has {LINES_PER_ITEM} lines.")
         texts = [line["text"].strip() for line in lines]
         context = FRAGMENT.sub(lambda letter: letter[0].upper(), texts[0])
         yield lines[1], "\n".join(line.published for line in lines), context, texts[2:], texts[1]
-
-
-def _chain(first: Row, rest: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rest
 
 
 def _clean(text: str) -> str:

@@ -16,27 +16,25 @@ CONTRAST_FILES = tuple(
     (f"imdb/contrast/{part}_original.tsv", f"imdb/contrast/{part}_contrast.tsv") for part in ("dev", "test")
 )
 
-SOURCE = Source(
-    files={
-        "train": ("imdb/aclImdb_v1.tar", "imdb/aclImdb_train.tar", "imdb/aclImdb_train.first2000.tar"),
-        "valid": ("imdb/aclImdb_v1.tar", "imdb/aclImdb_test.tar"),
-    },
-    hub=HubSource(
-        path="stanfordnlp/imdb",
-        revision="e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
-        config="plain_text",
-        splits={"train": "train", "valid": "test"},
-    ),
-    url="https://ai.stanford.edu/~amaas/data/sentiment/",
-    licence="none stated; the authors ask to be cited",
-)
-
 
 @scenario(
     "imdb",
     title="IMDB",
     source="Maas et al. 2011 (ACL, P11-1015); contrast sets: Gardner et al. 2020 (arXiv:2004.02709)",
-    data=SOURCE,
+    data=Source(
+        files={
+            "train": ("imdb/aclImdb_v1.tar", "imdb/aclImdb_train.tar", "imdb/aclImdb_train.first2000.tar"),
+            "valid": ("imdb/aclImdb_v1.tar", "imdb/aclImdb_test.tar"),
+        },
+        hub=HubSource(
+            path="stanfordnlp/imdb",
+            revision="e6281661ce1c48d982bc483cf8a173c1bbeb5d31",
+            config="plain_text",
+            splits={"train": "train", "valid": "test"},
+        ),
+        url="https://ai.stanford.edu/~amaas/data/sentiment/",
+        licence="none stated; the authors ask to be cited",
+    ),
     adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Sentiment", "max_tokens": 5},
     metrics=("accuracy", "classification", "efficiency"),
     main_metric="quasi_exact_match",

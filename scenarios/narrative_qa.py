@@ -11,26 +11,24 @@ from harness import Data, HubSource, Instance, Reference, Source, Split, derive_
 Edition = Literal["official", "tokenised"]
 SUMMARIES = ("narrative_qa/third_party/wikipedia/summaries.csv", "narrative_qa/summaries.csv")
 
-SOURCE = Source(
-    files={
-        split: f"narrative_qa/{{{{ 'qaps.csv' if edition == 'official' else '{tokenised}' }}}}"
-        for split, tokenised in (("train", "dev.json"), ("valid", "dev.json"), ("test", "test.json"))
-    },
-    hub=HubSource(
-        path="deepmind/narrativeqa",
-        revision="2e643e7363944af1c33a652d1c87320d0871c4e4",
-        splits={"train": "train", "valid": "validation", "test": "test"},
-    ),
-    url="https://github.com/google-deepmind/narrativeqa",
-    licence="Apache-2.0; summaries CC BY-SA (Wikipedia)",
-)
-
 
 @scenario(
     "narrative_qa",
     title="NarrativeQA",
     source="Kočiský et al. 2018 (arXiv:1712.07040)",
-    data=SOURCE,
+    data=Source(
+        files={
+            split: f"narrative_qa/{{{{ 'qaps.csv' if edition == 'official' else '{tokenised}' }}}}"
+            for split, tokenised in (("train", "dev.json"), ("valid", "dev.json"), ("test", "test.json"))
+        },
+        hub=HubSource(
+            path="deepmind/narrativeqa",
+            revision="2e643e7363944af1c33a652d1c87320d0871c4e4",
+            splits={"train": "train", "valid": "validation", "test": "test"},
+        ),
+        url="https://github.com/google-deepmind/narrativeqa",
+        licence="Apache-2.0; summaries CC BY-SA (Wikipedia)",
+    ),
     adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 100},
     metrics=("open_ended", "efficiency"),
     main_metric="f1_score",

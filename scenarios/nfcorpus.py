@@ -35,18 +35,16 @@ MOST_RELEVANT = 10
 K1, B = 0.9, 0.4
 WORD = re.compile(r"\w+")
 
-SOURCE = Source(
-    files={"test": ("nfcorpus.zip", "ir_nfcorpus/nfcorpus.zip", "nfcorpus")},
-    url="https://github.com/beir-cellar/beir",
-    licence="free for academic use",
-)
-
 
 @scenario(
     "nfcorpus",
     title="NFCorpus",
     source="Boteva et al. 2016 (ECIR); BEIR: Thakur et al. 2021 (arXiv:2104.08663)",
-    data=SOURCE,
+    data=Source(
+        files={"test": ("nfcorpus.zip", "ir_nfcorpus/nfcorpus.zip", "nfcorpus")},
+        url="https://github.com/beir-cellar/beir",
+        licence="free for academic use",
+    ),
     adapter={"method": "ranking_binary"},
     metrics=("ranking", "efficiency"),
     main_metric="NDCG@10",

@@ -27,12 +27,6 @@ Subset = Literal[
 # HELM's split, train_test_split(test_size=0.8, seed=42) of the datasets library: the rows, from 0, that are train.
 TRAIN_ROWS = frozenset({0, 1, 2, 8, 12, 13, 14, 33, 36, 48})
 
-SOURCE = Source(
-    files={"train": "raft/{{ subset }}/train.csv"},
-    url="https://huggingface.co/datasets/ought/raft",
-    licence="differs by task, see the data card",
-)
-
 
 @cache
 def _subsets() -> Mapping[str, Mapping[str, Any]]:
@@ -61,7 +55,11 @@ def _adapter(*, subset: str) -> Mapping[str, Any]:
     "raft",
     title="RAFT",
     source="Alex et al. 2021 (arXiv:2109.14076)",
-    data=SOURCE,
+    data=Source(
+        files={"train": "raft/{{ subset }}/train.csv"},
+        url="https://huggingface.co/datasets/ought/raft",
+        licence="differs by task, see the data card",
+    ),
     adapter=_adapter,
     metrics=("accuracy", "classification", "efficiency"),
     main_metric="quasi_exact_match",

@@ -8,24 +8,22 @@ from harness import Data, HubSource, Instance, Reference, Row, Source, Split, sc
 
 TRAIN_FRACTION = 0.2
 
-SOURCE = Source(
-    files={"valid": ("truthful_qa/TruthfulQA.csv", "truthful_qa/data/v1/TruthfulQA.csv")},
-    hub=HubSource(
-        path="truthfulqa/truthful_qa",
-        revision="741b8276f2d1982aa3d5b832d3ee81ed3b896490",
-        config="generation",
-        splits={"valid": "validation"},
-    ),
-    url="https://github.com/sylinrl/TruthfulQA",
-    licence="Apache-2.0",
-)
-
 
 @scenario(
     "truthful_qa",
     title="TruthfulQA",
     source="Lin et al. 2022 (arXiv:2109.07958)",
-    data=SOURCE,
+    data=Source(
+        files={"valid": ("truthful_qa/TruthfulQA.csv", "truthful_qa/data/v1/TruthfulQA.csv")},
+        hub=HubSource(
+            path="truthfulqa/truthful_qa",
+            revision="741b8276f2d1982aa3d5b832d3ee81ed3b896490",
+            config="generation",
+            splits={"valid": "validation"},
+        ),
+        url="https://github.com/sylinrl/TruthfulQA",
+        licence="Apache-2.0",
+    ),
     adapter={
         "method": "multiple_choice_joint",
         "input_noun": "Question",

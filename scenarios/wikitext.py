@@ -10,24 +10,22 @@ from harness import Data, HubSource, Instance, Source, Split, scenario
 # " = Title = ", with one equals sign where sections have more, between blank lines; formulas can look alike otherwise.
 TITLE = re.compile(r" = [^=].* = ")
 
-SOURCE = Source(
-    files={"valid": "text_corpus/wikitext-2/valid.txt", "test": "text_corpus/wikitext-2/test.txt"},
-    hub=HubSource(
-        path="Salesforce/wikitext",
-        revision="b08601e04326c79dfdd32d625aee71d232d685c3",
-        config="wikitext-2-v1",
-        splits={"valid": "validation", "test": "test"},
-    ),
-    url="https://huggingface.co/datasets/Salesforce/wikitext",
-    licence="CC BY-SA 3.0",
-)
-
 
 @scenario(
     "wikitext",
     title="WikiText-2",
     source="Merity et al. 2017 (arXiv:1609.07843)",
-    data=SOURCE,
+    data=Source(
+        files={"valid": "text_corpus/wikitext-2/valid.txt", "test": "text_corpus/wikitext-2/test.txt"},
+        hub=HubSource(
+            path="Salesforce/wikitext",
+            revision="b08601e04326c79dfdd32d625aee71d232d685c3",
+            config="wikitext-2-v1",
+            splits={"valid": "validation", "test": "test"},
+        ),
+        url="https://huggingface.co/datasets/Salesforce/wikitext",
+        licence="CC BY-SA 3.0",
+    ),
     adapter={"method": "language_modeling"},
     metrics=("language_modeling", "efficiency"),
     main_metric="bits_per_byte",

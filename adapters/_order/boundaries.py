@@ -8,7 +8,6 @@ on their order, so this also holds given the candidates. Neutral contexts are ch
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -55,14 +54,6 @@ class NextExampleSettings(BaseModel):
     """The level for ``stop``."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Contexts:
-    """Where the context of each boundary begins, and the number of scored tokens of a candidate."""
-
-    head: int
-    starts: tuple[int, ...]
-
-
 def ask_boundaries(
     order: PublishedOrder, settings: NextExampleSettings, seed: int, trial: int
 ) -> Iterator[tuple[Adapted, Stretch]]:
@@ -74,7 +65,7 @@ def ask_boundaries(
     Raises:
         HarnessError: The context is too short for an example before a head.
     """
-    contexts = _contexts(order, settings)
+    head, starts = _contexts(order, settings)
     n = len(order.contents)
     different = sorted(set(order.contents))
     rng = derive_rng(seed, "next-example/neutral")
@@ -84,18 +75,19 @@ def ask_boundaries(
         by_text.setdefault(text, place)
     neutral = [by_text[text] for text in texts]
     for number, (start, stop) in enumerate(shard_bounds(n, max(1, n // settings.stretch))):
-        yield _ask_stretch(order, settings, contexts, neutral, (number, start, stop), seed, trial)
+        yield _ask_stretch(order, settings, head, starts, neutral, (number, start, stop), seed, trial)
 
 
 def describe(order: PublishedOrder, settings: NextExampleSettings) -> dict[str, object]:
     """Return the test's settings for the result, with the head that was chosen."""
-    return {**settings.model_dump(), "head": _contexts(order, settings).head}
+    return {**settings.model_dump(), "head": _contexts(order, settings)[0]}
 
 
 def _ask_stretch(
     order: PublishedOrder,
     settings: NextExampleSettings,
-    contexts: _Contexts,
+    head_tokens: int,
+    starts: Sequence[int],
     neutral: Sequence[int],
     stretch: tuple[int, int, int],
     seed: int,
@@ -104,8 +96,7 @@ def _ask_stretch(
     number, start, stop = stretch
     name = f"next-example-{number + 1:03d}"
     origin = Origin(name, None, trial, role=STRETCH)
-    first = contexts.starts[start]
-    segments, place_of, prefix_of = _segments(order, first, stop, neutral)
+    segments, place_of, prefix_of = _segments(order, starts[start], stop, neutral)
     identity: dict[str, int] = {}
     for place in range(start, stop):
         identity.setdefault(order.contents[place], len(identity))
@@ -116,7 +107,7 @@ def _ask_stretch(
         others = [place for place in neutral if order.contents[place] != text][: settings.neutral]
         head = next(place for place in range(start, stop) if order.contents[place] == text)
         for context in others:
-            requests.append(SequenceRequest(segments, (place_of[context], place_of[head]), 1, contexts.head, origin))
+            requests.append(SequenceRequest(segments, (place_of[context], place_of[head]), 1, head_tokens, origin))
             learnt.append(example)
     boundaries = []
     for position in range(max(start, 1), stop):
@@ -126,12 +117,12 @@ def _ask_stretch(
         asked = list(dict.fromkeys([position, *(place for draw in drawn for place in draw)]))
         before = [
             segment
-            for place in range(contexts.starts[position], position)
+            for place in range(starts[position], position)
             for segment in (prefix_of.get(place), place_of[place])
             if segment is not None
         ]
         before += [] if position not in prefix_of else [prefix_of[position]]
-        requests += [SequenceRequest(segments, (*before, place_of[place]), 1, contexts.head, origin) for place in asked]
+        requests += [SequenceRequest(segments, (*before, place_of[place]), 1, head_tokens, origin) for place in asked]
         boundaries.append(
             Boundary(
                 position,
@@ -185,8 +176,8 @@ def _segments(
     return tuple(segments), place_of, prefix_of
 
 
-def _contexts(order: PublishedOrder, settings: NextExampleSettings) -> _Contexts:
-    """Return the length of heads, and the first example of each boundary's context.
+def _contexts(order: PublishedOrder, settings: NextExampleSettings) -> tuple[int, list[int]]:
+    """Return the number of scored tokens of a candidate, and the first example of each boundary's context.
 
     A context grows example by example until it is full, and then continues with the examples of its second half, so
     that most boundaries share the beginning of their context with the one before.
@@ -206,7 +197,7 @@ def _contexts(order: PublishedOrder, settings: NextExampleSettings) -> _Contexts
             while start < place and (ends[place] - ends[start] > room // 2 or ends[place + 1] - ends[start] > room):
                 start += 1
         starts.append(start)
-    return _Contexts(head, tuple(starts))
+    return head, starts
 
 
 def _head(order: PublishedOrder) -> int:

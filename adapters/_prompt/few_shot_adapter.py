@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from adapters._prompt.few_shot import Label, same_question, select_examples
 from adapters._prompt.fitting import PromptFitter
@@ -22,6 +21,9 @@ class FewShotAdapter(Adapter):
     """
 
     params: PromptPolicy
+
+    def __init__(self, params: PromptPolicy) -> None:
+        self.params = params
 
     @property
     def train_trials(self) -> int:
@@ -61,47 +63,42 @@ class FewShotAdapter(Adapter):
         _check_chat(self.params, tokenization)
         candidates = self.candidates(train) if self.params.max_train_instances else ()
 
-        def choose(among: Sequence[Instance]) -> _Examples:
+        def choose(among: Sequence[Instance]) -> _Prompts:
             chosen = select_examples(among, self.params, label=self.label, trial=trial, seed=seed)
             writer = PromptWriter(self.params, [self.shot(example) for example in chosen], chat=tokenization.chat)
-            return _Examples(chosen, PromptFitter(writer, tokenization, max_tokens=self.max_tokens))
+            return chosen, PromptFitter(writer, tokenization, max_tokens=self.max_tokens)
 
-        shared = choose(candidates)
-        fitters = _fitters(instances, candidates, shared, choose)
+        fitters = _fitters(instances, candidates, choose(candidates), choose)
         return (self.ask(instance, prompts, trial=trial, seed=seed) for instance, prompts in fitters)
 
 
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """Few-shot examples and the writer of prompts that show them."""
-
-    chosen: Sequence[Instance]
-    prompts: PromptFitter
+_Prompts = tuple[Sequence[Instance], PromptFitter]
+"""Few-shot examples, and the writer of prompts that show them."""
 
 
 def _fitters(
     instances: Iterable[Instance],
     candidates: Sequence[Instance],
-    shared: _Examples,
-    choose: Callable[[Sequence[Instance]], _Examples],
+    shared: _Prompts,
+    choose: Callable[[Sequence[Instance]], _Prompts],
 ) -> Iterator[tuple[Instance, PromptFitter]]:
     """Yield each instance with its prompts' writer: of the shared examples, or of others if it is one of these.
 
     Perturbed copies follow their original and show the same examples.
     """
-    own, last = shared, None
+    (examples, prompts), last = shared, None
     for instance in instances:
         if instance.perturbation is None or instance.id != last:
-            last, own = instance.id, shared
-            if any(same_question(example, instance) for example in shared.chosen):
+            last, (_, prompts) = instance.id, shared
+            if any(same_question(example, instance) for example in examples):
                 others = [candidate for candidate in candidates if not same_question(candidate, instance)]
                 if not others:
                     raise HarnessError(
                         f"instance {instance.id!r} has no few-shot examples: every train instance is the same "
                         "question. Set max_train_instances: 0."
                     )
-                own = choose(others)
-        yield instance, own.prompts
+                _, prompts = choose(others)
+        yield instance, prompts
 
 
 def origin_of(instance: Instance, trial: int, *, reference: int | None = None, role: str = "original") -> Origin:
