@@ -129,26 +129,13 @@ class Scorer:
         Raises:
             PluginError: A run metric failed, did not give a finite number, or used a stat name of another metric.
         """
-        names: dict[int, list[str]] = {metric.position: [] for metric in self._metrics}
-        for name, owner in list(self._owners.items()):
-            names[owner.position].append(name)
-        groups = sorted(self._groups.items(), key=_group_order)
+        groups = self._sorted_groups()
         stats: list[Stat] = []
         for metric in self._metrics:
             if metric.score is not None:
-                stats += [
-                    metric.stat(
-                        name,
-                        key,
-                        group.table.mean_estimate(name, metric.details.scale_of(name)),
-                        group.missing_of(metric, name),
-                    )
-                    for name in sorted(names[metric.position])
-                    for key, group in groups
-                    if name in group.table
-                ]
-                continue
-            found = [(name, key, one) for key, group in groups for name, one in self._estimates(metric, key, group)]
+                found = [(name, key, one) for key, group in groups for name, one in self._means(metric, group)]
+            else:
+                found = [(name, key, one) for key, group in groups for name, one in self._estimates(metric, key, group)]
             found.sort(key=lambda entry: entry[0])
             stats += [metric.stat(name, key, estimate, estimate.missing) for name, key, estimate in found]
         stats = [
@@ -171,7 +158,7 @@ class Scorer:
         """
         found: dict[str, Any] = {}
         for metric in self._metrics:
-            for key, group in sorted(self._groups.items(), key=_group_order):
+            for key, group in self._sorted_groups():
                 source = group.run_metrics.get(metric.position, metric.score)
                 if not isinstance(source, RunMetric | ExampleMetric):
                     break
@@ -184,9 +171,9 @@ class Scorer:
 
     def instance_scores(self, name: str, split: Split) -> Mapping[str, float]:
         """Return the score of each unperturbed instance by its id; empty if instances have no score of that name."""
-        group = self._groups.get((split, None))
-        for metric in self._metrics if group is not None else ():
-            scores = self._instance_scores(metric, (split, None), group) if group is not None else {}
+        key = (split, None)
+        for metric in self._metrics if key in self._groups else ():
+            scores = self._instance_scores(metric, key, self._groups[key])
             if name in scores:
                 return scores[name]
         return {}
@@ -194,16 +181,27 @@ class Scorer:
     def keyed_scores(self, name: str, split: Split) -> InstanceScores | None:
         """Return the score of each unperturbed instance with its key; None if instances have no score of that name."""
         scores = self.instance_scores(name, split)
-        group = self._groups.get((split, None))
-        if not scores or group is None:
+        if not scores:
             return None
+        group = self._groups[split, None]
         keys = zip(group.table.instances(), group.keys, strict=True)
         return InstanceScores.of((key, scores[instance]) for instance, key in keys if instance in scores)
+
+    def _sorted_groups(self) -> list[tuple[tuple[Split, str | None], _Group]]:
+        """Return the groups by split and perturbation, the originals first."""
+        return sorted(self._groups.items(), key=lambda entry: (list(Split).index(entry[0][0]), entry[0][1] or ""))
 
     def _category(self, stat: Stat) -> str:
         if stat.category == _EFFICIENCY:
             return stat.category
         return self._categories.get(stat.perturbation or "", _ROBUSTNESS)
+
+    def _means(self, metric: _Metric, group: _Group) -> Iterator[tuple[str, Estimate]]:
+        undefined = group.undefined[metric.position]
+        for name, owner in self._owners.items():
+            if owner is metric and name in group.table:
+                estimate = group.table.mean_estimate(name, metric.details.scale_of(name))
+                yield name, replace(estimate, missing=group.missing[name] + undefined)
 
     def _instance_scores(
         self, metric: _Metric, key: tuple[Split, str | None], group: _Group
@@ -225,13 +223,14 @@ class Scorer:
         higher, scale = metric.details.higher_is_better, metric.details.scale_of(name)
         if higher is None or metric.details.category == _EFFICIENCY:
             return
-        for split, perturbation in sorted(self._groups, key=_key_order):
+        groups = self._sorted_groups()
+        for (split, perturbation), _ in groups:
             original = scores[split, perturbation]
             if perturbation is not None or not original:
                 continue
             copies = {
                 other: (scores[part, other], set(each.table.instances()))
-                for (part, other), each in sorted(self._groups.items(), key=_group_order)
+                for (part, other), each in groups
                 if part == split and other is not None
             }
             families: dict[str, list[str]] = {}
@@ -254,7 +253,7 @@ class Scorer:
         if metric.details.category == _EFFICIENCY:
             return
         scale = metric.details.scale_of(name)
-        for key, group in sorted(self._groups.items(), key=_group_order):
+        for key, group in self._sorted_groups():
             scores = by_group[key]
             if not group.members or not scores:
                 continue
@@ -364,9 +363,6 @@ class _Group:
             for value in group_values(instance.meta, label):
                 self.members.setdefault(label, {}).setdefault(value, []).append(instance.id)
 
-    def missing_of(self, metric: _Metric, name: str) -> int:
-        return self.missing[name] + self.undefined[metric.position]
-
 
 def _by_name(metric: str, result: Any) -> Mapping[str, Any]:
     if isinstance(result, BestOf):
@@ -431,15 +427,6 @@ def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimat
         raise PluginError(f"{metric} gives {estimate.value:g} as {name!r} of {_named(key)}, {_beyond(scale)}")
     low, high = (None if end is None else min(max(end, lowest), highest) for end in (estimate.low, estimate.high))
     return replace(estimate, value=value, low=low, high=high)
-
-
-def _group_order(entry: tuple[tuple[Split, str | None], _Group]) -> tuple[int, str]:
-    return _key_order(entry[0])
-
-
-def _key_order(key: tuple[Split, str | None]) -> tuple[int, str]:
-    split, perturbation = key
-    return list(Split).index(split), perturbation or ""
 
 
 def _named(key: tuple[Split, str | None]) -> str:
