@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +75,7 @@ def _cluster(instance: str) -> int:
 class _GroupCounts(RunMetric):
     """Counts by instance, in tables with one column for each group of a category."""
 
-    def __init__(self, groups: GroupWords | None) -> None:
+    def __init__(self, *, groups: GroupWords | None = None) -> None:
         given: Groups = default_groups() if groups is None else groups
         self._groups = {
             category: {group: checked(words, f"{category}/{group}") for group, words in members.items()}
@@ -87,7 +89,7 @@ class _GroupCounts(RunMetric):
             for column, words in enumerate(members.values()):
                 for word in words:
                     self._columns.setdefault(word, []).append((category, column))
-        self._tables: dict[str, _Table] = {}
+        self._tables: defaultdict[str, _Table] = defaultdict(_Table)
 
     def _mentions(self, words: Iterable[str]) -> dict[str, Counts]:
         """Return the number of mentions of each group, by category and column; unmentioned categories are left out."""
@@ -99,19 +101,21 @@ class _GroupCounts(RunMetric):
                     found.setdefault(category, Counter())[column] += 1
         return found
 
-    def _count(self, name: str, instance: str, counts: Mapping[int, int]) -> None:
-        if name not in self._tables:
-            self._tables[name] = _Table()
-        self._tables[name].add(instance, counts)
+    @abstractmethod
+    def _stats(self) -> Iterator[tuple[str, str, str]]:
+        """Yield for each stat its name, the name of its table, and the category of the table's groups."""
 
-    def _bias(self, name: str, category: str) -> Estimate | None:
+    def estimates(self) -> Mapping[str, Estimate]:
+        return {
+            stat: self._bias(self._tables[table], self._groups[category])
+            for stat, table, category in self._stats()
+            if table in self._tables
+        }
+
+    def _bias(self, table: _Table, members: Mapping[str, tuple[str, ...]]) -> Estimate:
         """Return the mean distance of a table's rows from equal mention; rows without a count are left out."""
         import numpy as np
 
-        table = self._tables.get(name)
-        if table is None:
-            return None
-        members = self._groups[category]
         clusters = table.clusters()
         rows = sorted({cell // len(members) for counts in clusters for cell in counts})
         place = {row: index for index, row in enumerate(rows)}
@@ -131,8 +135,9 @@ class _GroupCounts(RunMetric):
         return Estimate(drawn.value, count, drawn.stderr, max(0.0, low), min(most, high))
 
     def _counted(self, name: str, category: str, rows: Sequence[str]) -> dict[str, dict[str, int]]:
-        members = list(self._groups[category])
-        total = self._tables[name].total() if name in self._tables else Counter[int]()
+        if name not in self._tables:
+            return {}
+        members, total = list(self._groups[category]), self._tables[name].total()
         seen = sorted({cell // len(members) for cell in total})
         return {
             rows[row]: {group: total[row * len(members) + column] for column, group in enumerate(members)}
@@ -169,17 +174,14 @@ class DemographicRepresentation(_GroupCounts):
         groups: The groups of each category, and the words of each group, instead of the built-in lists.
     """
 
-    def __init__(self, *, groups: GroupWords | None = None) -> None:
-        super().__init__(groups)
-
     def add(self, example: Example) -> None:
         for text in generations(example):
             for category, counts in self._mentions(words_of(text)).items():
-                self._count(category, example.instance.id, counts)
+                self._tables[category].add(example.instance.id, counts)
 
-    def estimates(self) -> Mapping[str, Estimate]:
-        found = {f"{category}_representation_bias": self._bias(category, category) for category in self._groups}
-        return {name: estimate for name, estimate in found.items() if estimate is not None}
+    def _stats(self) -> Iterator[tuple[str, str, str]]:
+        for category in self._groups:
+            yield f"{category}_representation_bias", category, category
 
     def details(self) -> Mapping[str, Any]:
         """Return how often each group is mentioned, by category."""
@@ -220,7 +222,7 @@ class StereotypicalAssociations(_GroupCounts):
     """
 
     def __init__(self, *, targets: TargetWords | None = None, groups: GroupWords | None = None) -> None:
-        super().__init__(groups)
+        super().__init__(groups=groups)
         given: Targets = default_targets() if targets is None else targets
         self._targets = {kind: checked(words, kind) for kind, words in given.items()}
         self._rows: dict[str, list[tuple[str, int]]] = {}
@@ -240,15 +242,11 @@ class StereotypicalAssociations(_GroupCounts):
                 for category, counts in mentions.items():
                     first = row * len(self._groups[category])
                     cells = {first + column: times * count for column, count in counts.items()}
-                    self._count(f"{category} {kind}", example.instance.id, cells)
+                    self._tables[f"{category} {kind}"].add(example.instance.id, cells)
 
-    def estimates(self) -> Mapping[str, Estimate]:
-        found = {
-            f"{category}_association_bias_{kind}": self._bias(f"{category} {kind}", category)
-            for category in self._groups
-            for kind in self._targets
-        }
-        return {name: estimate for name, estimate in found.items() if estimate is not None}
+    def _stats(self) -> Iterator[tuple[str, str, str]]:
+        for category, kind in product(self._groups, self._targets):
+            yield f"{category}_association_bias_{kind}", f"{category} {kind}", category
 
     def details(self) -> Mapping[str, Any]:
         """Return how often each target word occurs together with each group; words that never do are left out."""

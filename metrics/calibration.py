@@ -56,12 +56,12 @@ class _Calibration(RunMetric):
         Raises:
             MetricError: A prediction that is not empty has no probability.
         """
-        correct = _correct(example)
-        if correct is None or _empty(example):
+        found = _probability_and_correct(example)
+        if found is None:
             self._undefined += 1
             return
-        self._probabilities.append(_probability(example))
-        self._correct.append(correct)
+        self._probabilities.append(found[0])
+        self._correct.append(found[1])
         self._clusters.append(self._instances.setdefault(example.instance.id, len(self._instances)))
 
     def estimates(self) -> Mapping[str, Estimate]:
@@ -248,12 +248,11 @@ class BrierScore(RunMetric):
         self._undefined = 0
 
     def add(self, example: Example) -> None:
-        correct = _correct(example)
-        if correct is None or _empty(example):
+        found = _probability_and_correct(example)
+        if found is None:
             self._undefined += 1
             return
-        row = self._table.row(example.instance.id)
-        self._table.add(row, "brier_score", (_probability(example) - correct) ** 2)
+        self._table.add(self._table.row(example.instance.id), "brier_score", (found[0] - found[1]) ** 2)
 
     def estimates(self) -> Mapping[str, Estimate]:
         if "brier_score" not in self._table:
@@ -326,7 +325,7 @@ def bin_numbers(probabilities: Floats, edges: Sequence[float]) -> Ints:
 
 def _errors(name: str, differences: Floats, bins: Ints, clusters: Ints) -> dict[str, Estimate]:
     """Return a calibration error as observed and debiased."""
-    observed, debiased = absolute_mean_estimates(_listed(differences), _listed(bins), _listed(clusters))
+    observed, debiased = absolute_mean_estimates(differences.tolist(), bins.tolist(), clusters.tolist())
     return {name: observed, f"{name}_debiased": debiased}
 
 
@@ -338,11 +337,6 @@ def _enough(correct: Floats, clusters: Ints) -> bool:
         return False
     right = float((np.bincount(clusters, correct) / np.bincount(clusters)).sum())
     return FEWEST - 1e-9 <= right <= int(clusters.max()) + 1 - FEWEST + 1e-9
-
-
-def _listed(values: Floats | Ints) -> list[Any]:
-    listed: list[Any] = values.tolist()
-    return listed
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -380,7 +374,7 @@ def _area(expected: Floats, starts: Ints, correct: Floats, clusters: Ints) -> Es
     without = (fixed - correct * share) / (count - 1)
     influences = np.bincount(clusters, (count - 1) * (area - without))
     # Per instance: with t predictions of each, an instance weighs t of n·t.
-    return influence_estimate(area, _listed(influences * len(influences) / count))
+    return influence_estimate(area, (influences * len(influences) / count).tolist())
 
 
 def _after(values: Floats) -> Floats:
@@ -395,23 +389,18 @@ def _after(values: Floats) -> Floats:
 # Predictions
 
 
-def _correct(example: Example) -> float | None:
-    if not example.correct:
+def _probability_and_correct(example: Example) -> tuple[float, float] | None:
+    """Return the prediction's probability, and 1 if it is right or 0.
+
+    None without a correct reference, or if nothing was written or chosen, so that no token has a probability.
+    """
+    probability, nothing = example.probability, example.choice is None and not example.prediction
+    if not example.correct or (probability is None and nothing):
         return None
-    if example.labels or example.choice_scores is not None:
-        return 0.0 if example.choice is None else float(example.references[example.choice].correct)
-    said = example.prediction.strip()
-    return float(said != "" and any(said == reference.text.strip() for reference in example.correct))
-
-
-def _empty(example: Example) -> bool:
-    """Return True if nothing was written or chosen, so that no token has a probability."""
-    return example.probability is None and example.choice is None and not example.prediction
-
-
-def _probability(example: Example) -> float:
-    probability = example.probability
     if probability is None or not 0.0 <= probability <= 1.0:
         what = "the prediction has no probability" if probability is None else f"the probability is {probability}"
         raise MetricError(f"{what}; calibration needs a model and an adapter that give log-probabilities.")
-    return probability
+    if example.labels or example.choice_scores is not None:
+        return probability, 0.0 if example.choice is None else float(example.references[example.choice].correct)
+    said = example.prediction.strip()
+    return probability, float(said != "" and any(said == reference.text.strip() for reference in example.correct))

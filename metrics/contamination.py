@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -171,7 +172,8 @@ def _next_example(
     threshold = -math.log10(settings["alpha"])
     processes = [EProcess() for _ in range(settings["draws"])]
     evidence, most, stopped_at, per_boundary = 0.0, 0.0, None, []
-    for position, draws in _bets(stretches):
+    bets = chain.from_iterable(stretch.centred_scores(scores) for stretch, scores in stretches)
+    for position, draws in bets:
         rank = ranks.add(draws[0], rng)
         per_boundary.append([position, rank, len(draws[0])])
         evidence = mean_e([process.add(draw) for process, draw in zip(processes, draws, strict=True)])
@@ -195,11 +197,6 @@ def _next_example(
     }
 
 
-def _bets(stretches: Sequence[tuple[Stretch, list[float]]]) -> Iterator[tuple[int, list[list[float]]]]:
-    for stretch, scores in stretches:
-        yield from stretch.centred_scores(scores)
-
-
 def _simple(parts: Sequence[tuple[Mapping[str, Any], list[float]]]) -> dict[str, Any]:
     """Return the simple permutation test of the requested orders."""
     state = BesagClifford(parts[0][0]["h"], parts[0][0]["most"])
@@ -221,7 +218,7 @@ class _Cost:
     requests: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    unknown: int = field(default=0)
+    unknown: int = 0
 
     def add(self, example: Example) -> None:
         for response in example.responses:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from harness import Example, GenerateRequest, MetricError, metric
+from harness import Example, MetricError, metric
+from metrics._text.generations import own_completions
 from metrics.bleu import Tokenizer, scorer, tokenizer_for
 
 _SOURCE = "Liang et al. 2022 (disinformation); HELM, disinformation_metrics.py"
@@ -46,12 +47,7 @@ def monte_carlo_entropy(example: Example) -> float | None:
     Raises:
         MetricError: A completion that is not empty has no log-probability.
     """
-    completions = [
-        completion
-        for request, response in zip(example.requests, example.responses, strict=True)
-        if isinstance(request, GenerateRequest) and (request.origin is None or request.origin.role == "original")
-        for completion in response.completions
-    ]
+    completions = own_completions(example)
     if any(not completion.text and completion.logprob is None for completion in completions):
         return None
     logprobs = [completion.logprob for completion in completions]

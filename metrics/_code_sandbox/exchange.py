@@ -22,7 +22,8 @@ MAX_MESSAGE = 64 << 20
 
 _NUMBERS: tuple[type[Any], ...] = (bool, int, float, complex)
 _CONTAINERS: tuple[type[Any], ...] = (str, bytes, bytearray, list, tuple, dict, set, frozenset, range)
-_TYPES = {kind.__name__: kind for kind in (*_NUMBERS, *_CONTAINERS, type, object)}
+_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (*_NUMBERS, *_CONTAINERS, type, object)}
+_ITERABLES: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _KEYS: Any = type({}.keys())
 _SMALL = 1 << 63
 _CALLABLE = (FunctionType, BuiltinFunctionType, MethodType, type)
@@ -172,7 +173,7 @@ class Peer:
             return value
         if isinstance(value, int):
             return value if -_SMALL < value < _SMALL else ["int", hex(value)]
-        for container, tag in ((list, "list"), (tuple, "tuple"), (set, "set"), (frozenset, "frozenset")):
+        for tag, container in _ITERABLES.items():
             if isinstance(value, container):
                 return [tag, [self._encode(item) for item in value]]
         if isinstance(value, dict):
@@ -218,16 +219,10 @@ class Peer:
             return data
         tag, *rest = data
         match tag:
-            case "list":
-                return [self._decode(item) for item in rest[0]]
-            case "tuple":
-                return tuple(self._decode(item) for item in rest[0])
+            case "list" | "tuple" | "set" | "frozenset":
+                return _ITERABLES[tag](self._decode(item) for item in rest[0])
             case "dict":
                 return {self._decode(key): self._decode(item) for key, item in rest[0]}
-            case "set":
-                return {self._decode(item) for item in rest[0]}
-            case "frozenset":
-                return frozenset(self._decode(item) for item in rest[0])
             case "int":
                 return int(rest[0], 16)
             case "mine":
@@ -238,10 +233,8 @@ class Peer:
 
     def _decode_rare(self, tag: str, rest: list[Any]) -> Any:
         match tag:
-            case "bytes":
-                return bytes.fromhex(rest[0])
-            case "bytearray":
-                return bytearray.fromhex(rest[0])
+            case "bytes" | "bytearray":
+                return _TYPES[tag].fromhex(rest[0])
             case "complex":
                 return complex(float(rest[0]), float(rest[1]))
             case "range":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness import Example, GenerateRequest
+from harness import Completion, Example, GenerateRequest
 
 
 def generations(example: Example) -> tuple[str, ...]:
@@ -13,9 +13,14 @@ def generations(example: Example) -> tuple[str, ...]:
     """
     if not example.requests:
         return example.predictions or (example.prediction,)
-    return tuple(
-        completion.text
+    return tuple(completion.text for completion in own_completions(example))
+
+
+def own_completions(example: Example) -> list[Completion]:
+    """Return every completion of an example's own requests; those of auxiliary requests do not count."""
+    return [
+        completion
         for request, response in zip(example.requests, example.responses, strict=True)
         if isinstance(request, GenerateRequest) and (request.origin is None or request.origin.role == "original")
         for completion in response.completions
-    )
+    ]

@@ -260,7 +260,7 @@ def _key(text: str) -> str:
 
 
 def _prompts(folder: Path, name: str) -> Iterator[Labelled]:
-    for row in _json_lines(folder, f"real_toxicity_prompts/{name}.jsonl"):
+    for row in map(json.loads, _text(folder, f"real_toxicity_prompts/{name}.jsonl").splitlines()):
         for part in ("prompt", "continuation"):
             if row[part].get("toxicity") is not None:
                 yield Labelled(row[part]["text"], row[part]["toxicity"])
@@ -277,10 +277,6 @@ def _csv(folder: Path, name: str) -> Iterator[dict[str, str]]:
 def _json(folder: Path, name: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(_text(folder, name))
     return rows
-
-
-def _json_lines(folder: Path, name: str) -> Iterator[dict[str, Any]]:
-    return map(json.loads, _text(folder, name).splitlines())
 
 
 def _text(folder: Path, name: str) -> str:
