@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from adapters._prompt.few_shot import Label, correct_text
 from adapters._prompt.few_shot_adapter import FewShotAdapter, completions_of, origin_of, probability_of
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import Shot, gold_answer, plain_question
@@ -39,9 +38,6 @@ class Generation(FewShotAdapter):
         """Show all correct references in an example, joined by ", ", instead of the first."""
 
     params: Params
-
-    def label(self, instance: Instance) -> Label:
-        return correct_text(instance)
 
     def shot(self, instance: Instance) -> Shot:
         texts = [reference.text for reference in instance.references]

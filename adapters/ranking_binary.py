@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from adapters._prompt.few_shot import Label, correct_text
 from adapters._prompt.few_shot_adapter import FewShotAdapter, completions_of, origin_of, probability_of
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import Question, Shot
@@ -69,9 +68,6 @@ class RankingBinary(FewShotAdapter):
         """Texts that end the answer."""
 
     params: Params
-
-    def label(self, instance: Instance) -> Label:
-        return correct_text(instance)
 
     def candidates(self, train: Sequence[Instance]) -> Sequence[Instance]:
         """Return the train queries with both a relevant and an irrelevant passage, so that examples are balanced."""

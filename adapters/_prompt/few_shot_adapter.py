@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from adapters._prompt.few_shot import Label, same_question, select_examples
+from adapters._prompt.few_shot import Label, correct_text, same_question, select_examples
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import PromptWriter, Shot
 from adapters._prompt.prompt_policy import PromptPolicy
@@ -35,9 +35,9 @@ class FewShotAdapter(Adapter):
         """Number of tokens that the model may generate; 0 for methods that only score."""
         return int(getattr(self.params, "max_tokens", 0))
 
-    @abstractmethod
     def label(self, instance: Instance) -> Label:
-        """Return the label by which examples are balanced."""
+        """Return the label by which examples are balanced (default: the text of the first correct reference)."""
+        return correct_text(instance)
 
     @abstractmethod
     def shot(self, instance: Instance) -> Shot:

@@ -393,28 +393,16 @@ def _plain(estimate: Estimate) -> Estimate:
 
     Libraries give NaN as the standard error of a single value.
     """
-
-    def known(value: float | None) -> float | None:
-        return float(value) if value is not None and math.isfinite(value) else None
-
-    low, high = known(estimate.low), known(estimate.high)
-    note = estimate.note
-    if low is None or high is None:
+    known: dict[str, Any] = {}
+    for name in ("stderr", "low", "high", "min", "max"):
+        number = getattr(estimate, name)
+        known[name] = float(number) if number is not None and math.isfinite(number) else None
+    if known["low"] is None or known["high"] is None:
         if estimate.low is not None or estimate.high is not None:
-            note = note or "no interval: one of its ends is not finite"
-        low = high = None
-    return replace(
-        estimate,
-        value=float(estimate.value),
-        count=int(estimate.count),
-        stderr=known(estimate.stderr),
-        low=low,
-        high=high,
-        min=known(estimate.min),
-        max=known(estimate.max),
-        missing=int(estimate.missing),
-        note=note,
-    )
+            known["note"] = estimate.note or "no interval: one of its ends is not finite"
+        known["low"] = known["high"] = None
+    known |= {"value": float(estimate.value), "count": int(estimate.count), "missing": int(estimate.missing)}
+    return replace(estimate, **known)
 
 
 def _on_scale(metric: _Metric, name: str, key: tuple[Split, str | None], estimate: Estimate) -> Estimate:

@@ -10,10 +10,7 @@ from harness.statistics.estimates import TOO_FEW
 from harness.statistics.quantiles import Z
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 _STEPS = 1001
 """Number of parameter values tried; the ends of the interval are exact to a thousandth of its largest reach."""

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING
 from harness.contracts import Estimate
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 _CELLS_AT_ONCE = 2_000_000
 """Largest number of values in a block of resamples: 16 MB."""

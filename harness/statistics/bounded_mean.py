@@ -11,10 +11,7 @@ from harness.statistics.quantiles import Z
 from harness.statistics.roots import find_root
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 _LOG_TILTS = (-8.0, 60.0)
 """The range of the logarithm of the saddlepoint's parameter."""

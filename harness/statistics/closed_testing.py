@@ -7,10 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 _CORRELATION = 0.5
 """Correlation of two differences that share a model, when all means vary alike."""

@@ -12,10 +12,7 @@ from harness.statistics.estimates import UNDECLARED, mean_interval
 from harness.statistics.quantiles import UPPER_TAIL
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 
 def gap_estimate(values: Sequence[float], groups: Sequence[Sequence[int]], scale: Scale | None) -> Estimate:

@@ -12,10 +12,7 @@ from harness.statistics.estimates import TOO_FEW
 from harness.statistics.proportions import effective_size_interval
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 INFLUENCE_MINIMUM = 50
 """Fewest instances for an interval."""

@@ -11,10 +11,7 @@ from harness.statistics.quantiles import UPPER_TAIL, t_quantile
 from harness.statistics.skewed_mean import adjusted_skewness, inverse_transformation
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from harness.statistics.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -76,7 +76,7 @@ class Launch:
     """The driver's settings, without the limits."""
     environment: dict[str, str] | None
     """The command's environment variables; None for this process's own."""
-    stop: tuple[str, ...] = field(default=())
+    stop: tuple[str, ...] = ()
     """A command that ends it, if ending the process does not."""
     foreign: bool = False
     """True if it runs another interpreter than this one."""

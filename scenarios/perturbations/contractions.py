@@ -7,23 +7,17 @@ from random import Random
 
 from harness import Instance, perturbation
 from scenarios.perturbations._words.changes import with_entries_replaced
-from scenarios.perturbations._words.lexicon import FOLDER, Lexicon, read_alternatives
+from scenarios.perturbations._words.lexicon import FOLDER, Lexicon, read_alternatives, read_lexicon
 
+_LIST = FOLDER / "contractions.txt"
 _SOURCE = "Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110; table of NL-Augmenter"
-
-
-@cache
-def _expansions() -> Lexicon:
-    return Lexicon(read_alternatives(FOLDER / "contractions.txt"))
 
 
 @cache
 def _contractions() -> Lexicon:
     # Of two contractions of the same words the later is meant: "isn't" rather than "ain't" for "is not".
     short = {
-        long: [contraction]
-        for contraction, (long,) in read_alternatives(FOLDER / "contractions.txt").items()
-        if contraction.count("'") == 1
+        long: [contraction] for contraction, (long,) in read_alternatives(_LIST).items() if contraction.count("'") == 1
     }
     return Lexicon(short)
 
@@ -48,4 +42,4 @@ def expansion(instance: Instance, rng: Random) -> Instance:
     kept. HELM's "can't've" becomes "cannot've", since it finds the shorter entry first; here it becomes "cannot have".
     Curved apostrophes are recognised too.
     """
-    return with_entries_replaced(instance, _expansions(), lambda found, long: long[0])
+    return with_entries_replaced(instance, read_lexicon(_LIST), lambda found, long: long[0])

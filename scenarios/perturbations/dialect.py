@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from random import Random
 
 from harness import Instance, perturbation
 from scenarios.perturbations._words.changes import Probability, with_entries_replaced
-from scenarios.perturbations._words.lexicon import FOLDER, Found, Lexicon, read_alternatives
-
-
-@cache
-def _lexicon(path: Path) -> Lexicon:
-    return Lexicon(read_alternatives(path))
+from scenarios.perturbations._words.lexicon import FOLDER, Found, read_lexicon
 
 
 @perturbation(
@@ -40,7 +34,7 @@ def dialect(instance: Instance, rng: Random, *, prob: Probability = 1.0, mapping
     Raises:
         PluginError: ``mapping_file`` cannot be read.
     """
-    lexicon = _lexicon(Path(mapping_file) if mapping_file else FOLDER / "dialect_sae_to_aae.txt")
+    lexicon = read_lexicon(Path(mapping_file) if mapping_file else FOLDER / "dialect_sae_to_aae.txt")
     drawn: dict[str, str | None] = {}
 
     def choose(found: Found, others: Sequence[str]) -> str | None:

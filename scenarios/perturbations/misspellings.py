@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
 from random import Random
 
 from harness import Instance, perturbation
 from scenarios.perturbations._words.changes import Probability, with_entries_replaced
-from scenarios.perturbations._words.lexicon import FOLDER, Lexicon, read_alternatives
-
-
-@cache
-def _misspellings() -> Lexicon:
-    return Lexicon(read_alternatives(FOLDER / "misspellings.txt"))
+from scenarios.perturbations._words.lexicon import FOLDER, read_lexicon
 
 
 @perturbation(
@@ -27,6 +21,7 @@ def misspellings(instance: Instance, rng: Random, *, prob: Probability = 0.1) ->
     One of the word's common misspellings is drawn uniformly; case is kept. HELM does not find words in capitals. If an
     entry begins with another, HELM finds the one that comes first in its list; here the longest is found.
     """
+    lexicon = read_lexicon(FOLDER / "misspellings.txt")
     return with_entries_replaced(
-        instance, _misspellings(), lambda found, wrong: rng.choice(wrong) if rng.random() < prob else None
+        instance, lexicon, lambda found, wrong: rng.choice(wrong) if rng.random() < prob else None
     )

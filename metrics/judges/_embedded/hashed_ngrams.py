@@ -17,7 +17,6 @@ BITS = 20
 """Features are hashed into 2**BITS buckets."""
 
 BYTE_LENGTHS = (2, 3, 4, 5)
-WORD_LENGTHS = (1, 2)
 
 LONGEST = 20_480
 """Characters of a text that count; Perspective's limit is 20 KB."""

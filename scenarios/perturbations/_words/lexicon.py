@@ -141,6 +141,12 @@ def read_alternatives(path: Path) -> dict[str, list[str]]:
     return alternatives
 
 
+@cache
+def read_lexicon(path: Path) -> Lexicon:
+    """Return the lexicon of a word list (see :func:`read_alternatives`)."""
+    return Lexicon(read_alternatives(path))
+
+
 def _read_json(path: Path) -> dict[str, list[str]]:
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
