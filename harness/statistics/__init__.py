@@ -4,6 +4,7 @@ from harness.statistics.absolute_mean import absolute_mean_estimates
 from harness.statistics.bootstrap import bootstrap_estimate
 from harness.statistics.bounded_mean import bounded_mean_interval
 from harness.statistics.closed_testing import certain_count
+from harness.statistics.clustered import clustered_mean_interval
 from harness.statistics.estimates import mean_estimate, ratio_estimate, transformed
 from harness.statistics.families import benjamini_hochberg, holm
 from harness.statistics.groups import gap_estimate
@@ -25,6 +26,7 @@ __all__ = [
     "bootstrap_estimate",
     "bounded_mean_interval",
     "certain_count",
+    "clustered_mean_interval",
     "corrected_mean",
     "effective_size_interval",
     "gap_estimate",

@@ -47,7 +47,7 @@ def ratio_interval(
         raise ValueError("a ratio of sums needs three pairs or more, with positive denominators")
     ratio, shares, residuals = _residuals(numerators, denominators)
     count = len(shares)
-    freedom = _degrees_of_freedom(shares, shares**2)
+    freedom, _ = leverage_correction(shares, shares**2)
     largest = float(np.abs(residuals).max())
     # Rounding errors of residuals that are all zero have no skewness.
     if largest <= 1e-13 * abs(ratio):
@@ -81,8 +81,13 @@ def _residuals(
     return ratio, shares, (y - ratio * x) / (whole / len(x) * np.sqrt(1.0 - shares))
 
 
-def _degrees_of_freedom(shares: Floats, variances: Floats) -> float:
-    """Return Bell and McCaffrey's degrees of freedom, from each pair's share and its residual's relative variance."""
+def leverage_correction(shares: Floats, variances: Floats) -> tuple[float, float]:
+    """Return Bell and McCaffrey's degrees of freedom, and true variance over the HC0 estimate's expected value.
+
+    Args:
+        shares: Each pair's share of the denominators.
+        variances: What the residuals' variances are proportional to.
+    """
     h, v = shares, variances / math.fsum((shares**2).tolist())
     total = float(v.sum())
     a = 1.0 / (1.0 - h)
@@ -92,4 +97,4 @@ def _degrees_of_freedom(shares: Floats, variances: Floats) -> float:
     trace = float(a @ expected)
     squared = 2.0 * h2 * v2 + 2.0 * hv**2 + h2**2 * total**2 - 4.0 * h2 * hv * total
     squared += float(((a * expected) ** 2).sum() - ((a * other) ** 2).sum())
-    return max(trace**2 / squared, 1.0)
+    return max(trace**2 / squared, 1.0), total / float(expected.sum())
