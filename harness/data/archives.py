@@ -36,7 +36,7 @@ DAMAGE = (
     NotImplementedError,
     RuntimeError,
 )
-"""What the standard library raises for damaged, truncated or encrypted files."""
+"""Exceptions of the standard library for damaged, truncated or encrypted files."""
 
 _TAR = (".tar", ".tgz", ".tbz2", ".txz")
 _BOM = b"\xef\xbb\xbf"

@@ -30,7 +30,7 @@ FAILURES = (
     RecursionError,
     MemoryError,
 )
-"""What a template can raise: an expression fails, or a name is missing."""
+"""Exceptions that a template can raise: an expression fails, or a name is missing."""
 
 _RESULT = "harness_result"
 

@@ -74,7 +74,7 @@ class CachedModel:
     """A model of which the cache has, or had, answers."""
 
     digest: bytes
-    """What :func:`fingerprint_digest` made of it."""
+    """Its :func:`fingerprint_digest`."""
     name: str
     """The name under which it was asked last, ``backend:identifier``."""
     fingerprint: Mapping[str, Any]
@@ -85,10 +85,10 @@ class CachedModel:
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """One answer as it lies in the cache."""
+    """One answer in the cache."""
 
     key: bytes
-    """What :func:`request_key` made of model and request."""
+    """The :func:`request_key` of model and request."""
     model: bytes
     """The model's digest."""
     created: int
@@ -134,7 +134,7 @@ class ResponseCache:
             raise self._error("cannot be opened", error) from error
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
-        """Return the answers that are known, by key. One that cannot be read any more is not known."""
+        """Return the cached answers, by key; unreadable ones are left out."""
         values = self._do("read", lambda: self._values(keys))
         found: dict[bytes, Response] = {}
         for key, (value, origin) in values.items():

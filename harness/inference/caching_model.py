@@ -18,7 +18,7 @@ class Question:
     """A request on its way to a model."""
 
     request: Request
-    """What is asked."""
+    """The request."""
     key: bytes | None
     """Its key in the response cache; None for a model whose answers are not kept."""
 
@@ -72,11 +72,11 @@ class CachingModel:
         return responses
 
     def key(self, request: Request) -> bytes | None:
-        """Return what is equal for equal requests; None where each is to be asked by itself."""
+        """Return a key that equal requests share; None if each must be sent by itself."""
         return None if self._cache is None else request_key(self._digest(self._cache), request)
 
     def known(self, questions: Collection[QuestionT]) -> dict[QuestionT, Response]:
-        """Return the answers that the cache has; one that does not fit its request is not known.
+        """Return the cached answers; one that does not fit its request is left out.
 
         Raises:
             CacheError: The response cache cannot be read.

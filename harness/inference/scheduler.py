@@ -73,7 +73,7 @@ class Ask:
 
 
 class Asker(Protocol):
-    """What has requests for the model: a run. Whatever it raises, except a StorageError, ends it alone."""
+    """A source of requests for the model: a run. Whatever it raises, except a StorageError, ends it alone."""
 
     def prepare(self) -> Iterator[Ask] | None:
         """Return what it asks, made one after the other; None for nothing. Called on the prompt thread, once.
@@ -111,7 +111,7 @@ class Meter(Protocol):
 
 
 class Scheduler(Generic[AskerT]):
-    """Puts everything that runs want to know to their model.
+    """Sends the requests of runs to their model.
 
     Args:
         model: The model.
@@ -268,7 +268,7 @@ class Scheduler(Generic[AskerT]):
     def _find_fault(
         self, left: Sequence[_Ticket[AskerT]], error: BaseException, alone: _Stream[AskerT] | None
     ) -> Iterator[AskerT]:
-        """Fail the run whose request the model stumbled over; what was answered is in the response cache."""
+        """Fail the run whose request made the model fail; answers so far are in the response cache."""
         owners = [alone] if alone else list(dict.fromkeys(filter(None, (ticket.owner for ticket in left))))
         if len(owners) == 1:
             self._fail(owners[0], error)
@@ -351,7 +351,7 @@ class Scheduler(Generic[AskerT]):
             self._end(stream, None)
 
     def _caught(self, stream: _Stream[AskerT], error: BaseException) -> None:
-        """Let what an asker raised end it alone."""
+        """End only the asker that raised an exception."""
         if isinstance(error, StorageError):
             raise error
         reraise_interrupt(error)
@@ -485,7 +485,7 @@ class _Prompts(Generic[AskerT]):
         return [stream for stream in self._streams if not stream.over]
 
     def take(self, most: int) -> Iterator[_Made[AskerT]]:
-        """Yield what was made, and forget it, until there are so many requests."""
+        """Yield and forget what was made, up to a number of requests."""
         with self._changed:
             taken: list[_Made[AskerT]] = []
             while self._ready and most > 0:

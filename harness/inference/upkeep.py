@@ -23,7 +23,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a cache holds of one model."""
+    """The answers of one model in a cache."""
 
     digest: bytes
     """The model's digest."""
@@ -32,7 +32,7 @@ class Holding:
     answers: int
     """How many answers."""
     bytes: int
-    """What they take, compressed, without the file's own overhead."""
+    """Their compressed size, without the file's own overhead."""
     first: int | None
     """When the first of them was given, in seconds since 1970; None if there is none."""
     last: int | None

@@ -92,7 +92,7 @@ def marks(cell: Cell, column: Column) -> str:
 
 
 def separates(board: Board, column: int) -> bool:
-    """Return whether the data say of any two models of a column which is better."""
+    """Return whether the data separate any two models of a column."""
     cells = [row.cells[column] for row in board.rows]
     places = [(cell.first, cell.last) for cell in cells if cell is not None and cell.first is not None]
     return any(place != (1, len(places)) for place in places)
@@ -110,7 +110,7 @@ def failure_numbers(board: Board) -> dict[tuple[int, int], int]:
 
 
 def explanations(board: Board) -> list[str]:
-    """Return what the numbers are."""
+    """Return sentences that explain the numbers."""
     if not board.rows:
         return []
     return [MEANS, WIN_RATE, RANKS] if any(row.win_rate for row in board.rows) else [MEANS]
@@ -135,7 +135,7 @@ def failures(board: Board) -> Iterator[str]:
 
 
 def notes(board: Board) -> list[str]:
-    """Return what a reader must know not to be misled."""
+    """Return the warnings that a reader needs."""
     titles = [heading.title for heading in headings(board)]
     found = [*_declined(board, titles), *_damaged(board, titles), *(sentence(note) for note in board.notes)]
     rates = [row.win_rate for row in board.rows if row.win_rate is not None]

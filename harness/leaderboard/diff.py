@@ -88,8 +88,8 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
 
     Two runs are paired if their specs are equal except for the suite, or if they are the only ones of the model
     with the scenario, method, main metric and split; a note then says what differs. If both have examples, the
-    change is over the instances of both (:func:`.comparison.compare_runs`); else its interval comes from the two
-    means' (MOVER, Zou and Donner 2008), as if the instances were different.
+    change is over the instances of both (:func:`.comparison.compare_runs`); else its interval comes from those of the
+    two means (MOVER, Zou and Donner 2008), as if the instances were different.
 
     Args:
         runs: Runs of both suites.

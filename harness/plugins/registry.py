@@ -36,7 +36,7 @@ class Problem:
     """A plugin that cannot be used."""
 
     plugin: str
-    """What it is and where."""
+    """The plugin, and where it is declared."""
     reason: str
     """What is wrong with it."""
 

@@ -24,7 +24,7 @@ SECONDS_BETWEEN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SweepProgress:
-    """How far a sweep is."""
+    """The progress of a sweep."""
 
     suite: str
     """The suite that its results belong to."""
@@ -99,7 +99,7 @@ class ProgressFile:
             self._write("running")
 
     def ended(self, state: SweepState, record: RunRecord, *, before: bool) -> None:
-        """Nothing: the state has changed, too."""
+        """Do nothing: the state has changed, so :meth:`changed` was called as well."""
 
     def _write(self, state: Literal["running", "ended"]) -> None:
         self._wrote, sweep = self._clock(), self._state

@@ -42,7 +42,7 @@ Perturb = Callable[..., Instance | None]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A run whose data are read and whose parts are built, but of which nothing is asked yet."""
+    """A run whose data are read and whose parts are built, before its first request."""
 
     spec: RunSpec
     """The run's spec."""
@@ -59,14 +59,14 @@ class Evaluation:
 
     @property
     def examples(self) -> int:
-        """How many instances are put to the model at most: originals, perturbed copies, all trials."""
+        """Maximum number of examples: originals, perturbed copies, all trials."""
         return self.count * (1 + len(self._perturbations)) * self.adapter.train_trials
 
     def instances(self) -> Iterator[Instance]:
         """Yield the evaluation instances, each followed by its perturbed copies.
 
         Raises:
-            DataError: A perturbation has a copy of none of them.
+            DataError: A perturbation changes none of them.
         """
         originals = self._evaluated() if self._chosen is None else iter(self._chosen)
         idle = {name for name, _ in self._perturbations}
@@ -109,7 +109,7 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run: its statistics, what it took, who answered, and what was declined or failed in it."""
+    """The outcome of a run: statistics, cost, served models, and declined and failed examples."""
 
     stats: Sequence[Stat] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -306,10 +306,10 @@ def conclude(
 
 
 def summarise(spec: RunSpec, scorer: Scorer, outcome: Outcome) -> None:
-    """Put what a run's scorer has found into its outcome.
+    """Add the results of a run's scorer to its outcome.
 
     Raises:
-        PluginError: A run metric failed, or gave what it must not give.
+        PluginError: A run metric failed, or returned an invalid value.
     """
     outcome.stats, outcome.details = scorer.stats(), scorer.details()
     outcome.instance_scores = scorer.keyed_scores(spec.main_metric, spec.eval_split)

@@ -13,7 +13,7 @@ from harness.runs.pipeline import Evaluation
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much a run would ask."""
+    """The size of a run, before it is run."""
 
     instances: int
     """Examples: instances, perturbed copies, all trials."""
@@ -28,7 +28,7 @@ class Plan:
 
 
 def plan(evaluation: Evaluation, model: Model) -> Plan:
-    """Count what a run would ask.
+    """Count the requests and tokens of a run.
 
     Raises:
         HarnessError: The settings do not fit the data or the model.
@@ -51,7 +51,7 @@ def plan(evaluation: Evaluation, model: Model) -> Plan:
 
 
 def first_prompts(evaluation: Evaluation, model: Model, instances: int) -> Iterator[Adapted]:
-    """Yield what the first instances become.
+    """Yield the requests of the first instances.
 
     Raises:
         HarnessError: The settings do not fit the data or the model.
@@ -67,7 +67,7 @@ def readable(prompt: Prompt) -> str:
 
 
 def question(request: GenerateRequest | ScoreRequest | SequenceRequest) -> tuple[Prompt, str]:
-    """Return what a request puts to the model, and, where it scores, the text that is scored."""
+    """Return a request's prompt and, if it is to be scored, the text to score."""
     if isinstance(request, GenerateRequest):
         return request.prompt, ""
     if isinstance(request, ScoreRequest):

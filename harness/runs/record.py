@@ -29,7 +29,7 @@ class EndedRun:
     error: BaseException | None = None
     """Why it failed; None where it came to its end."""
     outcome: Outcome = field(default_factory=Outcome)
-    """What came of it."""
+    """Its outcome."""
     evaluation: Evaluation | None = None
     """The run with its data; None where they were never read."""
     started: str = field(default_factory=now)

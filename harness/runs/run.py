@@ -25,7 +25,7 @@ from harness.storage.results import RunRecord, run_directory
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """What the runs of one model share."""
+    """What all runs of one model share."""
 
     prepare: Callable[[RunSpec], Evaluation | RunRecord | Holder]
     """Reads a run's data; returns the record of an equal run that makes it needless, or the other process that has it,
@@ -45,7 +45,7 @@ class RunTools:
 
 @dataclass(slots=True)
 class Preparation:
-    """What the prompt thread writes of a run, and nobody else; the run reads it once it was handed over."""
+    """A run as prepared by the prompt thread, which alone writes here; the run reads it once it is handed over."""
 
     evaluation: Evaluation | None = None
     """The run with its data, once they are read."""
@@ -60,7 +60,7 @@ class Preparation:
 
 
 class Run:
-    """A run: what the scheduler asks for requests and gives the answers to.
+    """A run: gives its requests to the scheduler and takes the answers.
 
     :meth:`prepare`, and what it returns, run on the prompt thread and write :attr:`preparation` alone; everything else
     runs on the thread on which the model answers.
@@ -147,7 +147,7 @@ class Run:
             conclude(evaluation.adapter, ask.adapted, responses, scorer, writer, self._outcome)
 
     def end(self, error: BaseException | None) -> None:
-        """Summarise the run, or take back what it has half written."""
+        """Summarise the run, or discard its half-written examples."""
         self._tools.costs.idle()
         if error is None and self.preparation.evaluation is not None:
             try:

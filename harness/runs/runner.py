@@ -93,7 +93,7 @@ class _Sweep:
         return self._definitions[key]
 
     def _hopeless_first(self, runs: Sequence[RunSpec]) -> list[RunSpec]:
-        """Return the runs in their order, those before the others whose model, judge or data cannot be opened."""
+        """Return the runs in their order, but first those whose model, judge or data cannot be opened."""
 
         def judged(spec: RunSpec) -> bool:
             try:
@@ -109,7 +109,7 @@ class _Sweep:
         return [runs[index] for index in sorted(range(len(runs)), key=hopeful.__getitem__)]
 
     def _run_model(self, specs: Sequence[RunSpec]) -> Iterator[RunRecord]:
-        """Run what a model is asked for, and close it."""
+        """Execute all runs of a model, then close it."""
         component = specs[0].configured_model
         try:
             model = CachingModel(self._models(component), component.name, self._cache)

@@ -20,8 +20,8 @@ class Settings:
     force: bool = False
     """Repeat finished runs. Answers still come from the response cache."""
     prices: PriceTable | None = None
-    """What tokens cost; None for the table that comes with the harness."""
+    """Prices of tokens; None for the table that comes with the harness."""
     runtimes: RuntimeTable = field(default_factory=RuntimeTable)
-    """What answers take on a quiet or an ideal machine."""
+    """Per-model latencies, for denoised and idealized runtimes."""
     cache_dir: Path | None = None
     """The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results."""

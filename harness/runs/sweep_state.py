@@ -11,14 +11,14 @@ from harness.storage.results import RunRecord
 
 @dataclass(slots=True, eq=False)
 class RunState:
-    """How far a run is that is under way."""
+    """The progress of a run that is under way."""
 
     spec: RunSpec
-    """What is run."""
+    """The run's spec."""
     answered: float = 0.0
     """Examples answered so far; one that is answered in part counts as that part."""
     planned: int = 0
-    """Most examples that may come of it: instances, perturbed copies, all trials; 0 until known."""
+    """Maximum number of its examples: instances, perturbed copies, all trials; 0 until known."""
 
 
 class View(Protocol):
@@ -33,7 +33,7 @@ class View(Protocol):
 
 @dataclass
 class SweepState:
-    """How far a sweep is. The engine calls the methods; views read the fields."""
+    """The progress of a sweep. The engine calls the methods; views read the fields."""
 
     runs: int = 0
     """Number of runs of the sweep."""
@@ -48,7 +48,7 @@ class SweepState:
     waiting: tuple[int, str] | None = None
     """How many runs other processes are running, and which processes, while nothing else is left to do."""
     views: list[View] = field(default_factory=list)
-    """Those who show it."""
+    """The views that show it."""
 
     @property
     def answered_under_way(self) -> float:

@@ -95,7 +95,7 @@ class InstanceScores:
 
 
 def instance_key(instance: Instance) -> bytes:
-    """Return what tells whether two runs asked the same instance: a digest of its id, text and references."""
+    """Return a key by which runs recognise the same instance: a digest of its id, text and references."""
     asked = (instance.id, instance.input, *((reference.text, reference.correct) for reference in instance.references))
     return hashlib.blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
 

@@ -40,7 +40,7 @@ class CausalLM:
     budget: Budget
     """Limits of a batch."""
     sharing: PrefixSharing
-    """Reads what texts have in common once, where the model can."""
+    """Processes text that prompts share once, if the model supports it."""
 
     def answer(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
         """Yield each request's number with its response, as batches are done."""

@@ -22,7 +22,7 @@ NVIDIA, CUDA Runtime API, ``cudaError``: https://docs.nvidia.com/cuda/cuda-runti
 """
 
 AFTERWARDS = ". After this error a process cannot use its GPU, so the rest runs in a new process."
-"""What a message says after CUDA's own words."""
+"""Added to messages after CUDA's own words."""
 
 _lost = False
 
