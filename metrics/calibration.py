@@ -37,7 +37,7 @@ BINS = 10
 FOLDS = 10
 FEWEST = 5
 """Fewest right and fewest wrong instances for a Platt curve: a rule of thumb."""
-COVERAGE = 0.1
+SELECTED_SHARE = 0.1
 """Share of the most confident predictions in selective_acc@10."""
 
 
@@ -286,7 +286,7 @@ class SelectiveAccuracy(_Calibration):
     def _estimates(self, probabilities: Floats, correct: Floats, clusters: Ints) -> Mapping[str, Estimate]:
         probabilities, correct, clusters = probabilities[::-1], correct[::-1], clusters[::-1]
         expected, starts = _tied(probabilities, correct)
-        surest = math.ceil(COVERAGE * len(correct) - 1e-9)
+        surest = math.ceil(SELECTED_SHARE * len(correct) - 1e-9)
         accuracy = min(1.0, float(expected[:surest].sum()) / surest)
         # Several trials of an instance are not more evidence than one.
         count = max(1, round(surest * len(self._instances) / len(correct)))

@@ -25,7 +25,7 @@ Subject = Literal["all", Category]
 OPTIONS = ("ans0", "ans1", "ans2")
 TEST_SIZE = 1000
 # A category with fewer rows would leave hardly any rows for training.
-SMALL = 1100
+SMALL_CATEGORY = 1100
 
 
 @scenario(
@@ -73,7 +73,7 @@ def bbq(data: Data, *, subject: Subject = "all") -> Iterator[Instance]:
     categories = get_args(Category) if subject == "all" else (subject,)
     rows = [(category, row) for category in categories for row in data.rows(category)]
     random.Random(0).shuffle(rows)  # noqa: S311 - HELM's shuffle, so that the test split is HELM's
-    test = TEST_SIZE if len(rows) >= SMALL else len(rows) * 4 // 5
+    test = TEST_SIZE if len(rows) >= SMALL_CATEGORY else len(rows) * 4 // 5
     for index, (category, row) in enumerate(rows):
         yield _instance(category, row, Split.TRAIN if index < len(rows) - test else Split.TEST)
 

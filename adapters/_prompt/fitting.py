@@ -14,13 +14,13 @@ from functools import cached_property
 from adapters._prompt.prompt import PromptWriter, Question
 from harness import Adapted, HarnessError, Instance, Prompt, Request, Tokenization
 
-SLACK = 8
+LENGTH_TOLERANCE = 8
 """Largest difference, in tokens, between the length of a prompt and the sum of the lengths of its parts.
 
 Tokens can merge where parts meet, and special tokens are counted with each part.
 """
 
-EMPTY = Question("", "", "")
+EMPTY_QUESTION = Question("", "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class PromptFitter:
 
         bytes of examples + question             ≤ room   it fits: a token has at least one byte
         tokens of examples (counted once)
-          + tokens of the question               ≤ room   it fits, or not, unless within SLACK tokens of the window
+          + tokens of the question               ≤ room   it fits, or not, unless within the tolerance
         tokens of the whole prompt               ≤ room   the rest: fewer examples until it fits
 
     Args:
@@ -118,7 +118,7 @@ class PromptFitter:
 
     def _surely_fits(self, question: Question, examples: int, budget: int) -> bool:
         """Return True if a prompt fits even if every byte is a token."""
-        return self._adds_up and self._head(examples) + _bytes(str(question)) + SLACK <= budget
+        return self._adds_up and self._head(examples) + _bytes(str(question)) + LENGTH_TOLERANCE <= budget
 
     def _most_examples(self, question: Question, budget: int) -> int:
         """Return the number of examples that fit with the question; -1 if the question alone is too long."""
@@ -128,9 +128,9 @@ class PromptFitter:
         most = len(self._ids)
         if self._adds_up:
             # A prompt grows with every example, so that bisection finds the most that could fit.
-            most = bisect_right(range(most + 1), budget - own + SLACK, key=self._head) - 1
+            most = bisect_right(range(most + 1), budget - own + LENGTH_TOLERANCE, key=self._head) - 1
         for examples in range(most, -1, -1):
-            if self._adds_up and budget - self._head(examples) - own >= SLACK:
+            if self._adds_up and budget - self._head(examples) - own >= LENGTH_TOLERANCE:
                 return examples
             if self._count(self._writer.write(question, examples)) <= budget:
                 return examples
@@ -163,11 +163,11 @@ class PromptFitter:
 
     @cached_property
     def _empty(self) -> int:
-        return self._count(self._writer.write_alone(EMPTY))
+        return self._count(self._writer.write_alone(EMPTY_QUESTION))
 
     def _head(self, examples: int) -> int:
         if examples not in self._head_tokens:
-            self._head_tokens[examples] = self._count(self._writer.write(EMPTY, examples))
+            self._head_tokens[examples] = self._count(self._writer.write(EMPTY_QUESTION, examples))
         return self._head_tokens[examples]
 
     def _reserve(self, answers: Sequence[str]) -> int:

@@ -43,7 +43,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS spending "
     "(account TEXT PRIMARY KEY, prompt INTEGER NOT NULL, completion INTEGER NOT NULL) WITHOUT ROWID",
 )
-_PATIENCE = 60.0
+_LOCK_SECONDS = 60.0
 """Seconds to wait for another process that writes."""
 
 _VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
@@ -263,7 +263,7 @@ class ResponseCache:
             return self._replace(error)
 
     def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        database = sqlite3.connect(self.path, timeout=_LOCK_SECONDS, isolation_level=None)
         try:
             network = network_file_system(self.path)
             if network is None:
@@ -435,7 +435,7 @@ def _identity(path: Path) -> Identity | None:
 
 def _set_journal(database: sqlite3.Connection, mode: str) -> None:
     """Set the journal's mode; SQLite does not wait by itself when two processes do so at once."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
             database.execute(f"PRAGMA journal_mode={mode}")

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-LARGEST = 256 << 20
+MAX_ANSWER_BYTES = 256 << 20
 """Bytes of an answer in the cache, decompressed."""
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -52,11 +52,11 @@ def unpack(value: bytes) -> bytes:
     """
     inflate = zlib.decompressobj()
     try:
-        content = inflate.decompress(value, LARGEST)
+        content = inflate.decompress(value, MAX_ANSWER_BYTES)
     except (zlib.error, TypeError) as error:
         raise ValueError(str(error)) from None
     if not inflate.eof:
-        raise ValueError(f"longer than {LARGEST >> 20} MiB" if inflate.unconsumed_tail else "it ends early")
+        raise ValueError(f"longer than {MAX_ANSWER_BYTES >> 20} MiB" if inflate.unconsumed_tail else "it ends early")
     return content
 
 

@@ -13,7 +13,7 @@ from harness.statistics.quantiles import UPPER_TAIL, Z, t_quantile
 FEWEST_LABELS = 20
 """Fewest labels for an interval with the promised coverage."""
 
-WEAK = 0.1
+WEAK_WEIGHT = 0.1
 """Weight of a judge below which its ratings tell next to nothing about the labels."""
 
 
@@ -29,7 +29,7 @@ class CorrectedMean:
     @property
     def helps(self) -> bool:
         """True if the judge's ratings tell enough about the labels to be useful."""
-        return self.weight >= WEAK
+        return self.weight >= WEAK_WEIGHT
 
 
 def corrected_mean(labels: Sequence[float], rated: Sequence[float], others: Sequence[float]) -> CorrectedMean | None:

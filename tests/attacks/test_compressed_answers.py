@@ -161,7 +161,7 @@ def test_a_refusal_without_a_body_is_read_by_its_status(backend: str) -> None:
 
 
 def test_the_limit_is_on_what_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "LARGEST", 10_000)
+    monkeypatch.setattr(http_client, "MAX_ANSWER_BYTES", 10_000)
     for size, fits in ((4_000, True), (6_000, False)):
         answer = (200, {"Content-Encoding": "gzip"}, gzip.compress(said("x" * size)))
         with answering(partial(_same, answer)) as port:

@@ -14,7 +14,7 @@ from harness.contamination.p_values import shown_p
 if TYPE_CHECKING:
     from harness.contamination.lab.injections import Injection
 
-CERTAIN = (0.5, 0.9)
+REPORTED_PROBABILITIES = (0.5, 0.9)
 FIRST_WIDTH = 12
 
 
@@ -36,7 +36,7 @@ def power_table(curve: PowerCurve, alpha: float) -> Table:
 
 def power_sentences(curve: PowerCurve) -> Iterable[str]:
     """Yield the curve's conclusions, a sentence each."""
-    for probability in CERTAIN:
+    for probability in REPORTED_PROBABILITIES:
         copies = curve.copies(probability)
         most = curve.doses[-1].copies
         if copies is None or copies > 10 * most:

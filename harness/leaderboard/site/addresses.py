@@ -9,7 +9,7 @@ from harness.contracts.specs import Component
 from harness.leaderboard.columns import canonical
 from harness.storage.results import RunRecord
 
-READABLE = 40
+READABLE_CHARACTERS = 40
 """Characters of the readable beginning."""
 
 
@@ -23,7 +23,7 @@ def address(name: str, identity: str | None = None) -> str:
         identity: The text to hash, if the name alone does not identify it.
     """
     readable = re.sub(r"[^a-z0-9.]+", "-", name[:400].lower())
-    readable = re.sub(r"\.{2,}", ".", readable)[:READABLE].strip("-.")
+    readable = re.sub(r"\.{2,}", ".", readable)[:READABLE_CHARACTERS].strip("-.")
     digest = hashlib.blake2b(
         (name if identity is None else identity).encode("utf-8", "surrogatepass"), digest_size=5
     ).hexdigest()

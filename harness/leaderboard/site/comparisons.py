@@ -31,7 +31,7 @@ from harness.storage.results import RunRecord
 FORMAT = 1
 """Changes whenever the statistics of a pair do."""
 
-MANY = 500
+PARALLEL_FROM_PAIRS = 500
 """From this many pairs of runs on, several processes are faster than one; starting them takes a second."""
 
 PROCESSES = min(8, os.cpu_count() or 1)
@@ -137,7 +137,7 @@ def _computed_rows(root: Path, questions: Sequence[_Question], known: Mapping[st
         if missing:
             tasks.append((root, missing, question.scale, question.about["metric"]))
     found: dict[str, Row] = {}
-    if len(taken) - len(known) < MANY or PROCESSES == 1:
+    if len(taken) - len(known) < PARALLEL_FROM_PAIRS or PROCESSES == 1:
         for task in tasks:
             found |= _compare(*task)
     else:

@@ -14,7 +14,7 @@ from harness.errors import StorageError
 
 _KEY = re.compile(r"[a-z0-9][a-z0-9.-]*(/[a-z0-9][a-z0-9.-]*)*")
 _QUOTED = re.compile(r"\\(.)")
-MARK = ".build.json"
+BUILD_FILE = ".build.json"
 
 
 class SiteFolder:
@@ -31,11 +31,11 @@ class SiteFolder:
         self.root = root
         self.written: set[Path] = set()
         with _writing(root):
-            if root.is_dir() and any(root.iterdir()) and not (root / MARK).is_file():
+            if root.is_dir() and any(root.iterdir()) and not (root / BUILD_FILE).is_file():
                 raise StorageError(f"{root} holds files that are not a site; name an empty folder with --output.")
             root.mkdir(parents=True, exist_ok=True)
-            if not (root / MARK).exists():
-                (root / MARK).touch()
+            if not (root / BUILD_FILE).exists():
+                (root / BUILD_FILE).touch()
 
     def put(self, key: str, value: Any) -> Path:
         """Write a value that pages read as ``harness.get(key)``."""

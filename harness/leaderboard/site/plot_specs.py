@@ -17,7 +17,7 @@ Row = Sequence[Any]
 UP, DOWN = "higher is better", "lower is better"
 ROW_STEP = 17
 """Height in pixels of a line of a ranking."""
-LABEL = 36
+LONGEST_LABEL = 36
 """Most characters of a model's name on an axis."""
 
 
@@ -52,11 +52,11 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     taken: set[str] = set()
     for model in models:
-        name = brief(model, LABEL)
+        name = brief(model, LONGEST_LABEL)
         number = 1
         while name in taken:
             number += 1
-            name = f"{brief(model, LABEL - 4)} ({number})"
+            name = f"{brief(model, LONGEST_LABEL - 4)} ({number})"
         taken.add(name)
         found[model] = name
     return found

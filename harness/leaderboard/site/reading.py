@@ -27,7 +27,7 @@ from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directori
 FORMAT = 6
 """The version of the files of a run's page; to be raised whenever they change."""
 
-MANY = 200
+PARALLEL_FROM_RUNS = 200
 """From this many runs on, two processes are faster than one, since starting the second takes a second."""
 
 
@@ -44,7 +44,7 @@ def read_runs(
         StorageError: The site's folder cannot be written.
     """
     directories = run_directories(results_dir, suites)
-    if len(directories) < MANY:
+    if len(directories) < PARALLEL_FROM_RUNS:
         found = [_read(directory, folder.root) for directory in directories]
     else:
         # Spawned, since a fork would copy the state of this process's other threads.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-START = 8
-CUT = 0.8
-STEP = 0.05
-COOLDOWN = 15.0
+INITIAL_LIMIT = 8
+CUT_FACTOR = 0.8
+GROWTH = 0.05
+COOLDOWN_SECONDS = 15.0
 """Initial limit; its factor when throttled; its growth after a round without throttling; seconds between cuts.
 
 All but the initial limit are those of Inspect's controller (``inspect_ai.util._concurrency``).
@@ -34,7 +34,7 @@ class AdaptiveConcurrency:
     _quiet_until: float = field(init=False, default=-math.inf)
 
     def __post_init__(self) -> None:
-        self.limit = min(START, self.most)
+        self.limit = min(INITIAL_LIMIT, self.most)
 
     def allow(self, most: int) -> None:
         """Change the upper bound, and lower the limit to it."""
@@ -49,7 +49,7 @@ class AdaptiveConcurrency:
         if self._successes < self.limit:
             return
         self._successes = 0
-        grown = self.limit * 2 if self._slow_start else self.limit + max(1, round(self.limit * STEP))
+        grown = self.limit * 2 if self._slow_start else self.limit + max(1, round(self.limit * GROWTH))
         self.limit = min(self.most, grown)
 
     def throttled(self, now: float, retry_after: float | None = None) -> None:
@@ -64,6 +64,6 @@ class AdaptiveConcurrency:
         if retry_after is not None:
             self.paused_until = max(self.paused_until, now + retry_after)
         if now >= self._quiet_until:
-            self.limit = max(1, int(self.limit * CUT))
-            self._quiet_until = now + COOLDOWN
+            self.limit = max(1, int(self.limit * CUT_FACTOR))
+            self._quiet_until = now + COOLDOWN_SECONDS
         self._quiet_until = max(self._quiet_until, self.paused_until)

@@ -16,7 +16,7 @@ from harness.models.api.calls import RequestFailedError
 
 T = TypeVar("T")
 
-READY = 1024
+MOST_PENDING = 1024
 """Most requests that wait in the event loop, or whose answers are unread; enough to keep the calls going while the
 thread that reads the answers is busy.
 """
@@ -93,7 +93,7 @@ def answer_at_once(
     ended = False
     try:
         while True:
-            while taken - answered < at_once() + READY and (request := next(coming, None)) is not None:
+            while taken - answered < at_once() + MOST_PENDING and (request := next(coming, None)) is not None:
                 thread.loop.call_soon_threadsafe(calls.add, taken, request)
                 taken += 1
             if taken == answered:

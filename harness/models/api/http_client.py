@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.models.api.retries import UnusableAnswerError
 
-LARGEST = 64 * 2**20
+MAX_ANSWER_BYTES = 64 * 2**20
 """Most bytes of an answer, after decompression; a longer one is unusable."""
 
 _PIECE = 2**20
@@ -39,7 +39,7 @@ def watch_sending() -> Sending:
 def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
     """Return an HTTP client for the client library, made safe.
 
-    Answers are decompressed in pieces, up to :data:`LARGEST` bytes. Redirects are not followed, because keys, headers
+    Answers are decompressed in pieces, up to :data:`MAX_ANSWER_BYTES`. Redirects are not followed, because keys, headers
     and prompts would go to wherever the server points.
 
     Args:
@@ -57,8 +57,8 @@ def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
             async for chunk in self._stream:
                 for piece in decoder.pieces(chunk):
                     size += len(piece)
-                    if size > LARGEST:
-                        raise UnusableAnswerError(f"longer than {LARGEST / 2**20:g} MiB")
+                    if size > MAX_ANSWER_BYTES:
+                        raise UnusableAnswerError(f"longer than {MAX_ANSWER_BYTES / 2**20:g} MiB")
                     yield piece
             decoder.finish()
 

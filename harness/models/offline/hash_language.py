@@ -30,7 +30,7 @@ KNOWN = (END, *CHARACTERS, *WORDS)
 CLASSES = 61
 """Number of classes of the characters that are not tokens; the characters of a class are equally likely."""
 
-RARE = 0.001
+RARE_PROBABILITY = 0.001
 """Probability of all these characters together, at every position."""
 
 _PIECE = re.compile(
@@ -56,7 +56,7 @@ class Distribution:
         self._scale = int.from_bytes(digest[:8], "big")
         self._shift = int.from_bytes(digest[8:16], "big")
         answers = 0.75 if digest[16] % 2 else 0.25
-        self._shares = (answers, 1 - answers - RARE, RARE)
+        self._shares = (answers, 1 - answers - RARE_PROBABILITY, RARE_PROBABILITY)
 
     def probability(self, token: str) -> float:
         """Return the probability of a token, or of a character that is not a token."""

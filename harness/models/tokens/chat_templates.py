@@ -25,7 +25,7 @@ from harness.models.tokens import chat_template_worker
 
 MEMORY = 2**30
 """Bytes of address space."""
-SECONDS = 5.0
+RENDER_SECONDS = 5.0
 """Seconds of processor time for one conversation."""
 MOST_CHARACTERS = 20_000_000
 ANSWER_SECONDS = 60.0
@@ -49,7 +49,7 @@ class ChatTemplate:
     """
 
     def __init__(
-        self, source: str, variables: Mapping[str, str], *, seconds: float = SECONDS, memory: int = MEMORY
+        self, source: str, variables: Mapping[str, str], *, seconds: float = RENDER_SECONDS, memory: int = MEMORY
     ) -> None:
         known = {"tools": None, "documents": None, "add_generation_prompt": True, **variables}
         self._asked = {"template": source, "variables": known}

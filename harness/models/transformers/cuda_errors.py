@@ -21,7 +21,7 @@ STICKY = (
 NVIDIA, CUDA Runtime API, ``cudaError``: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
 """
 
-AFTERWARDS = ". After this error a process cannot use its GPU, so the rest runs in a new process."
+NEW_PROCESS_NOTE = ". After this error a process cannot use its GPU, so the rest runs in a new process."
 """Added to messages after CUDA's own words."""
 
 _lost = False
@@ -37,7 +37,7 @@ def reason(error: BaseException) -> str:
     """Return CUDA's own words: the error's first line, without what was said around it."""
     words = str(error)
     words = words[words.index("CUDA") :]
-    return words.partition("\n")[0].partition(AFTERWARDS)[0]
+    return words.partition("\n")[0].partition(NEW_PROCESS_NOTE)[0]
 
 
 def cuda_lost() -> bool:

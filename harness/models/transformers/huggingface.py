@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from harness import GenerateRequest, ModelError, Prompt, Request, Response, SequenceRequest, backend
 from harness.models.tokens.checkpoint import INSTALL, load_weights
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
-from harness.models.transformers.cuda_errors import AFTERWARDS, cuda_lost, is_sticky, lose_cuda, reason
+from harness.models.transformers.cuda_errors import NEW_PROCESS_NOTE, cuda_lost, is_sticky, lose_cuda, reason
 
 if TYPE_CHECKING:  # a model that is only identified needs none of these
     from harness.models.transformers.causal_lm import CausalLM
@@ -133,7 +133,7 @@ class HuggingFaceModel(CheckpointModel):
             self._crashes += 1
             self._leave_gpu()
             advice = "CUDA_LAUNCH_BLOCKING=1 shows which operation fails."
-            raise ModelError(f"{self._name}: {reason(error)}{AFTERWARDS} {advice}") from error
+            raise ModelError(f"{self._name}: {reason(error)}{NEW_PROCESS_NOTE} {advice}") from error
 
     def _answer_part(self, part: Sequence[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
         asked = []

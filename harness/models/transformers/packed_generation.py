@@ -41,10 +41,10 @@ MOST_TEXTS = 256
 PADDING = 0.05
 """Largest share of a row that may be padding: what is read in one pass has rows of about one length."""
 
-HELD = 2
+CACHE_BATCHES = 2
 """Batches' worth of tokens that the cache may hold."""
 
-WASTE = 0.25
+MAX_UNUSED_SHARE = 0.25
 """Share of the cache that may be left over from finished texts before it is packed anew."""
 
 
@@ -161,7 +161,7 @@ class _Queue:
             known = self.tree.shared[number] if taken else texts.known(number)
             more = 0 if taken and taken[-1][0] == number else len(self.tree.sequences[number]) - known
             held += more + self._draws[index].max_tokens
-            if (texts.rows or taken) and (new + more > row or held > HELD * budget.tokens):
+            if (texts.rows or taken) and (new + more > row or held > CACHE_BATCHES * budget.tokens):
                 break
             # Prompts that leave the others early would have these read anew what they all know.
             if taken and known < depth - LEAST_SAVED:
@@ -283,7 +283,7 @@ class _Texts:
         self._visible = self._visible[stay]
         used: NDArray[np.bool_] = np.any(self._visible, axis=0)
         used[self._path] = True
-        if used.sum() < (1 - WASTE) * len(used):
+        if used.sum() < (1 - MAX_UNUSED_SHARE) * len(used):
             with torch.inference_mode():
                 self._cache.keep(torch.from_numpy(np.flatnonzero(used)))
             self._visible = self._visible[:, used]

@@ -33,12 +33,12 @@ ROW_SHARE = 4
 """A packed row holds a fourth of a batch's tokens: in a longer one, tokens of different branches meet in vain."""
 LONGEST_ROW = 2048
 
-WORTH = 0.8
+MAX_PACKED_SHARE = 0.8
 """Branches on no trunk are packed where that leaves at most this share of the tokens."""
 
 TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
-"""Largest difference of a log-probability from the plain path's, by precision; 16 bits may differ by ``HALF``."""
-HALF = 0.25
+"""Largest difference of a log-probability from the plain path's, by precision; the next constant is for 16 bits."""
+HALF_PRECISION_TOLERANCE = 0.25
 
 Read = tuple[int, int, int]
 """A place in a row, the token that follows it, and where the answer belongs."""
@@ -108,7 +108,7 @@ class PrefixSharing:
         [(_, plain)] = score_spans(self._runner, [span], budget, pad=pad)
         if plain is None:
             return
-        near = TOLERANCE.get(str(self._runner.model.dtype).removeprefix("torch."), HALF)
+        near = TOLERANCE.get(str(self._runner.model.dtype).removeprefix("torch."), HALF_PRECISION_TOLERANCE)
         largest = float(np.abs(np.array(plain.logprobs) - np.array(logprobs)).max())
         if largest > near:
             raise NotShareable(f"log-probabilities of texts read together differ by {largest:.2g}")
@@ -139,7 +139,7 @@ class PrefixSharing:
 
     def _worth_packing(self, tree: PrefixTree, branch: Branch) -> bool:
         alone = sum(len(tree.sequences[number]) for number in range(branch.start, branch.end))
-        return tree.size(branch) <= WORTH * alone
+        return tree.size(branch) <= MAX_PACKED_SHARE * alone
 
     def _trunk(self, work: _Work, trunk: Trunk, parent: KeyValues | None) -> Iterator[tuple[int, ScoredSpan | None]]:
         """Read a trunk, what hangs on it, and the trunks that leave it."""

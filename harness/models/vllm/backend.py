@@ -17,7 +17,7 @@ from harness import (
 )
 from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
-from harness.models.vllm.batching import AT_ONCE, VllmBatches
+from harness.models.vllm.batching import REQUESTS_AT_ONCE, VllmBatches
 from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_version
 from harness.models.vllm.scoring import Scoring
 
@@ -45,7 +45,7 @@ class VllmModel(CheckpointModel):
         chat: True to apply the tokenizer's chat template to conversations; None: if it has one.
     """
 
-    look_ahead = AT_ONCE
+    look_ahead = REQUESTS_AT_ONCE
     operational = frozenset({"tensor_parallel_size", "data_parallel_size", "gpu_memory_utilization", "enforce_eager"})
 
     def __init__(

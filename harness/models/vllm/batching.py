@@ -13,7 +13,7 @@ from harness.models.vllm.engine import Engine, Job
 from harness.models.vllm.generation import generation_jobs
 from harness.models.vllm.scoring import Row, Scoring
 
-AT_ONCE = 4096
+REQUESTS_AT_ONCE = 4096
 """Requests that are tokenized and sorted together."""
 
 
@@ -43,7 +43,7 @@ class VllmBatches:
         Args:
             first: A request that was taken already.
         """
-        self._plan([first, *islice(self.requests, AT_ONCE - 1)])
+        self._plan([first, *islice(self.requests, REQUESTS_AT_ONCE - 1)])
         while True:
             for answered in self.engine.run(self._pull):
                 yield answered
@@ -72,7 +72,7 @@ class VllmBatches:
                     return None
                 self._jobs.extend(self.scoring.jobs(self._rows))
                 self._rows = []
-            elif part := list(islice(self.requests, AT_ONCE)):
+            elif part := list(islice(self.requests, REQUESTS_AT_ONCE)):
                 self._plan(part)
             else:
                 return None

@@ -28,7 +28,7 @@ from harness.models.vllm.engine import MOST_LOGPROBS, Engine, Job
 TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
 """Largest difference of a log-probability with and without the cache, in nats: kernels round differently by batch."""
 
-CHECKED = 2
+CHECKED_PAIRS = 2
 """Pairs of texts on which both ways are compared before the cache is trusted."""
 
 NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
@@ -154,7 +154,7 @@ class Scoring:
         ]
         longest = sorted(alike, key=lambda pair: -pair[1].scored)
         # The first of a pair fills the cache that the second reads.
-        return list(dict.fromkeys(chain.from_iterable([*longest[:CHECKED], *alike[:CHECKED]])))
+        return list(dict.fromkeys(chain.from_iterable([*longest[:CHECKED_PAIRS], *alike[:CHECKED_PAIRS]])))
 
     def _shared(self, row: Row) -> Iterator[Job]:
         """Yield the jobs of a row, each for at most :data:`MOST_LOGPROBS` last tokens."""

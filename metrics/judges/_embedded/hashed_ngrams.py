@@ -18,7 +18,7 @@ BITS = 20
 
 BYTE_LENGTHS = (2, 3, 4, 5)
 
-LONGEST = 20_480
+LONGEST_TEXT = 20_480
 """Characters of a text that count; Perspective's limit is 20 KB."""
 
 _CHUNK = 1 << 17
@@ -39,7 +39,7 @@ def hashed_ngrams(texts: Sequence[str]) -> Iterator[tuple[Integers, Integers]]:
     """
     start, size, run = 0, 0, list[bytes]()
     for index, text in enumerate(texts):
-        encoded = f" {' '.join(text[:LONGEST].lower().split())} ".encode("utf-8", "replace")[: 4 * LONGEST]
+        encoded = f" {' '.join(text[:LONGEST_TEXT].lower().split())} ".encode("utf-8", "replace")[: 4 * LONGEST_TEXT]
         if run and size + len(encoded) > _CHUNK:
             yield _features(run, start)
             start, size, run = index, 0, []

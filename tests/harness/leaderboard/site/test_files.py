@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import StorageError
-from harness.leaderboard.site.files import MARK, SiteFolder, data_file, data_script, json_text
+from harness.leaderboard.site.files import BUILD_FILE, SiteFolder, data_file, data_script, json_text
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
@@ -67,7 +67,7 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
         SiteFolder(tmp_path)
     (tmp_path / "thesis.tex").unlink()
     SiteFolder(tmp_path)
-    assert (tmp_path / MARK).is_file()
+    assert (tmp_path / BUILD_FILE).is_file()
 
 
 def test_a_file_in_the_place_of_the_folder_is_one_message(tmp_path: Path) -> None:

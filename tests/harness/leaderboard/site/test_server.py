@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import HarnessError
 from harness.leaderboard.site.live import LiveState
-from harness.leaderboard.site.server import CONNECTIONS, POLICY, SiteServer, is_loopback, open_below
+from harness.leaderboard.site.server import CONNECTIONS, CONTENT_SECURITY_POLICY, SiteServer, is_loopback, open_below
 
 HIDDEN = "not to be seen"
 HOSTILE = "</script><script>alert(1)</script>\u2028"
@@ -92,11 +92,11 @@ def test_files_come_with_their_type_and_every_header(server: SiteServer) -> None
     ):
         answer, got = _get(server, path)
         assert (answer.status, answer.headers["Content-Type"], got) == (200, kind, content)
-        assert answer.headers["Content-Security-Policy"] == POLICY
+        assert answer.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Referrer-Policy"] == "no-referrer"
-    assert "unsafe" not in POLICY
-    assert "default-src 'none'" in POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
 
 
 def test_the_first_page_gets_the_script_that_follows_sweeps(server: SiteServer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models.api.adaptive_concurrency import COOLDOWN, START, AdaptiveConcurrency
+from harness.models.api.adaptive_concurrency import COOLDOWN_SECONDS, INITIAL_LIMIT, AdaptiveConcurrency
 
 
 def succeed(concurrency: AdaptiveConcurrency, times: int, now: float = 0.0, *, saturated: bool = True) -> None:
@@ -26,24 +26,24 @@ def test_each_round_doubles_the_limit_until_the_most() -> None:
 def test_a_limit_that_was_not_reached_does_not_grow() -> None:
     concurrency = AdaptiveConcurrency(100)
     succeed(concurrency, 1000, saturated=False)
-    assert concurrency.limit == START
+    assert concurrency.limit == INITIAL_LIMIT
 
 
 def test_refusals_of_one_episode_cut_once() -> None:
     concurrency = AdaptiveConcurrency(100)
     succeed(concurrency, 8 + 16 + 32)
     assert concurrency.limit == 64
-    for moment in (0.0, 1.0, COOLDOWN - 0.1):
+    for moment in (0.0, 1.0, COOLDOWN_SECONDS - 0.1):
         concurrency.throttled(moment)
     assert concurrency.limit == 51
-    concurrency.throttled(COOLDOWN + 0.1)
+    concurrency.throttled(COOLDOWN_SECONDS + 0.1)
     assert concurrency.limit == 40
 
 
 def test_what_was_sent_before_the_cut_does_not_count_after_it() -> None:
     concurrency = AdaptiveConcurrency(100)
     concurrency.throttled(0.0)
-    succeed(concurrency, 1000, now=COOLDOWN - 0.1)
+    succeed(concurrency, 1000, now=COOLDOWN_SECONDS - 0.1)
     assert concurrency.limit == 6
 
 
@@ -52,7 +52,7 @@ def test_after_a_cut_it_grows_by_steps() -> None:
     succeed(concurrency, 8 + 16 + 32 + 64)
     concurrency.throttled(0.0)
     assert concurrency.limit == 102
-    succeed(concurrency, 102, now=COOLDOWN)
+    succeed(concurrency, 102, now=COOLDOWN_SECONDS)
     assert concurrency.limit == 107
 
 

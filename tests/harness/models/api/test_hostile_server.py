@@ -143,7 +143,7 @@ def test_a_server_that_comes_back_is_asked_again(backend: str) -> None:
 
 
 def test_answers_without_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "LARGEST", 100_000)
+    monkeypatch.setattr(http_client, "MAX_ANSWER_BYTES", 100_000)
     with serving(Ways(behave=lambda number: "junk")) as server:
         model = opened("openai", server)
         (response,) = ask(model, questions("openai", 1))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness import GenerateRequest, Model, Response
 from harness.models.api import rate_limits as accounts
-from harness.models.api.adaptive_concurrency import START
+from harness.models.api.adaptive_concurrency import INITIAL_LIMIT
 from harness.models.api.anthropic import AnthropicModel
 from harness.models.api.openai import OpenAIModel
 from harness.models.api.rate_limits import Account, TokenBucket, account_of
@@ -42,7 +42,7 @@ def test_places_are_shared() -> None:
     account = Account()
     account.join(ApiSettings(), silent, 0.0)
     account.join(ApiSettings(), other, 0.0)
-    assert entered(account, 0.0) == START
+    assert entered(account, 0.0) == INITIAL_LIMIT
     assert account.enter(1, 0.0) is None
     account.leave(1, 1)
     assert account.enter(1, 0.0) == 0.0
@@ -63,7 +63,7 @@ def test_the_lowest_limits_hold_while_the_model_that_names_them_is_open() -> Non
 def test_a_model_without_limits_keeps_to_those_of_another() -> None:
     account = Account()
     account.join(ApiSettings(), silent, 0.0)
-    assert entered(account, 0.0) == START
+    assert entered(account, 0.0) == INITIAL_LIMIT
     account.join(ApiSettings(tokens_per_minute=600), other, 0.0)
     account.leave(0, 0)
     assert account.enter(10, 0.0) == 0.0
@@ -86,11 +86,11 @@ def test_the_next_model_finds_out_for_itself_what_the_server_keeps_up_with() -> 
     account.join(ApiSettings(), silent, 0.0)
     account.throttled(0.0, retry_after=60.0)
     account.join(ApiSettings(), other, 0.0)
-    assert account.concurrency.limit < START
+    assert account.concurrency.limit < INITIAL_LIMIT
     account.part(silent, 0.0)
     account.part(other, 0.0)
     account.join(ApiSettings(), silent, 1.0)
-    assert entered(account, 1.0) == START
+    assert entered(account, 1.0) == INITIAL_LIMIT
 
 
 def test_whoever_waits_is_woken_when_a_call_leaves_and_nobody_else() -> None:

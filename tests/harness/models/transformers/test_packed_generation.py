@@ -72,7 +72,7 @@ def test_completions_are_those_of_the_plain_path(
     folder = str(tiny_checkpoint(kind))
     requests = prompts(24)
     monkeypatch.setitem(packed_generation.SIDE_BY_SIDE, "cpu", side_by_side)
-    monkeypatch.setattr(packed_generation, "WASTE", waste)
+    monkeypatch.setattr(packed_generation, "MAX_UNUSED_SHARE", waste)
     monkeypatch.setattr(packed_generation, "PADDING", padding)
     monkeypatch.setattr(packed_generation, "LEAST_SAVED", 2)
     monkeypatch.setattr(packed_rows, "SHORTEST_ROW", 8)

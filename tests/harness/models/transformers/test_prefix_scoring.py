@@ -36,7 +36,7 @@ def eager_sharing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefix_tree, "LEAST_SAVED", 2)
     monkeypatch.setattr(shared_scoring, "SHORTEST_ROW", 8)
     monkeypatch.setattr(packed_rows, "SHORTEST_ROW", 8)
-    monkeypatch.setattr(shared_scoring, "WORTH", 1.0)
+    monkeypatch.setattr(shared_scoring, "MAX_PACKED_SHARE", 1.0)
 
 
 @pytest.fixture(scope="module")
