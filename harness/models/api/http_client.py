@@ -39,8 +39,8 @@ def watch_sending() -> Sending:
 def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
     """Return an HTTP client for the client library, made safe.
 
-    Answers are decompressed in pieces, up to :data:`MAX_ANSWER_BYTES`. Redirects are not followed, because keys, headers
-    and prompts would go to wherever the server points.
+    Answers are decompressed in pieces, up to :data:`MAX_ANSWER_BYTES`. Redirects are not followed, because keys,
+    headers and prompts would go to wherever the server points.
 
     Args:
         library: ``openai`` or ``anthropic``.
