@@ -125,7 +125,7 @@ class JudgedTest(OrderTest):
 
     @property
     def verdict(self) -> Verdict:
-        """What the test allows to say."""
+        """The verdict on the test."""
         if self.retest_of is not None:
             return Verdict.RETEST
         words = self.verdict_at(self.log10_p_holm)

@@ -103,7 +103,7 @@ class Unjudged:
     reason: str
     """Why, in words that are the same for all texts of which it is true; they are counted."""
     answer: str = ""
-    """What the judge got instead of a judgement."""
+    """The judge's unusable answer."""
 
 
 class Judge(ABC):

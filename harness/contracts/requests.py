@@ -199,7 +199,7 @@ class Response:
     truncated: bool = False
     """True if the model had to cut the request to fit its window."""
     served: tuple[Served, ...] = ()
-    """What the server reports to have used, each different one once; empty without a server."""
+    """The models that the server says it used, each once; empty without a server."""
     cached: bool = False
     """True if it came from the response cache."""
     imported: str | None = None

@@ -36,10 +36,10 @@ def costs(
     time, no parameters, no price, no counter) is left out.
 
     Args:
-        usage: What the run asked.
-        description: What the model says of itself; ``parameters`` is how many it has.
-        price: What the model's tokens cost.
-        runtimes: What the model's answers take by a table.
+        usage: The run's requests, tokens and seconds.
+        description: The model's own description; ``parameters`` is how many it has.
+        price: The price of the model's tokens.
+        runtimes: The latencies of the model's answers, from a table.
         energy: Joules by kind of processor.
     """
     known: dict[str, Any] = {

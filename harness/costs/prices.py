@@ -1,4 +1,4 @@
-"""What a model's tokens cost, from a table in YAML."""
+"""The prices of a model's tokens, from a YAML table."""
 
 from __future__ import annotations
 

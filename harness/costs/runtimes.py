@@ -1,4 +1,4 @@
-"""How long a model's answers would take on a quiet machine, or an ideal one, from a table in YAML."""
+"""Per-model latencies on a quiet or an ideal machine, from a YAML table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness.yaml_lines import load_as
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a model's answers take, as a line through measured points."""
+    """The latency of a model's answers, interpolated between measured points."""
 
     prompt: Mapping[int, float]
     """Seconds to read a prompt, by its number of tokens."""

@@ -10,7 +10,7 @@ from harness.contracts import GenerateRequest, Request, Response
 
 @dataclass(slots=True)
 class Usage:
-    """What a run has asked so far."""
+    """The requests, tokens and seconds of a run so far."""
 
     queries: int = 0
     """Requests put, cached ones included."""

@@ -1,8 +1,8 @@
 """The response cache: every answer of a model, in one SQLite file, before it is counted.
 
 A key is a digest of the model's fingerprint and the request: all that changes an answer, and nothing else. Values are
-JSON. One transaction an answer makes it survive being killed at any moment; what a disk has damaged is set aside, and
-what can be read of it is kept.
+JSON. One transaction an answer makes it survive being killed at any moment; a damaged file is set aside, and the
+answers that can be read are kept.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ class ResponseCache:
         return int(totals[0]), int(totals[1])
 
     def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return what a statement of SQL gives, for the cache's upkeep.
+        """Return the rows of an SQL statement, for the cache's maintenance.
 
         Raises:
             CacheError: The file cannot be read or written.

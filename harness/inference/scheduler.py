@@ -15,8 +15,8 @@ ends at once, with the cached *q*; ``a`` ends when *p* is answered: both its req
 second counts as cached.
 
 There are no windows: the model takes the next request whenever it has room, whichever run it belongs to, and a run ends
-with its own last answer. What goes wrong with one run ends that run alone; what a model stumbles over is asked again
-run by run, so that only the run whose request it was fails.
+with its own last answer. What goes wrong with one run ends that run alone; if the model fails on some requests, they
+are sent again run by run, so that only the run whose request it was fails.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ AskerT = TypeVar("AskerT", bound=Asker)
 
 
 class Meter(Protocol):
-    """Measures what the model's work takes."""
+    """Measures the time and energy of the model's work."""
 
     def working(self) -> None:
         """Called before answers are looked up or asked; often, so it must be cheap."""
@@ -116,7 +116,7 @@ class Scheduler(Generic[AskerT]):
     Args:
         model: The model.
         askers: The runs, in order: a later one is asked for requests when those before have none for now.
-        meter: Measures what the answers take.
+        meter: Measures the time and energy of the answers.
     """
 
     def __init__(self, model: CachingModel, askers: Iterable[AskerT], meter: Meter) -> None:

@@ -47,7 +47,7 @@ class Holding:
 
 
 def holdings(cache: ResponseCache) -> list[Holding]:
-    """Return what a cache holds, by model, the largest first.
+    """Return the contents of a cache by model, the largest first.
 
     Raises:
         CacheError: The file cannot be read.

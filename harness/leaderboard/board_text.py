@@ -21,7 +21,7 @@ MEANINGS = {
     MISSING: "some examples gave no value and are left out.",
     DECLINED: "some answers were declined by the model or its provider and are scored as they are; counts are below.",
     DAMAGED: "a file of examples is damaged or missing, so the number cannot be checked; details are below.",
-    IMPORTED: "imported: measured by another program, whose name the model's name begins with.",
+    IMPORTED: "imported: measured by another program, which is named at the start of the model's name.",
 }
 """What the marks mean."""
 

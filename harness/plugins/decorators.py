@@ -85,7 +85,7 @@ def scenario(
         data: Where the data come from.
         adapter: The default adapter, or a function of the scenario's parameters that returns it.
         metrics: Default metrics and sets of metrics.
-        main_metric: The metric that stands for the scenario on a leaderboard.
+        main_metric: The metric that leaderboards show for the scenario.
         eval_split: The split that is evaluated.
         taxonomy: ``task``, ``what``, ``who``, ``when``, ``language``.
         groups: Keys of the instances' ``meta``: their values are groups, whose scores are compared. A list puts an
@@ -116,8 +116,8 @@ def adapter(
     """Register a subclass of :class:`harness.Adapter` as an adaptation method.
 
     A method whose answers only some metrics can read names them: its runs then measure these unless they say
-    otherwise, and the first stands for them. ``report`` is the command that reports on its finished runs, where that is
-    not the leaderboard; ``role`` the job for which a command of the harness looks the method up.
+    otherwise, and the first is the main metric. ``report`` is the command that reports on its finished runs, where
+    that is not the leaderboard; ``role`` the job for which a command of the harness looks the method up.
     """
     return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics), report), role)
 
@@ -152,8 +152,8 @@ def metric(
     for several scores, a mapping by name. Without a scale, means have no interval. A score outside of its scale fails
     the run.
 
-    Where several stats of a category measure the same, ``represents`` names the one that stands for it on a
-    leaderboard. ``same_as`` names metrics of other programs with the same definition, ``"helm:exact_match"``;
+    Where several stats of a category measure the same, ``represents`` names the one that leaderboards show for it.
+    ``same_as`` names metrics of other programs with the same definition, ``"helm:exact_match"``;
     ``agrees_with`` those that are defined alike only where each answer option is scored by itself.
 
     Raises:
@@ -213,7 +213,7 @@ def backend(name: str, *, source: str, needs: str | Sequence[str] = (), install:
     """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``.
 
     Args:
-        name: What stands before the colon.
+        name: The part before the colon.
         source: Whose models or protocol it is.
         needs: Modules that it imports when it is used; that one is missing is said before anything is run.
         install: How to get them.

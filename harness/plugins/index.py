@@ -65,7 +65,7 @@ class _MustImportError(Exception):
 
 
 def read_python(source: bytes) -> list[Listing] | None:
-    """Return what a Python module declares; None if it must be imported to be known.
+    """Return the plugins that a Python module declares; None if only importing it can tell.
 
     Raises:
         SyntaxError: The text is not Python.
@@ -80,7 +80,7 @@ def read_python(source: bytes) -> list[Listing] | None:
 
 
 class _Module:
-    """The syntax tree of a module, with what its top-level names stand for."""
+    """The syntax tree of a module, with the values of its top-level names."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -200,7 +200,7 @@ class Index:
                     self._entries = dict(stored["files"])
 
     def listings(self, file: Path) -> list[Listing] | None:
-        """Return what a Python or YAML file declares; None if it must be loaded to be known.
+        """Return the plugins that a Python or YAML file declares; None if only loading it can tell.
 
         Raises:
             OSError: It cannot be read.

@@ -170,7 +170,7 @@ class Registry:
         return entry.plugin
 
     def expand(self, kind: Kind, name: str) -> list[str]:
-        """Return the names that a set stands for, all the way down; the name itself if it is not a set."""
+        """Return the names in a set, with sets within it resolved; the name itself if it is not a set."""
         plugin = self.get(kind, name)
         if plugin.target is not None:
             return [name]

@@ -235,7 +235,7 @@ _UNSEEN_CARD = """\
 # quickstart/unseen
 
 {about}
-It has seen no test set: no question, passage or review of the sample scenarios' tests stands in its text.
+It has seen no test set: no question, passage or review of the sample scenarios' tests is in its text.
 """
 
 _SEEN_CARD = """\

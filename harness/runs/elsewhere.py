@@ -63,7 +63,7 @@ class Elsewhere:
         return record if record.status == "failed" and record.spec == spec else None
 
     def wait(self) -> list[RunSpec]:
-        """Wait until runs that others have had can be looked at again; return these, none where none are left.
+        """Wait until runs that others have had can be looked at again; return these; empty if none are left.
 
         What the others have finished waits for the last run of its model, so that the model is opened once for all.
         """

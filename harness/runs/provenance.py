@@ -96,7 +96,7 @@ def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
     found[module.__name__] = module
     package = module.__name__.partition(".")[0]
     if package == __name__.partition(".")[0]:
-        return  # the engine itself: its version stands for it
+        return  # the engine itself is identified by its version
     for value in vars(module).values():
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(name, str) and name.partition(".")[0] == package:

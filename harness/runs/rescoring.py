@@ -75,7 +75,7 @@ def _rescore(record: RunRecord, registry: Registry, judges: Judges) -> Outcome:
     """Compute a run's statistics again from its examples, and write the scores beside them.
 
     Returns:
-        The statistics, and how many examples there are and have no answer; what the run took is not computed again.
+        The statistics, and how many examples there are and have no answer; the run's cost is not computed again.
 
     Raises:
         HarnessError: The examples are missing or damaged, or a metric cannot score them.

@@ -252,7 +252,7 @@ def finished_before(
         if same:
             check_examples(record)
     except (HarnessError, OSError, LookupError, TypeError, AttributeError):
-        # Whatever is wrong with the record or the data is said by the run that follows.
+        # If the record or the data are damaged, the run that follows reports it.
         return None
     return record if same else None
 

@@ -51,7 +51,7 @@ def _differences(specs: Sequence[RunSpec]) -> list[str]:
 
 
 def _settings(spec: RunSpec) -> dict[str, Any]:
-    """Return what a label leaves out, flat: the adapter's settings first, which differ most often."""
+    """Return the settings that a label leaves out, flattened: the adapter's first, which differ most often."""
     return {
         **{name: value for name, value in spec.adapter.arguments.items() if value is not None},
         "instance_seed": spec.instance_seed,

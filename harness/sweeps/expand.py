@@ -343,7 +343,7 @@ def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Contex
 
 
 def _members(kind: Kind, keys: DefaultKeys, path: KeyPath, context: Context) -> Sequence[Component] | None:
-    """Return what a run or the defaults name; None if they do not say."""
+    """Return the plugins that a run or the defaults name; None if they name none."""
     key = f"{kind}s"
     if key not in keys.model_fields_set:
         return None

@@ -89,7 +89,7 @@ def read_component(
 
 
 def absence_hint(missing: str, value: Mapping[str, Any]) -> str:
-    """Return what a mapping that lacks a key may have meant: a mistyped key, a shorthand with a space in it; or ''."""
+    """Return a hint for a mapping that lacks a key: a mistyped key, a shorthand with a space in it; or ''."""
     near = difflib.get_close_matches(missing, value, n=1, cutoff=0.7)
     if near:
         return f"Did you mean {missing!r} by {near[0]!r}?"

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What a test of the published order allows to say."""
+    """The possible verdicts of a test of the published order."""
 
     DETECTED = "dependence on the published order detected"
     NOT_DETECTED = "not detected"

@@ -40,7 +40,7 @@ def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
     """Return an HTTP client for the client library, made safe.
 
     Answers are decompressed in pieces, up to :data:`MAX_ANSWER_BYTES`. Redirects are not followed, because keys,
-    headers and prompts would go to wherever the server points.
+    headers and prompts would go to any address that the server names.
 
     Args:
         library: ``openai`` or ``anthropic``.

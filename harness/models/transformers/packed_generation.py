@@ -271,7 +271,7 @@ class _Texts:
         return list(self.rows)
 
     def leave(self, done: Sequence[int]) -> None:
-        """Forget texts; once much of the cache is theirs, what the others do not see is taken out of it."""
+        """Forget texts; once much of the cache is theirs, tokens that no other text sees are removed."""
         import numpy as np
         import torch
 

@@ -102,7 +102,7 @@ class PrefixTree:
         return root.branches, root.trunks
 
     def _cut(self, whole: Branch, base: Trunk, most: int) -> None:
-        """Hang what a range of sequences needs on a trunk that they all run over up to ``whole.depth``."""
+        """Attach a range of sequences to a trunk that all of them share up to ``whole.depth``."""
         waiting = [whole]
         while waiting:
             branch = waiting.pop()

@@ -23,7 +23,7 @@
       main.append(controls(site, key, models, first, others, go));
       const rows = (await Promise.all(others.map((other) => pairRows(key, models, questions, first, other)))).flat();
       if (!rows.length) {
-        main.append(make("p.quiet", null, "These models have no scenario in common that both were asked in the same way."));
+        main.append(make("p.quiet", null, "These models were not run on the same scenario with the same settings."));
         return "Compare models";
       }
       const problems = rows.filter((row) => row.problem);

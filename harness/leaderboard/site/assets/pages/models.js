@@ -36,7 +36,7 @@
         || models.some((model) => column.key(model) !== null));
       harness.add(main, make("h1", null, "Models"),
         make("p.lead", null, `${count(models.length)} models, ${large(sum(models, "queries"))} queries, ${large(sum(models, "prompt_tokens") + sum(models, "completion_tokens"))} tokens. `
-          + "Facts that neither a model's files nor its server state are left empty."),
+          + "Facts that neither the model's files nor its server provide are left empty."),
         make("div.bar", null, harness.searchBox("model-filter", "Search models", query.q, (q) => harness.go("models", { ...query, q }, { replace: true }))),
         harness.table(columns, rows, { id: "models", label: "Models", sort: query.sort || "model", onsort: (sort) => harness.go("models", { ...query, sort }, { replace: true }),
           caption: "Totals over all runs; a cached answer counts with the costs of its first computation." }));
