@@ -121,7 +121,7 @@ def prune(cache: ResponseCache, what: Sequence[Holding]) -> None:
 
 
 def export(cache: ResponseCache, models: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a cache as lines of JSON: of each model what it is, then its answers, one a line.
+    """Yield a cache as lines of JSON: of each model what it is, then its answers, one per line.
 
     A key is a digest of model and question; the questions are in the runs' examples. Files of such lines may be put
     together as they are.

@@ -25,7 +25,7 @@ def generated(seed: int, characters: int) -> Iterator[str]:
 def from_folder(folder: Path, characters: int | None) -> Iterator[str]:
     """Yield the documents of a folder's text files, in the order of their paths, compressed ones included.
 
-    A ``.jsonl`` file has a document a line, in its field ``text``; any other file is cut at blank lines.
+    A ``.jsonl`` file has one document per line, in its field ``text``; any other file is cut at blank lines.
 
     Args:
         folder: Searched with its subfolders.

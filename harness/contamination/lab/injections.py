@@ -83,7 +83,7 @@ def take(file: Path, lines: list[str], *, copies: int, bounds: tuple[int, int] |
 
 
 def read_examples(file: Path) -> list[str]:
-    """Return a file's examples, one a line, blank lines left out; the file may be compressed.
+    """Return a file's examples, one per line, without blank lines; the file may be compressed.
 
     An example is its line verbatim, or the ``text`` of a JSON object that has no other key.
 
