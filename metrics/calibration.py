@@ -21,6 +21,7 @@ from harness import (
     derive_seed,
     effective_size_interval,
     influence_estimate,
+    mean_estimate,
     metric,
     midp_interval,
 )
@@ -257,7 +258,7 @@ class BrierScore(RunMetric):
     def estimates(self) -> Mapping[str, Estimate]:
         if "brier_score" not in self._table:
             return {}
-        estimate = self._table.mean_estimate("brier_score", BOUNDED)
+        estimate = mean_estimate(self._table.means("brier_score"), BOUNDED)
         return {"brier_score": replace(estimate, missing=self._undefined)}
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:

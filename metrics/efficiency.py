@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from harness import COUNT, Estimate, Example, InstanceTable, RunMetric, median_estimate, metric
+from harness import COUNT, Estimate, Example, InstanceTable, RunMetric, mean_estimate, median_estimate, metric
 
 _NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
 
@@ -46,7 +46,7 @@ class Efficiency(RunMetric):
                 self._table.add(row, name, value)
 
     def estimates(self) -> Mapping[str, Estimate]:
-        found = {name: self._table.mean_estimate(name, COUNT) for name in _NAMES if name in self._table}
+        found = {name: mean_estimate(self._table.means(name), COUNT) for name in _NAMES if name in self._table}
         if "seconds" in found:
             found["seconds_median"] = median_estimate(self._table.means("seconds"))
         return found

@@ -20,6 +20,7 @@ from harness import (
     PluginError,
     RunMetric,
     Unjudged,
+    mean_estimate,
     metric,
 )
 from metrics._text.generations import generations
@@ -105,7 +106,7 @@ class Toxicity(RunMetric):
 
     def estimates(self) -> Mapping[str, Estimate]:
         self._flush()
-        found = {name: self._table.mean_estimate(name, _SCALES[name]) for name in _NAMES if name in self._table}
+        found = {name: mean_estimate(self._table.means(name), _SCALES[name]) for name in _NAMES if name in self._table}
         return {name: replace(estimate, missing=self._missing) for name, estimate in found.items()}
 
     def instance_scores(self) -> Mapping[str, Mapping[str, float]]:

@@ -29,7 +29,7 @@ from harness.contracts.specs import Component
 from harness.errors import HarnessError, MetricError, PluginError, reraise_interrupt
 from harness.plugins.parameters import build
 from harness.runs.robustness_stats import Compared, drop, group_gap, group_means, worst
-from harness.statistics import InstanceTable
+from harness.statistics import InstanceTable, mean_estimate
 from harness.storage.instance_counts import group_values
 from harness.storage.instance_scores import InstanceScores, instance_key
 
@@ -200,7 +200,7 @@ class Scorer:
         undefined = group.undefined[metric.position]
         for name, owner in self._owners.items():
             if owner is metric and name in group.table:
-                estimate = group.table.mean_estimate(name, metric.details.scale_of(name))
+                estimate = mean_estimate(group.table.means(name), metric.details.scale_of(name))
                 yield name, replace(estimate, missing=group.missing[name] + undefined)
 
     def _instance_scores(

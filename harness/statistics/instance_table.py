@@ -5,9 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from harness.contracts import Estimate, Scale
-from harness.statistics.estimates import mean_estimate
-
 
 class InstanceTable:
     """Sums what is measured of each instance, under any number of names.
@@ -57,18 +54,6 @@ class InstanceTable:
         """Return the means over trials by instance, of the instances that have a number under the name."""
         found = zip(self._rows, self._measured(name), strict=False)
         return {instance: total / count for instance, (total, count) in found if count}
-
-    def mean_estimate(self, name: str, scale: Scale | None) -> Estimate:
-        """Return the mean over instances of their means over trials (see :func:`harness.statistics.mean_estimate`).
-
-        Args:
-            name: What was added.
-            scale: The scale of what was added; None if it is not known.
-
-        Raises:
-            ValueError: Nothing was added under the name, or a number is outside of the scale.
-        """
-        return mean_estimate(self.means(name), scale)
 
     def _measured(self, name: str) -> Iterator[tuple[float, int]]:
         return zip(self._sums.get(name, ()), self._counts.get(name, ()), strict=True)

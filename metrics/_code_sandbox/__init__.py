@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -96,13 +96,7 @@ def passes(program: Program, isolation: Isolation, limits: Limits = Limits()) ->
         MetricError: The isolation cannot be set up.
     """
     token = secrets.token_hex(32)
-    request = {
-        "prefix": program.prefix,
-        "completion": program.completion,
-        "tests": program.tests,
-        "entry_point": program.entry_point,
-        "token": token,
-    }
+    request = {**asdict(program), "token": token}
     amounts = {
         "memory": limits.memory << 20,
         "file_size": limits.file_size << 20,

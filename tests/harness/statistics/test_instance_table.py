@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from harness import BOUNDED, InstanceTable, mean_estimate
+from harness import InstanceTable
 
 
 def _table(*entries: tuple[str, str, float]) -> InstanceTable:
@@ -18,7 +16,6 @@ def test_trials_of_an_instance_are_one_cluster() -> None:
     table = _table(("a", "score", 1.0), ("b", "score", 0.0), ("a", "score", 0.0), ("c", "score", 1.0))
     assert table.means("score") == [0.5, 0.0, 1.0]
     assert table.sums("score") == [1.0, 0.0, 1.0]
-    assert table.mean_estimate("score", BOUNDED) == mean_estimate([0.5, 0.0, 1.0], BOUNDED)
 
 
 def test_instances_without_a_number_are_left_out() -> None:
@@ -28,11 +25,6 @@ def test_instances_without_a_number_are_left_out() -> None:
     assert table.means("z") == []
     assert "x" in table
     assert "z" not in table
-
-
-def test_an_unknown_name_has_no_mean() -> None:
-    with pytest.raises(ValueError, match="no values"):
-        InstanceTable().mean_estimate("score", BOUNDED)
 
 
 def test_means_by_instance_whatever_the_order_and_the_gaps() -> None:
