@@ -36,6 +36,9 @@ COMMANDS = {
 """For each command the module that defines it, imported when the command is called, and its line in the help."""
 
 
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True}
+
+
 class _Lazy(click.Group):
     """A group that shows its commands in the help without importing them."""
 
@@ -69,7 +72,7 @@ def _add_log_options(command: click.Command) -> None:
         command.params += log_options()
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=_Lazy, context_settings=SETTINGS)
 @click.version_option(package_name="holistic-harness", prog_name="harness")
 def group() -> None:
     """Evaluate language models holistically, from YAML sweeps to a leaderboard.

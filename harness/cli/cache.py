@@ -98,7 +98,7 @@ def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...]
 @options.results_dir
 @options.cache_dir
 @_models
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file.")
+@click.option("-o", "--output", type=options.FILE, help="Write to this file.")
 def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], output: Path | None) -> None:
     """Export answers as JSON lines, for `harness cache import` on another machine or for scripts."""
     with _opened(results_dir, cache_dir) as cache:
@@ -118,7 +118,7 @@ def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], 
 @cache_command.command("import")
 @options.results_dir
 @options.cache_dir
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, required=True, type=options.EXISTING_FILE)
 def import_(results_dir: Path, cache_dir: Path | None, files: tuple[Path, ...]) -> None:
     """Add the answers in FILES (exports or caches from other machines); existing answers are kept.
 
@@ -149,19 +149,15 @@ def _opened(results_dir: Path, cache_dir: Path | None) -> Iterator[ResponseCache
 
 
 def _show(found: list[Holding]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from harness.output.console import make_console
+    from harness.output.console import make_console, plain_table
 
     if not found:
         return
-    table = Table("model", "answers", "imported", "size", "first", "last", "last asked", "fingerprint", box=None)
-    for column in table.columns[1:4]:
-        column.justify = "right"
+    headings = ("model", "answers", "imported", "size", "first", "last", "last asked", "fingerprint")
+    table = plain_table(*headings, numeric=slice(1, 4))
     for held in found:
         table.add_row(
-            Text(held.name),
+            held.name,
             f"{held.answers:,}",
             f"{held.imported:,}" if held.imported else "",
             _size(held.bytes),

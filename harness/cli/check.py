@@ -10,31 +10,23 @@ from pathlib import Path
 import click
 
 from harness.cli import options
+from harness.cli.sources import ReadSweep, sweep_source
 from harness.contracts import Adapted, GenerateRequest, Model
 from harness.output.terminal import say
 
 
 @click.command("validate")
-@options.sweep_source
+@sweep_source
 @options.data_dir
-def validate_command(
-    sweep: str | None,
-    entries: tuple[str, ...],
-    models: tuple[str, ...],
-    plugins: tuple[Path, ...],
-    suite: str | None,
-    max_eval_instances: int | None,
-    data_dir: Path | None,
-) -> None:
+def validate_command(read: ReadSweep, data_dir: Path | None) -> None:
     """Check SWEEP without reading data or loading models; report every error with its line.
 
     Also lists models, packages and data that the runs need and this machine lacks. These are not errors of the sweep:
     the exit code is still 0. Judges are not checked until the sweep is run.
     """
-    from harness.cli.sources import read_sweep
     from harness.runs.runner import obstacles
 
-    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    found, registry = read()
     counted = len({spec.model.name for spec in found.runs})
     say(f"Valid: suite {found.suite!r}, {len(found.runs)} runs with {counted} models.")
     lacking = obstacles(found.runs, registry, data_dir)
@@ -55,29 +47,17 @@ def schema_command(plugins: tuple[Path, ...]) -> None:
 
 
 @click.command("preview")
-@options.sweep_source
+@sweep_source
 @options.data_dir
-@click.option(
-    "-n", "--instances", type=click.IntRange(min=1), default=2, show_default=True, help="Instances to show per run."
-)
-def preview_command(
-    sweep: str | None,
-    entries: tuple[str, ...],
-    models: tuple[str, ...],
-    plugins: tuple[Path, ...],
-    suite: str | None,
-    max_eval_instances: int | None,
-    data_dir: Path | None,
-    instances: int,
-) -> None:
+@click.option("-n", "--instances", type=options.POSITIVE, default=2, help="Instances to show per run.")
+def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> None:
     """Show the exact prompts of the first instances of each run of SWEEP, with token counts and few-shot examples."""
-    from harness.cli.sources import read_sweep
     from harness.errors import HarnessError
     from harness.inference.model_pool import load_model
     from harness.runs.pipeline import prepare
     from harness.runs.preview import first_prompts
 
-    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances)
+    found, registry = read()
     problems: dict[str, None] = {}
     for spec in found.runs:
         say(f"{spec.scenario.label} · {spec.adapter.name} · {spec.model.name}", bold=True)

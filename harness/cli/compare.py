@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import options
-from harness.output.terminal import say
+from harness.cli.results import put_table
 
 
 @click.command("compare")
@@ -17,14 +17,7 @@ from harness.output.terminal import say
 @click.option("--metric", help="Score to compare (default: the main metric).")
 @options.plugins
 @options.results_dir
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
-    default="terminal",
-    show_default=True,
-    help="Output format.",
-)
+@options.table_format
 def compare_command(
     first: str,
     second: str,
@@ -43,8 +36,6 @@ def compare_command(
     from harness.errors import DataError
     from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
     from harness.leaderboard.comparison_table import comparison_table
-    from harness.output.console import make_console
-    from harness.output.result_table import render, show
     from harness.plugins.registry import default_registry
     from harness.storage.results import RUN_FILE, find_runs, read_run
 
@@ -58,8 +49,4 @@ def compare_command(
         one, other = read_run(Path(first)), read_run(Path(second))
         names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
         family = ComparisonFamily(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
-    table = comparison_table(family)
-    if format_ == "terminal":
-        show(table, make_console(width=180))
-    else:
-        say(render(table, format_), newline=False)
+    put_table(comparison_table(family), format_, width=180)

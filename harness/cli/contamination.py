@@ -11,6 +11,7 @@ import click
 
 from harness.cli import options
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
+from harness.output.console import make_console, plain_table
 from harness.output.display import json_text
 from harness.output.terminal import say
 
@@ -24,7 +25,6 @@ render = click.option(
     "--render",
     type=click.Choice(["published", "prompt", "lettered_prompt"]),
     default="published",
-    show_default=True,
     help="How examples are written: verbatim, or as a prompt with its answer.",
 )
 rows = click.option("--rows", help="Use only these rows, in published order, for example 0:100.")
@@ -34,7 +34,6 @@ repairs = click.option(
     multiple=True,
     help="strip_ids, permute_under_ids, collapse_near_duplicates, or blocks=KEY (a key of meta). Repeatable.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 
 
 @click.group("contamination")
@@ -52,9 +51,7 @@ contamination_command.add_command(overlap_command)
 
 @contamination_command.command("test")
 @click.argument("models", nargs=-1, required=True)
-@click.option(
-    "--data", multiple=True, required=True, help="A scenario, such as mmlu:subject=anatomy, or a file. Repeatable."
-)
+@options.data
 @click.option(
     "--control-model", "control_models", multiple=True, help="A model that cannot have seen the data. Repeatable."
 )
@@ -62,37 +59,30 @@ contamination_command.add_command(overlap_command)
 @rows
 @render
 @repairs
-@click.option(
-    "--shards", type=click.IntRange(min=1), help="Number of shards (default: chosen from the size of the data)."
-)
-@click.option(
-    "--shuffles", type=click.IntRange(min=1), default=10, show_default=True, help="Shuffled orders per shard."
-)
+@click.option("--shards", type=options.POSITIVE, help="Number of shards (default: chosen from the size of the data).")
+@click.option("--shuffles", type=options.POSITIVE, default=10, help="Shuffled orders per shard.")
 @click.option(
     "--permutations",
-    type=click.IntRange(min=1),
+    type=options.POSITIVE,
     help="Also run the simple permutation test, with at most this many orders of the whole data set.",
 )
 @click.option("--stop", is_flag=True, help="Stop the next-example test as soon as its evidence reaches alpha.")
-@click.option(
-    "--max-examples", type=click.IntRange(min=4), default=5000, show_default=True, help="Use only the first N examples."
-)
+@click.option("--max-examples", type=click.IntRange(min=4), default=5000, help="Use only the first N examples.")
 @click.option("--context", type=click.IntRange(min=8), help="Context length, in tokens (default: the model's window).")
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=options.SHARE,
     default=0.01,
-    show_default=True,
     help="Significance level; a corrected p-value below it is reported as detected.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
-@click.option("--suite", default="contamination", show_default=True, help="Name of the suite.")
+@options.seed
+@click.option("--suite", default="contamination", help="Name of the suite.")
 @options.plugins
 @options.data_dir
 @options.results_dir
 @options.cache_dir
 @options.force
-@as_json
+@options.as_json
 def test_command(
     models: tuple[str, ...],
     data: tuple[str, ...],
@@ -139,10 +129,10 @@ def test_command(
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
     for record in failed:
-        say(f"{record.spec.scenario.label} with {record.spec.model.label}: {_reason(record.error)}", err=True)
+        reason = (record.error or "no reason").strip().splitlines()[-1]
+        say(f"{record.spec.scenario.label} with {record.spec.model.label}: {reason}", err=True)
     if len(failed) < len(records):
-        report = build_report(records)
-        _print(report, as_json, _console())
+        _print(build_report(records), as_json)
     if failed:
         sys.exit(1)
 
@@ -150,13 +140,13 @@ def test_command(
 @contamination_command.command("report")
 @click.argument("suites", nargs=-1)
 @options.results_dir
-@as_json
+@options.as_json
 def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) -> None:
     """Report the contamination tests of SUITES (default: all suites in the results folder)."""
     from harness.contamination.report import build_report
     from harness.storage.results import find_runs
 
-    _print(build_report(find_runs(results_dir, suites or None)), as_json, _console())
+    _print(build_report(find_runs(results_dir, suites or None)), as_json)
 
 
 @contamination_command.command("diagnose")
@@ -164,10 +154,10 @@ def report_command(suites: tuple[str, ...], results_dir: Path, as_json: bool) ->
 @rows
 @render
 @repairs
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@options.seed
 @options.plugins
 @options.data_dir
-@as_json
+@options.as_json
 def diagnose_command(
     data: tuple[str, ...],
     rows: str | None,
@@ -191,18 +181,11 @@ def diagnose_command(
     if as_json:
         say(json_text(found))
     else:
-        console = _console()
+        console = make_console()
         for name, description in found.items():
             _show_diagnostics(name, description, console)
     if not all(description["exchangeable"] for description in found.values()):
         sys.exit(1)
-
-
-def _console() -> Console:
-    """The terminal's width; without a terminal, enough for the names of files."""
-    from harness.output.console import make_console
-
-    return make_console()
 
 
 def _repair(name: str) -> Any:
@@ -210,15 +193,11 @@ def _repair(name: str) -> Any:
     return {"blocks": value} if equals and key == "blocks" else name
 
 
-def _reason(error: str | None) -> str:
-    return (error or "no reason").strip().splitlines()[-1]
-
-
-def _print(report: Report, as_json: bool, console: Console) -> None:
+def _print(report: Report, as_json: bool) -> None:
     if as_json:
         say(json_text(report.as_json()))
     else:
-        show_report(report, console)
+        show_report(report, make_console())
 
 
 def show_report(report: Report, console: Console) -> None:
@@ -241,19 +220,18 @@ def show_report(report: Report, console: Console) -> None:
 
 def _show_family(family: TestFamily, console: Console) -> None:
     from rich.measure import Measurement
-    from rich.text import Text
 
     from harness.contamination.p_values import shown_p
 
     what = "models" if family.shared_order else "data sets"
-    console.print(Text(f"{family.name}: {len(family.targets)} {what}", style="bold"), soft_wrap=True)
+    console.print(f"{family.name}: {len(family.targets)} {what}", style="bold", soft_wrap=True)
     table = _tests(family)
     if Measurement.get(console, console.options.update(width=1000), table).maximum > console.width:
         table = _tests(family, brief=True)
     console.print(table)
     for test in family.tests:
         for line in _notes(test.found, test.rejected_diagnostics):
-            console.print(Text(f"  {short_label(test.scenario)}: {line}"), soft_wrap=True)
+            console.print(f"  {short_label(test.scenario)}: {line}", soft_wrap=True)
     if family.log10_fisher is not None:
         combined = {
             "pooled re-labelling": family.log10_pooled,
@@ -261,34 +239,28 @@ def _show_family(family: TestFamily, console: Console) -> None:
             "Cauchy": family.log10_cauchy,
         }
         shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
-        console.print(Text(f"  all together, p: {shown}"))
+        console.print(f"  all together, p: {shown}")
     console.print()
 
 
 def _tests(family: TestFamily, *, brief: bool = False) -> Table:
     """Return a family's tests as a table; where brief, small p-values have one digit."""
-    from rich.table import Table
-    from rich.text import Text
-
     from harness.contamination.p_values import shown_p
 
     corrected = "BY" if family.shared_order else "BH"
     shown = partial(shown_p, brief=brief)
-    table = Table(
-        "", "n", "t test", "exact", "next", "p", "Holm", corrected, "", box=None, pad_edge=False, padding=(0, 1, 0, 0)
-    )
+    headings = ("", "n", "t test", "exact", "next", "p", "Holm", corrected, "")
+    table = plain_table(*headings, numeric=slice(1, 8), pad_edge=False, padding=(0, 1, 0, 0))
     table.columns[0].overflow = "fold"
     for column in table.columns[1:]:
         column.no_wrap = True
-    for column in table.columns[1:8]:
-        column.justify = "right"
     for test in family.tests:
         found, following = test.found, test.found.get("next_example") or {}
         adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
         name = short_model(test.model) if family.shared_order else short_label(test.scenario)
         part = f" [{found['rows']}]" if found.get("rows") else ""
         table.add_row(
-            Text(f"{'c ' if test.control else 'r ' if test.retest_of else ''}{name}{part}"),
+            f"{'c ' if test.control else 'r ' if test.retest_of else ''}{name}{part}",
             str(found["n_used"]),
             shown(found.get("log10_p_t")),
             shown(found.get("log10_p_exact")),
@@ -296,7 +268,7 @@ def _tests(family: TestFamily, *, brief: bool = False) -> Table:
             shown(test.log10_p),
             shown(test.log10_p_holm) if test.counts else "",
             shown(adjusted) if test.counts else "",
-            Text(str(test.verdict).removeprefix("dependence on the published order ").partition(":")[0]),
+            str(test.verdict).removeprefix("dependence on the published order ").partition(":")[0],
         )
     return table
 
@@ -314,22 +286,18 @@ def _notes(found: dict[str, Any] | Any, rejected: list[str]) -> list[str]:
 
 
 def _show_diagnostics(name: str, description: dict[str, Any], console: Console) -> None:
-    from rich.table import Table
-    from rich.text import Text
 
-    console.print(Text(f"{short_label(name)}: {description['n_used']} examples", style="bold"))
+    console.print(f"{short_label(name)}: {description['n_used']} examples", style="bold")
     for line in description["repairs"]:
-        console.print(Text(f"  {line}"), soft_wrap=True)
-    table = Table("", "statistic", "z", "p", "Holm", box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
+        console.print(f"  {line}", soft_wrap=True)
+    table = plain_table("", "statistic", "z", "p", "Holm")
     for test, found in (description["repaired_diagnostics"] or description["diagnostics"]).items():
         table.add_row(
-            Text(test), f"{found['statistic']:.4g}", f"{found['z']:+.1f}", f"{found['p']:.3f}", f"{found['p_holm']:.3f}"
+            test, f"{found['statistic']:.4g}", f"{found['z']:+.1f}", f"{found['p']:.3f}", f"{found['p_holm']:.3f}"
         )
     console.print(table)
     word = "nothing speaks against exchangeability" if description["exchangeable"] else "the order is not exchangeable"
-    console.print(Text(f"  {word}\n"))
+    console.print(f"  {word}\n")
 
 
 def short_label(scenario: str) -> str:

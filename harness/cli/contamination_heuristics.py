@@ -11,32 +11,21 @@ from harness.cli import options
 from harness.output.display import json_text
 from harness.output.terminal import say
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-
 
 @click.command("baselines")
 @click.argument("suites", nargs=-1)
 @options.results_dir
-@click.option(
-    "--rate",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="Share of the controls that may be flagged.",
-)
-@as_json
+@click.option("--rate", type=options.SHARE, default=0.05, help="Share of the controls that may be flagged.")
+@options.as_json
 def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, as_json: bool) -> None:
     """Compare membership scores (loss, Min-K%, Min-K%++, zlib) with those of controls. These are heuristics, not proof.
 
     Needs runs with the adapter and the metric `membership`, including some on texts that the model cannot have seen
     (`role: control`), which set the threshold of each score.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from harness.cli.contamination import short_label
     from harness.contamination.membership_report import membership_report
-    from harness.output.console import make_console
+    from harness.output.console import make_console, plain_table
     from harness.storage.results import find_runs
 
     suspects = membership_report(find_runs(results_dir, suites or None), rate=rate)
@@ -45,15 +34,13 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
         return
     console = make_console()
     for suspect in suspects:
-        console.print(Text(f"{suspect.model}: {short_label(suspect.scenario)}", style="bold"), soft_wrap=True)
-        table = Table("score", "flagged", "AUROC", box=None)
-        for column in table.columns[1:]:
-            column.justify = "right"
+        console.print(f"{suspect.model}: {short_label(suspect.scenario)}", style="bold", soft_wrap=True)
+        table = plain_table("score", "flagged", "AUROC")
         for score in suspect.scores:
             table.add_row(score.name, f"{score.flagged:.0%}", f"{score.auroc:.2f}")
         table.add_row("words alone, no model", "", f"{suspect.blind_auroc:.2f}")
         console.print(table)
-        console.print(Text(f"  {suspect.examples} examples, {suspect.controls} controls\n"))
+        console.print(f"  {suspect.examples} examples, {suspect.controls} controls\n")
     console.print(
         f"These are heuristics. 'flagged' is the share of examples above a threshold that {rate:.0%} of the controls "
         "exceed. It means something only if controls and examples are of the same kind: if their words alone tell them "
@@ -63,16 +50,12 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
 
 
 @click.command("overlap")
-@click.argument("corpus", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@click.option(
-    "--data", multiple=True, required=True, help="A scenario, such as mmlu:subject=anatomy, or a file. Repeatable."
-)
-@click.option(
-    "--words", type=click.IntRange(min=1), default=13, show_default=True, help="Length of a shared run, in words."
-)
+@click.argument("corpus", type=options.EXISTING_FOLDER)
+@options.data
+@click.option("--words", type=options.POSITIVE, default=13, help="Length of a shared run, in words.")
 @options.plugins
 @options.data_dir
-@as_json
+@options.as_json
 def overlap_command(
     corpus: Path, data: tuple[str, ...], words: int, plugins: tuple[Path, ...], data_dir: Path | None, as_json: bool
 ) -> None:
@@ -80,13 +63,10 @@ def overlap_command(
 
     In files of JSON lines, the texts in the objects are read; other files are read as plain text.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from harness.cli.contamination import short_label
     from harness.contamination.statistics.overlap import overlap
     from harness.contamination.sweep import ContaminationPlan, contamination_sweep
-    from harness.output.console import make_console
+    from harness.output.console import make_console, plain_table
     from harness.runs.pipeline import prepare
 
     sweep, registry = contamination_sweep(ContaminationPlan(("fake:0",), data, plugins=plugins))
@@ -107,10 +87,8 @@ def overlap_command(
     if as_json:
         say(json_text(found))
         return
-    table = Table("data", "examples", f"share a run of {words} words", "too short", "files read", box=None)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = plain_table("data", "examples", f"share a run of {words} words", "too short", "files read")
     for name, one in found.items():
         share = f"{one['with_overlap']} ({one['share']:.0%})"
-        table.add_row(Text(short_label(name)), str(one["examples"]), share, str(one["too_short"]), str(one["files"]))
+        table.add_row(short_label(name), str(one["examples"]), share, str(one["too_short"]), str(one["files"]))
     make_console().print(table)

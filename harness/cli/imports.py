@@ -26,7 +26,7 @@ def _shared(suite: str) -> Callable[[F], F]:
         function = options.results_dir(function)
         function = options.plugins(function)
         function = click.option(metric[0], help=metric[1])(function)
-        function = click.option("--suite", default=suite, show_default=True, help="Suite to write to.")(function)
+        function = click.option("--suite", default=suite, help="Suite to write to.")(function)
         return click.argument("path", type=click.Path(path_type=Path, exists=True))(function)
 
     return add

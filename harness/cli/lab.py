@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from harness.cli import options
 from harness.errors import ModelError
 from harness.output.console import make_console
 from harness.output.terminal import say
@@ -24,23 +25,18 @@ if TYPE_CHECKING:
 
 
 def _output(default: str) -> Callable[[Command], Command]:
-    folder = click.Path(path_type=Path, file_okay=False)
-    return click.option("--output", type=folder, default=Path(default), show_default=True, help="Folder for the study.")
+    folder = options.FOLDER
+    return click.option("--output", type=folder, default=Path(default), help="Folder for the study.")
 
 
-_seed = click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
-_device = click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda, cuda:1 …")
+_device = click.option("--device", default="auto", help="Device: auto, cpu, cuda, cuda:1 …")
 _characters = click.option(
-    "--characters", type=click.IntRange(min=1), help="Characters of the background to read (default: all)."
+    "--characters", type=options.POSITIVE, help="Characters of the background to read (default: all)."
 )
 _background = click.option(
-    "--background",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of text files to train on as well (default: generated text).",
+    "--background", type=options.FOLDER, help="Folder of text files to train on as well (default: generated text)."
 )
-_preset = click.option(
-    "--preset", default="small", show_default=True, help=f"Size and training of the model: {_PRESETS}."
-)
+_preset = click.option("--preset", default="small", help=f"Size and training of the model: {_PRESETS}.")
 
 
 @click.group("lab")
@@ -49,7 +45,7 @@ def lab_command() -> None:
 
 
 @lab_command.command("train")
-@click.argument("checkpoint", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("checkpoint", type=options.FOLDER)
 @click.option(
     "--inject",
     "injected",
@@ -61,7 +57,7 @@ def lab_command() -> None:
 @_preset
 @_background
 @_characters
-@_seed
+@options.seed
 @_device
 def train_command(
     checkpoint: Path,
@@ -98,38 +94,26 @@ def train_command(
 
 
 @lab_command.command("power")
-@click.argument("test_set", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.argument("test_set", type=options.EXISTING_FILE)
 @_output("lab/power")
-@click.option("--copies", default="0,1,4,10,25,50", show_default=True, help="Numbers of copies, comma-separated.")
-@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples per slice.")
+@click.option("--copies", default="0,1,4,10,25,50", help="Numbers of copies, comma-separated.")
+@click.option("--examples", type=click.IntRange(min=8), default=60, help="Examples per slice.")
 @click.option(
     "--preset",
     "presets",
     multiple=True,
     default=("small",),
-    show_default=True,
     help=f"Size and training of the models: {_PRESETS}. Repeatable.",
 )
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=4, show_default=True, help="Slices per number of copies."
-)
-@click.option(
-    "--models",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Models per preset, each with its own seed.",
-)
+@click.option("--repeats", type=options.POSITIVE, default=4, help="Slices per number of copies.")
+@click.option("--models", type=options.POSITIVE, default=1, help="Models per preset, each with its own seed.")
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=options.SHARE,
     default=0.01,
-    show_default=True,
     help="Significance level; a test with a smaller p-value counts as a detection.",
 )
-@click.option(
-    "--expect", type=click.IntRange(min=1), help="Also estimate the probability of detecting this many copies."
-)
+@click.option("--expect", type=options.POSITIVE, help="Also estimate the probability of detecting this many copies.")
 @_background
 @_characters
 @_device
@@ -196,12 +180,12 @@ def power_command(
 
 
 @lab_command.command("table1")
-@click.argument("data", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("data", type=options.EXISTING_FOLDER)
 @_output("lab/table1")
-@click.option("--examples", type=click.IntRange(min=8), default=60, show_default=True, help="Examples per test set.")
+@click.option("--examples", type=click.IntRange(min=8), default=60, help="Examples per test set.")
 @click.option("--whole", is_flag=True, help="Use all examples of each test set, as in the paper, without controls.")
 @_preset
-@_seed
+@options.seed
 @_background
 @_characters
 @_device
@@ -234,7 +218,7 @@ def table1_command(
 
 
 @lab_command.command("vary")
-@click.argument("checkpoint", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("checkpoint", type=options.EXISTING_FOLDER)
 @_output("lab/vary")
 @click.option("--shards", help="Numbers of shards, comma-separated.")
 @click.option("--shuffles", help="Numbers of shuffled orders, comma-separated.")

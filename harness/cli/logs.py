@@ -48,6 +48,7 @@ def log_options() -> list[click.Option]:
         click.Option(
             ["-v", "--verbose"],
             count=True,
+            show_default=False,
             expose_value=False,
             callback=_set_verbosity,
             help="Same as --log-level info; -vv: debug.",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli import options
 from harness.errors import HarnessError, StorageError
 from harness.output.terminal import say
 
@@ -65,8 +66,9 @@ def {name}(example: Example) -> float:
 @click.argument("name")
 @click.option(
     "--directory",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=options.FOLDER,
     default=Path(),
+    show_default=False,
     help="Folder to write to (default: the working directory).",
 )
 def new_command(kind: str, name: str, directory: Path) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+FILE = click.Path(path_type=Path, dir_okay=False)
+EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+POSITIVE = click.IntRange(min=1)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 data_dir = click.option(
     "--data-dir",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=EXISTING_FOLDER,
     envvar="HARNESS_DATA_DIR",
     show_envvar=True,
     help="Folder with data sets in their original formats.",
@@ -20,9 +23,8 @@ data_dir = click.option(
 
 results_dir = click.option(
     "--results-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=Path("results"),
-    show_default=True,
     envvar="HARNESS_RESULTS_DIR",
     show_envvar=True,
     help="Folder for results, and for the response cache unless --cache-dir is given.",
@@ -30,22 +32,18 @@ results_dir = click.option(
 
 cache_dir = click.option(
     "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     envvar="HARNESS_CACHE_DIR",
     show_envvar=True,
     help="Folder for the response cache. Use a local disk if the results are on a network file system.",
 )
 
 prices = click.option(
-    "--prices",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="YAML table of prices per token; takes precedence over the built-in prices.",
+    "--prices", type=EXISTING_FILE, help="YAML table of prices per token; takes precedence over the built-in prices."
 )
 
 runtimes = click.option(
-    "--runtimes",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="YAML table of per-model latencies, for idealized and denoised runtimes.",
+    "--runtimes", type=EXISTING_FILE, help="YAML table of per-model latencies, for idealized and denoised runtimes."
 )
 
 plugins = click.option(
@@ -70,9 +68,7 @@ entries = click.option(
     help="Run this entry instead of a sweep file, for example mmlu:subject=anatomy. Repeatable.",
 )
 
-limit = click.option(
-    "--max-eval-instances", type=click.IntRange(min=1), help="Evaluate at most this many instances per run."
-)
+limit = click.option("--max-eval-instances", type=POSITIVE, help="Evaluate at most this many instances per run.")
 
 max_declined = click.option(
     "--max-declined",
@@ -83,9 +79,20 @@ max_declined = click.option(
 
 force = click.option("--force", is_flag=True, help="Rerun finished runs; answers in the response cache are reused.")
 
+run_folders = click.argument("runs", nargs=-1, required=True, type=EXISTING_FOLDER)
 
-def sweep_source(function: F) -> F:
-    """Add the argument and the options that say what to run."""
-    for option in (limit, suite, plugins, models, entries):
-        function = option(function)
-    return click.argument("sweep", required=False)(function)
+data = click.option(
+    "--data", multiple=True, required=True, help="A scenario, such as mmlu:subject=anatomy, or a file. Repeatable."
+)
+
+seed = click.option("--seed", type=int, default=0, help="Random seed.")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+
+table_format = click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
+    default="terminal",
+    help="Output format.",
+)

@@ -13,13 +13,7 @@ from harness.output.terminal import say
 
 
 @click.command("quickstart")
-@click.option(
-    "--directory",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("quickstart"),
-    show_default=True,
-    help="Folder for the two models.",
-)
+@click.option("--directory", type=options.FOLDER, default=Path("quickstart"), help="Folder for the two models.")
 @options.results_dir
 def quickstart_command(directory: Path, results_dir: Path) -> None:
     """Train two tiny models, one of them on a test set, then evaluate them and test which one has seen it.

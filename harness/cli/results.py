@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("score")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@options.run_folders
 @options.plugins
 @options.cache_dir
 def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: Path | None) -> None:
@@ -51,18 +51,15 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
 
 
 @click.command("stats")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@options.run_folders
 def stats_command(runs: tuple[Path, ...]) -> None:
     """Show every statistic of RUNS: all metrics, on originals, perturbed copies, worst cases and groups.
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from harness.answers.served_models import served_models, served_notes
     from harness.leaderboard.cells import examples_problem
-    from harness.output.console import make_console
+    from harness.output.console import make_console, plain_table
     from harness.storage.results import read_run
 
     console = make_console()
@@ -74,37 +71,34 @@ def stats_command(runs: tuple[Path, ...]) -> None:
             refused = True
             say(str(error), err=True)
             continue
-        table = Table("metric", "category", "of", "mean", "95 % interval", "instances", "undefined", box=None)
-        for column in table.columns[3:]:
-            column.justify = "right"
+        headings = ("metric", "category", "of", "mean", "95 % interval", "instances", "undefined")
+        table = plain_table(*headings, numeric=slice(3, None))
         notes = list(dict.fromkeys(stat.note for stat in record.stats if stat.note))
         for stat in record.stats:
             table.add_row(
-                Text(stat.metric),
+                stat.metric,
                 stat.category,
-                Text(_subject(stat)),
+                _subject(stat),
                 f"{stat.mean:.4g}",
-                Text(_interval(stat, notes)),
+                _interval(stat, notes),
                 str(stat.count),
                 str(stat.missing or ""),
             )
-        console.print(
-            Text(f"{record.spec.scenario.label} with {record.spec.model.name}: {record.status}", style="bold")
-        )
+        console.print(f"{record.spec.scenario.label} with {record.spec.model.name}: {record.status}", style="bold")
         if record.error:
-            console.print(Text(record.error))
+            console.print(record.error)
         elif record.declined.examples:
-            console.print(Text(f"{record.declined}."))
+            console.print(f"{record.declined}.")
         for note in served_notes(record.spec.model.name, served_models(record.provenance)):
-            console.print(Text(f"Note: {note}."))
+            console.print(f"Note: {note}.")
         if problem := examples_problem(record):
-            console.print(Text(f"Note: {problem}", style="yellow"))
+            console.print(f"Note: {problem}", style="yellow")
         if record.stats:
             console.print(table)
         for number, note in enumerate(notes, start=1):
-            console.print(Text(f"({number}) {note}"))
+            console.print(f"({number}) {note}")
         for sentence in record.instances.sentences():
-            console.print(Text(sentence))
+            console.print(sentence)
     if refused:
         sys.exit(2)
 
@@ -130,14 +124,7 @@ def _subject(stat: Stat) -> str:
 @click.command("leaderboard")
 @click.argument("suites", nargs=-1)
 @options.results_dir
-@click.option(
-    "--format",
-    "format_",
-    type=click.Choice(["terminal", "csv", "json", "md", "latex"]),
-    default="terminal",
-    show_default=True,
-    help="Output format.",
-)
+@options.table_format
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed between two suites instead.")
 @click.option("--site", is_flag=True, help="Build a static web site in RESULTS_DIR/site, or in the folder of --output.")
 @click.option(
@@ -168,11 +155,15 @@ def leaderboard_command(
     from harness.leaderboard.board_table import board_table
     from harness.storage.results import find_runs
 
-    _put(board_table(build_board(find_runs(results_dir, suites or None))), format_, output)
+    put_table(board_table(build_board(find_runs(results_dir, suites or None))), format_, output)
 
 
-def _put(table: ResultTable, format_: str, output: Path | None, width: int = 80) -> None:
-    """Print a table, or write it to a file if one is named."""
+def put_table(table: ResultTable, format_: str, output: Path | None = None, width: int = 80) -> None:
+    """Print a table in a format, or write it to a file if one is named.
+
+    Raises:
+        StorageError: The file cannot be written.
+    """
     from harness.output.console import make_console
     from harness.output.result_table import render, show
 
@@ -199,7 +190,7 @@ def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output:
     from harness.storage.results import find_runs
 
     found = diff_suites(find_runs(results_dir, suites), *suites, default_registry())
-    _put(diff_table(found), format_, output, width=180)
+    put_table(diff_table(found), format_, output, width=180)
 
 
 def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
+from harness.cli.sources import ReadSweep, sweep_source
 
 if TYPE_CHECKING:
     from harness.contracts.specs import RunSpec
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@options.sweep_source
+@sweep_source
 @options.data_dir
 @options.results_dir
 @options.cache_dir
@@ -33,12 +34,7 @@ if TYPE_CHECKING:
 )
 @options.force
 def run_command(
-    sweep: str | None,
-    entries: tuple[str, ...],
-    models: tuple[str, ...],
-    plugins: tuple[Path, ...],
-    suite: str | None,
-    max_eval_instances: int | None,
+    read: ReadSweep,
     data_dir: Path | None,
     results_dir: Path,
     cache_dir: Path | None,
@@ -53,12 +49,11 @@ def run_command(
     Run the same command again to continue after an interruption; finished runs are skipped. Exit codes: 1 if a run
     failed; 2 if nothing could be run because of an error, or if the disk failed.
     """
-    from harness.cli.sources import read_sweep
     from harness.costs.prices import load_prices
     from harness.costs.runtimes import load_runtimes
     from harness.runs.runner import Settings
 
-    found, registry = read_sweep(sweep, entries, models, plugins, suite, max_eval_instances, max_declined)
+    found, registry = read(max_declined)
     if dry_run:
         _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
         return
@@ -158,14 +153,12 @@ def _where(settings: Settings) -> str:
 
 def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
 
     from harness.errors import HarnessError
     from harness.inference.caching_model import CachingModel
     from harness.inference.judge_pool import Judges
     from harness.inference.model_pool import load_model
-    from harness.output.console import make_console
+    from harness.output.console import make_console, plain_table
     from harness.runs.pipeline import prepare, run_judges
     from harness.runs.preview import plan
     from harness.runs.provenance import definitions
@@ -173,11 +166,12 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     from harness.storage.run_labels import distinctions
 
     heads = ("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
-    table = Table(*heads, box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    layout = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 1, 0, 0)}
+    table = plain_table(*heads, numeric=slice(2, None), **layout)
     for column in table.columns[:2]:
         column.overflow = "fold"
     for column in table.columns[2:]:
-        column.justify, column.no_wrap = "right", True
+        column.no_wrap = True
     problems: dict[str, None] = {}
     total = [0, 0, 0, 0, 0]
     finished = 0
@@ -200,16 +194,11 @@ def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
         except HarnessError as error:
             problems[str(error)] = None
             continue
-        numbers = [
-            planned.instances,
-            planned.requests,
-            planned.prompt_tokens,
-            planned.max_completion_tokens,
-            planned.truncated,
-        ]
+        tokens = (planned.prompt_tokens, planned.max_completion_tokens)
+        numbers = (planned.instances, planned.requests, *tokens, planned.truncated)
         total = [before + number for before, number in zip(total, numbers, strict=True)]
         label = f"{spec.scenario.label} by {spec.adapter.name}{distinction}"
-        table.add_row(Text(label), Text(spec.model.name), *(f"{number:,}" for number in numbers))
+        table.add_row(label, spec.model.name, *(f"{number:,}" for number in numbers))
     table.add_section()
     table.add_row(f"{len(runs) - finished} runs", "", *(f"{number:,}" for number in total))
     console = make_console()

@@ -6,30 +6,18 @@ from pathlib import Path
 
 import click
 
+from harness.cli import options
 from harness.output.terminal import say
 
 
 @click.command("serve")
-@click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("results"))
+@click.argument("results", type=options.EXISTING_FOLDER, default=Path("results"))
 @click.option("--suite", "suites", multiple=True, help="Show only this suite. Repeatable.")
 @click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on; the default is reachable from this machine only.",
+    "--host", default="127.0.0.1", help="Address to listen on; the default is reachable from this machine only."
 )
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="Port to listen on; 0: any free port.",
-)
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the site (default: RESULTS/site).",
-)
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0: any free port.")
+@click.option("--output", type=options.FOLDER, help="Folder for the site (default: RESULTS/site).")
 def serve_command(results: Path, suites: tuple[str, ...], host: str, port: int, output: Path | None) -> None:
     """Serve the site of RESULTS to a browser, updated while sweeps run.
 

@@ -3,54 +3,72 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from harness.contracts.plugins import Kind
+from harness.cli import options
 from harness.output.terminal import say
-from harness.plugins.registry import Registry, default_registry
-from harness.sweeps.load import Sweep, find_sweep, load_sweep, shipped_sweeps, sweep_from_entries
-from harness.sweeps.shorthand import parse_entry
+
+if TYPE_CHECKING:
+    from harness.plugins.registry import Registry
+    from harness.sweeps.load import Overrides, Sweep
 
 
-def read_sweep(
-    sweep: str | None,
-    entries: Sequence[str],
-    models: Sequence[str],
-    plugins: Sequence[Path],
-    suite: str | None,
-    max_eval_instances: int | None,
-    max_declined: float | None = None,
-) -> tuple[Sweep, Registry]:
-    """Return the sweep that a command names: a file, a shipped one by name, or run entries with models.
+class ReadSweep(Protocol):
+    """Reads the sweep of a command line, with warnings on standard error.
 
     Raises:
-        click.UsageError: Neither or both were given, or a scenario where a sweep is expected.
+        click.UsageError: Neither or both of a sweep and run entries were given, or a scenario instead of a sweep.
         SpecError: The sweep has errors.
     """
+
+    def __call__(self, max_declined: float | None = None) -> tuple[Sweep, Registry]: ...
+
+
+def sweep_source(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the argument and the options that say what to run; the command gets a :class:`ReadSweep` as ``read``."""
+
+    @wraps(command)
+    def with_source(
+        sweep: str | None,
+        entries: tuple[str, ...],
+        models: tuple[str, ...],
+        plugins: tuple[Path, ...],
+        suite: str | None,
+        max_eval_instances: int | None,
+        **others: Any,
+    ) -> None:
+        given: Overrides = {
+            "models": models,
+            "plugins": plugins,
+            "suite": suite,
+            "max_eval_instances": max_eval_instances,
+        }
+        command(partial(_read_sweep, sweep, entries, given), **others)
+
+    function: Callable[..., None] = with_source
+    for option in (options.limit, options.suite, options.plugins, options.models, options.entries):
+        function = option(function)
+    return click.argument("sweep", required=False)(function)
+
+
+def _read_sweep(
+    sweep: str | None, entries: tuple[str, ...], given: Overrides, max_declined: float | None = None
+) -> tuple[Sweep, Registry]:
+    from harness.sweeps.load import find_sweep, load_sweep, sweep_from_entries
+
     if (sweep is None) == (not entries):
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
+    given["max_declined"] = max_declined
     if sweep is None:
-        found = sweep_from_entries(
-            entries,
-            models,
-            plugins=plugins,
-            suite=suite or "command-line",
-            max_eval_instances=max_eval_instances,
-            max_declined=max_declined,
-        )
+        found = sweep_from_entries(entries, given["models"], **given)
     else:
         _refuse_scenario(sweep)
-        found = load_sweep(
-            find_sweep(sweep),
-            plugins=plugins,
-            models=models,
-            suite=suite,
-            max_eval_instances=max_eval_instances,
-            max_declined=max_declined,
-        )
+        found = load_sweep(find_sweep(sweep), **given)
     for warning in found[0].warnings:
         say(f"Warning: {warning}", err=True)
     for problem in found[1].problems:
@@ -60,6 +78,11 @@ def read_sweep(
 
 def _refuse_scenario(name: str) -> None:
     """Say how a scenario is run, if one was named where a sweep is expected."""
+    from harness.contracts.plugins import Kind
+    from harness.plugins.registry import default_registry
+    from harness.sweeps.load import shipped_sweeps
+    from harness.sweeps.shorthand import parse_entry
+
     if Path(name).exists() or name in shipped_sweeps():
         return
     scenario = parse_entry(name).name

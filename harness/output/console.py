@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from harness.output.display import lines
 
@@ -27,14 +28,28 @@ class SafeConsole(Console):
 
 
 def make_console(*, err: bool = False, file: IO[str] | None = None, width: int = PIPED_WIDTH) -> SafeConsole:
-    """Return a console for standard output, standard error or a file that does not interpret markup.
+    """Return a console for standard output, standard error or a file that does not interpret markup or emoji codes.
 
     Args:
         err: True to print to standard error.
         file: A file to print to instead.
         width: Width in characters if the output is not a terminal and ``COLUMNS`` is not set.
     """
-    made = SafeConsole(stderr=err, file=file, highlight=False, markup=False)
+    made = SafeConsole(stderr=err, file=file, highlight=False, markup=False, emoji=False)
     if not made.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         made.width = width
     return made
+
+
+def plain_table(*headings: str, numeric: slice = slice(1, None), **layout: Any) -> Table:
+    """Return a table without borders.
+
+    Args:
+        headings: The columns' headings.
+        numeric: The columns to align to the right.
+        layout: Further arguments for :class:`rich.table.Table`.
+    """
+    table = Table(*headings, **{"box": None, **layout})
+    for column in table.columns[numeric]:
+        column.justify = "right"
+    return table
