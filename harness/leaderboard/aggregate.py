@@ -10,7 +10,7 @@ from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
 from harness.contracts.specs import Component
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
-from harness.leaderboard.columns import ColumnKey, Group, canonical, group_runs
+from harness.leaderboard.columns import ColumnKey, Group, agreed, canonical, group_runs, grouped
 from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
 from harness.storage.results import RunRecord
@@ -76,35 +76,34 @@ def build_board(
     """
     runs = list(runs)
     names = model_names(run.spec.model for run in runs)
-    groups = group_runs(runs, pool=pool)
-    counting = [counting_runs(group, names) for group in groups]
-    table = [
-        {model: cell_of(subruns, len(group.runs), failed.get(model, ()), check) for model, subruns in chosen.items()}
-        for group, chosen, failed in zip(groups, counting, (_hidden_failures(g, names) for g in groups), strict=True)
-    ]
-    directions = [_direction(chosen) for chosen in counting]
-    contests = [
-        contest_of(group, cells, direction, chosen)
-        for group, cells, direction, chosen in zip(groups, table, directions, counting, strict=True)
-    ]
-    contested = counted_in_win_rate(contests, [group.sample for group in groups])
-    rates = mean_win_rates([contest for contest, counts in zip(contests, contested, strict=True) if counts])
+    columns: list[Column] = []
+    cells: list[Mapping[str, Cell]] = []
+    contests: list[Contest] = []
+    notes = [*_changed_models(runs, names), *_served(runs, names)]
+    for group in group_runs(runs, pool=pool):
+        counting, failed = counting_runs(group, names), _hidden_failures(group, names)
+        found = {
+            model: cell_of(subruns, len(group.runs), failed.get(model, ()), check)
+            for model, subruns in counting.items()
+        }
+        columns.append(_column(group, agreed(stat.higher_is_better for stat in _stats(counting))))
+        contests.append(contest_of(group, found, columns[-1].higher_is_better, counting))
+        cells.append(with_ranks(found, contests[-1]))
+        notes += _notes(group, counting, names)
+    counted = counted_in_win_rate(contests, [column.sample for column in columns])
+    columns = [replace(column, contested=counts) for column, counts in zip(columns, counted, strict=True)]
+    rates = mean_win_rates([contest for contest, counts in zip(contests, counted, strict=True) if counts])
     places = ranks({model: rate.value for model, rate in rates.items()})
-    ranked = [with_ranks(cells, contest) for cells, contest in zip(table, contests, strict=True)]
     rows = [
-        Row(model, places.get(model), rates.get(model), tuple(cells.get(model) for cells in ranked))
+        Row(model, places.get(model), rates.get(model), tuple(column.get(model) for column in cells))
         for model in names.values()
     ]
-    notes = [note for group, chosen in zip(groups, counting, strict=True) for note in _notes(group, chosen, names)]
     return Board(
         suites=tuple(sorted({run.suite for run in runs})),
-        columns=tuple(
-            _column(group, direction, counts)
-            for group, direction, counts in zip(groups, directions, contested, strict=True)
-        ),
+        columns=tuple(columns),
         rows=tuple(sorted(rows, key=lambda row: (row.rank is None, row.rank or 0, row.model))),
-        notes=tuple(dict.fromkeys([*_changed_models(runs, names), *_served(runs, names), *notes])),
-        sample_win_rate=any(contested) and all(g.sample for g, c in zip(groups, contested, strict=True) if c),
+        notes=tuple(dict.fromkeys(notes)),
+        sample_win_rate=any(counted) and all(column.sample for column in columns if column.contested),
         finished=max((run.finished for run in runs), default=""),
     )
 
@@ -131,10 +130,7 @@ def model_of(run: RunRecord, names: Mapping[str, str]) -> str:
 def _same_question(group: Group, names: Mapping[str, str]) -> Iterator[tuple[str, str, list[RunRecord]]]:
     """Yield model, sub-run, and the model's runs of it."""
     for subrun, runs in group.runs.items():
-        by_model: dict[str, list[RunRecord]] = {}
-        for run in runs:
-            by_model.setdefault(model_of(run, names), []).append(run)
-        for model, found in sorted(by_model.items()):
+        for model, found in sorted(grouped(runs, lambda run: model_of(run, names)).items()):
             yield model, subrun, found
 
 
@@ -154,10 +150,7 @@ def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[R
     failed: dict[str, list[RunRecord]] = {}
     for model, _, found in _same_question(group, names):
         counts = newest(found)
-        by_spec: dict[str, list[RunRecord]] = {}
-        for run in found:
-            by_spec.setdefault(_spec(run), []).append(run)
-        for spec, runs in sorted(by_spec.items()):
+        for spec, runs in sorted(grouped(found, _spec).items()):
             if spec != _spec(counts) and not has_number(last := newest(runs)):
                 failed.setdefault(model, []).append(last)
     return failed
@@ -169,11 +162,6 @@ def _spec(run: RunRecord) -> str:
 
 def _stats(counting: Counting) -> Iterator[Stat]:
     return (stat for runs in counting.values() for run in runs.values() if (stat := main_stat(run)) is not None)
-
-
-def _direction(counting: Counting) -> bool | None:
-    directions = {stat.higher_is_better for stat in _stats(counting)}
-    return directions.pop() if len(directions) == 1 else None
 
 
 def contest_of(
@@ -199,8 +187,7 @@ def contest_of(
         if direction is not None and cell.complete and cell.mean is not None
     }
     name = f"{group.identity}/{metric}" if metric else group.identity
-    bounds = {cells[model].bounds for model in entries}
-    return Contest(name, bool(direction), entries, bounds.pop() if len(bounds) == 1 else None)
+    return Contest(name, bool(direction), entries, agreed(cells[model].bounds for model in entries))
 
 
 def counted_in_win_rate(contests: Sequence[Contest], sample: Sequence[bool]) -> list[bool]:
@@ -220,12 +207,11 @@ def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
     return found
 
 
-def _column(group: Group, direction: bool | None, contested: bool) -> Column:
+def _column(group: Group, direction: bool | None) -> Column:
     return Column(
         **{field.name: getattr(group, field.name) for field in fields(ColumnKey)},
         higher_is_better=direction,
         subruns=tuple(runs[0].spec.scenario.label for runs in group.runs.values()),
-        contested=contested,
     )
 
 

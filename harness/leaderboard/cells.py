@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from harness.answers.declined import Declined
 from harness.contracts import Stat
 from harness.errors import DataError
+from harness.leaderboard.columns import agreed
 from harness.statistics import effective_size_interval
 from harness.statistics.quantiles import Z
 from harness.storage.example_files import check_examples
@@ -177,16 +178,11 @@ def pooled(stats: Sequence[Stat], of: int) -> Cell:
         have=len(stats),
         of=of,
         effective=len(stats) ** 2 / math.fsum(1.0 / stat.count for stat in stats) if _counted(stats) else 0.0,
-        bounds=_bounds(stats),
+        bounds=agreed(map(_bounds, stats)),
     )
 
 
-def _bounds(stats: Sequence[Stat]) -> tuple[float, float] | None:
-    found = {_stat_bounds(stat) for stat in stats}
-    return found.pop() if len(found) == 1 else None
-
-
-def _stat_bounds(stat: Stat) -> tuple[float, float] | None:
+def _bounds(stat: Stat) -> tuple[float, float] | None:
     """Return the range of a proportion or a bounded score; without a declared scale, 0 to 1 if all scores are there."""
     if stat.scale is not None:
         return stat.scale.bounds if stat.scale.kind in ("proportion", "bounded") else None

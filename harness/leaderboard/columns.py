@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
+
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 NEVER_BY_SCENARIO = frozenset({"seed", "max_eval_instances"})
 """Settings that never follow from a scenario's parameters: they separate columns whenever they vary."""
@@ -87,6 +90,20 @@ def group_runs(runs: Iterable[RunRecord], *, pool: bool = True) -> list[Group]:
 def canonical(value: Any) -> str:
     """Return a value as JSON, equal for equal values."""
     return _ENCODER.encode(value)
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return items by key, in the order in which each key is first seen."""
+    found: dict[Key, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
+def agreed(values: Iterable[Key]) -> Key | None:
+    """Return the value that all items have; None if they differ, or there are none."""
+    different = set(values)
+    return different.pop() if len(different) == 1 else None
 
 
 def run_settings(spec: RunSpec) -> dict[str, Any]:
@@ -161,9 +178,6 @@ def _folded(seen: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def _group(key: Sequence[str], runs: Sequence[RunRecord], settings: str) -> Group:
-    by_arguments: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        by_arguments.setdefault(_arguments(run.spec.scenario), []).append(run)
     parameters = _values_by_name(run.spec.scenario.arguments for run in runs)
     chosen: dict[str, Any] = json.loads(settings)
     varying = _values_by_name(run_settings(run.spec) for run in runs)
@@ -181,7 +195,7 @@ def _group(key: Sequence[str], runs: Sequence[RunRecord], settings: str) -> Grou
         },
         parameters={name: values[0] for name, values in parameters.items() if len(values) == 1},
         pooled=tuple(name for name, values in parameters.items() if len(values) > 1),
-        runs=dict(sorted(by_arguments.items())),
+        runs=dict(sorted(grouped(runs, lambda run: _arguments(run.spec.scenario)).items())),
     )
 
 
@@ -189,9 +203,5 @@ def _values_by_name(mappings: Iterable[Mapping[str, Any]]) -> dict[str, list[Any
     """Return the different values that mappings have for each name; None for a mapping without it."""
     rows = list(mappings)
     names = sorted({name for row in rows for name in row})
-    return {name: list(_different(row.get(name) for row in rows)) for name in names}
-
-
-def _different(values: Iterable[Any]) -> Iterator[Any]:
-    found = {canonical(value): value for value in values}
-    return (found[key] for key in sorted(found))
+    by_json = {name: {canonical(value): value for value in (row.get(name) for row in rows)} for name in names}
+    return {name: [values[key] for key in sorted(values)] for name, values in by_json.items()}

@@ -9,6 +9,7 @@ from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
+from harness.leaderboard.columns import agreed
 from harness.leaderboard.paired_scores import Answers, PairedScores, compare_answers
 from harness.plugins.registry import Registry
 from harness.runs.rescoring import scores_of_instances
@@ -152,8 +153,7 @@ def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 def scale_of(runs: Iterable[RunRecord], metric: str) -> Scale | None:
     """Return the scale of a score that several runs have; None if it is unknown, or they disagree."""
-    scales = {stat.scale for run in runs for stat in run.stats if stat.metric == metric}
-    return scales.pop() if len(scales) == 1 else None
+    return agreed(stat.scale for run in runs for stat in run.stats if stat.metric == metric)
 
 
 def question_label(spec: RunSpec) -> str:

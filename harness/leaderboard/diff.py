@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
 from harness.leaderboard.aggregate import model_names, model_of
 from harness.leaderboard.cells import declined_by, main_stat, newest
-from harness.leaderboard.columns import canonical, run_settings
+from harness.leaderboard.columns import canonical, grouped, run_settings
 from harness.leaderboard.comparison import Comparison, compare_runs, question_label
 from harness.plugins.registry import Registry
 from harness.statistics import holm
@@ -122,11 +122,11 @@ def _pairs(
     left: Sequence[RunRecord], right: Sequence[RunRecord], first: str, second: str, problems: list[str]
 ) -> Iterator[tuple[RunRecord, RunRecord]]:
     """Yield the pairs of runs, and note those without a counterpart."""
-    ours, theirs = _by(left, _exact), _by(right, _exact)
+    ours, theirs = grouped(left, _exact), grouped(right, _exact)
     for key in sorted(ours.keys() & theirs.keys()):
         yield newest(ours[key]), newest(theirs[key])
-    left_over = _by((newest(ours[key]) for key in sorted(ours.keys() - theirs.keys())), _loose)
-    left_there = _by((newest(theirs[key]) for key in sorted(theirs.keys() - ours.keys())), _loose)
+    left_over = grouped((newest(ours[key]) for key in sorted(ours.keys() - theirs.keys())), _loose)
+    left_there = grouped((newest(theirs[key]) for key in sorted(theirs.keys() - ours.keys())), _loose)
     for key in sorted(left_over.keys() | left_there.keys()):
         here, there = left_over.get(key, []), left_there.get(key, [])
         if len(here) == len(there) == 1:
@@ -140,13 +140,6 @@ def _pairs(
             problems.append(
                 f"{label}: {len(here)} runs in {first} and {len(there)} in {second} with different settings."
             )
-
-
-def _by(runs: Iterable[RunRecord], key: Callable[[RunRecord], str]) -> dict[str, list[RunRecord]]:
-    found: dict[str, list[RunRecord]] = {}
-    for run in runs:
-        found.setdefault(key(run), []).append(run)
-    return found
 
 
 def _exact(run: RunRecord) -> str:

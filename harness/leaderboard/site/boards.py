@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.contracts.plugins import CATEGORIES
 from harness.leaderboard import board_text
+from harness.leaderboard.aggregate import Column
 from harness.leaderboard.cells import Cell, imported_from
-from harness.leaderboard.columns import Group
 from harness.leaderboard.pairwise import Contest, z_scores
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.descriptions import taxonomy
@@ -43,10 +43,9 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
         categories = category_measures(view.groups, view.measures)
         folder.put(f"boards/{view.key}", _board(snapshot, view, models, categories))
         folder.put(f"boards/{view.key}/{MAIN}", {"measures": _main(view, models)})
-        main = [found[0].contest if found else None for found in _main_measures(view)]
-        folder.put(f"boards/{view.key}/{MAIN}/pairs", [pair_scores(contest, models) for contest in main])
+        folder.put(f"boards/{view.key}/{MAIN}/pairs", [pair_scores(contest, models) for contest in _contests(view)])
         for name, measures in categories.items():
-            rows = [_measure(measure, view.groups, models) for measure in measures]
+            rows = [_measure(measure, measure.column, measure.cells, models) for measure in measures]
             folder.put(f"boards/{view.key}/{name}", {"measures": rows})
             pairs = [pair_scores(measure.contest, models) for measure in measures]
             folder.put(f"boards/{view.key}/{name}/pairs", pairs)
@@ -158,27 +157,20 @@ def _failures(view: BoardView) -> list[list[Any]]:
 
 
 def _main(view: BoardView, models: Sequence[str]) -> list[dict[str, Any]]:
-    measures = []
-    for position, column in enumerate(view.board.columns):
-        cells = {row.model: row.cells[position] for row in view.board.rows}
-        measures.append(
-            {
-                "column": position,
-                "metric": column.metric,
-                "worst": None,
-                "higher": column.higher_is_better,
-                "contested": column.contested,
-                "cells": [cell_values(cells[model]) for model in models],
-                "runs": [_runs(view, position, model) for model in models],
-            }
-        )
-    return measures
-
-
-def _main_measures(view: BoardView) -> list[list[Measure]]:
-    """Return for each column the main metric's measure; none if no run has a value of it."""
+    cells = [{row.model: row.cells[position] for row in view.board.rows} for position in range(len(view.groups))]
     return [
-        [measure for measure in found if (measure.metric, measure.worst) == (column.metric, None)]
+        {
+            **_measure(column, position, cells[position], models),
+            "runs": [_runs(view, position, model) for model in models],
+        }
+        for position, column in enumerate(view.board.columns)
+    ]
+
+
+def _contests(view: BoardView) -> list[Contest | None]:
+    """Return for each column the main metric's results; None if no run has a value of it."""
+    return [
+        next((m.contest for m in found if (m.metric, m.worst) == (column.metric, None)), None)
         for column, found in zip(view.board.columns, view.measures, strict=True)
     ]
 
@@ -205,14 +197,16 @@ def _runs(view: BoardView, column: int, model: str) -> list[str] | None:
     return [address_of(run) for run in runs.values()] if len(runs) == 1 else None
 
 
-def _measure(measure: Measure, groups: Sequence[Group], models: Sequence[str]) -> dict[str, Any]:
+def _measure(
+    about: Column | Measure, column: int, cells: Mapping[str, Cell | None], models: Sequence[str]
+) -> dict[str, Any]:
     return {
-        "column": measure.column,
-        "metric": measure.metric,
-        "worst": measure.worst,
-        "higher": measure.higher_is_better,
-        "contested": measure.contested,
-        "cells": [cell_values(measure.cells.get(model)) for model in models],
+        "column": column,
+        "metric": about.metric,
+        "worst": about.worst if isinstance(about, Measure) else None,
+        "higher": about.higher_is_better,
+        "contested": about.contested,
+        "cells": [cell_values(cells.get(model)) for model in models],
     }
 
 

@@ -34,19 +34,16 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
         return None
     models = len({row[0] for row in rows})
     lines = runs == models
+    others: list[str | tuple[str, str]] = ["low", "high", ("count", "predictions")]
     return Plot(
         f"{brief(view.headings[column].title, 60)}: reliability",
         "Each point is a bin of predictions: how often they are right, with its 95 % interval, over the mean "
         "probability that the model gave them. On the diagonal a model is calibrated; below it, overconfident."
-        " Larger points are bins of more predictions."
-        + ("" if lines else " Each run has its own bins."),
-        [
-            ("model", "model"), ("run", "run"), ("probability", "mean probability"), ("accuracy", "share right"),
-            ("low", "low"), ("high", "high"), ("count", "predictions"),
-        ],
+        " Larger points are bins of more predictions." + ("" if lines else " Each run has its own bins."),
+        ["model", "run", ("probability", "mean probability"), ("accuracy", "share right"), *others],
         rows,
         draw.reliability([labels[row.model] for row in view.board.rows], lines),
-    )  # fmt: skip
+    )
 
 
 def _bins(run: RunRecord, metric: str) -> Iterator[list[Any]]:

@@ -59,13 +59,10 @@ def shuffles_plot(finding: JudgedTest) -> Plot | None:
         "Each line is a shard of the data set. The point is the published order, the ticks are shuffled orders, placed "
         "by how much more probable they are than the average shuffled order. For a model that has not learnt the "
         "order, points lie among the ticks; points to the right of them are evidence that it has.",
-        [
-            ("shard", "shard"), ("order", "order"), ("log_likelihood", "log-likelihood"),
-            ("difference", "difference from the shuffled mean"),
-        ],
+        ["shard", "order", ("log_likelihood", "log-likelihood"), ("difference", "difference from the shuffled mean")],
         rows,
         draw.shuffles(len({row[0] for row in rows})),
-    )  # fmt: skip
+    )
 
 
 def copies_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | None:
@@ -89,13 +86,10 @@ def copies_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | No
         "Evidence over copies in the training text",
         "Each point is a data set: log10 of the headline p-value, by the number of copies in the training text. Below "
         "the dashed line the test reports dependence on the published order. Controls are at 0 copies.",
-        [
-            ("model", "model"), ("data", "data set"), ("copies", "copies"), ("log10_p", "log10 p"),
-            ("verdict", "verdict"),
-        ],
+        ["model", ("data", "data set"), "copies", ("log10_p", "log10 p"), "verdict"],
         rows,
         draw.evidence_by_copies(list(labels.values()), math.log10(min(alphas, default=ALPHA))),
-    )  # fmt: skip
+    )
 
 
 def copies_of(finding: JudgedTest) -> int | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -63,18 +63,8 @@ class _Index:
         self.answer.append(zlib.crc32(str(value.get("prediction", "")).encode("utf-8", "surrogatepass")))
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "count": len(self.instance),
-            "keys": self.keys,
-            "asked": self.asked,
-            "perturbations": self.perturbations,
-            "instance": self.instance,
-            "perturbation": self.perturbation,
-            "score": self.score,
-            "answer": self.answer,
-            "failed": self.failed,
-            "starts": self.starts,
-        }
+        columns = {each.name: getattr(self, each.name) for each in fields(self) if not each.name.startswith("_")}
+        return {"count": len(self.instance), **columns}
 
 
 def write_examples(run: RunRecord, address: str, folder: SiteFolder) -> list[Path]:

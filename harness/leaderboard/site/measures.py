@@ -16,7 +16,7 @@ from harness.contracts import Stat
 from harness.contracts.plugins import CATEGORIES, Kind, MetricDetails
 from harness.leaderboard.aggregate import Counting, contest_of, counted_in_win_rate, with_ranks
 from harness.leaderboard.cells import Cell, declined_by, pooled
-from harness.leaderboard.columns import Group
+from harness.leaderboard.columns import Group, agreed, grouped
 from harness.leaderboard.pairwise import Contest
 from harness.leaderboard.win_rate import WinRate, mean_win_rates
 from harness.plugins.registry import Registry
@@ -121,11 +121,8 @@ def category_measures(groups: Sequence[Group], measures: Sequence[Sequence[Measu
 
 def representing(measures: Sequence[Measure], main: str) -> list[Measure]:
     """Return the measures of one column that represent their categories."""
-    by_category: dict[str, list[Measure]] = {}
-    for measure in measures:
-        by_category.setdefault(measure.category, []).append(measure)
     found = []
-    for category, several in by_category.items():
+    for category, several in grouped(measures, lambda measure: measure.category).items():
         if category in WORST:
             found += [m for m in several if m.metric == main and m.worst == category]
             continue
@@ -148,8 +145,7 @@ def _measure(
 ) -> Measure:
     metric, worst = key
     stats = [stat for subruns in by_model.values() for stat in subruns.values()]
-    directions = {stat.higher_is_better for stat in stats}
-    direction = directions.pop() if len(directions) == 1 else None
+    direction = agreed(stat.higher_is_better for stat in stats)
     cells = {
         model: replace(
             pooled([subruns[name] for name in sorted(subruns)], len(group.runs)),

@@ -6,14 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.leaderboard.cells import imported_from, main_stat
+from harness.leaderboard.columns import canonical
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.boards import win_rate_values
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.storage.results import RunRecord
 
-FACTS = ("creator", "modality", "parameters", "tokenizer", "window", "access")
-"""The facts that a backend may give about its model: the columns of the paper's table."""
+FACTS = (
+    "creator", "modality", "parameters", "tokenizer", "window", "access",
+    "architecture", "vocabulary", "dtype", "revision", "device",
+)  # fmt: skip
+"""The facts that a backend may give about its model; the first six are columns of the paper's table."""
 
 TOTALS = ("queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds", "model_flops")
 """The costs of a run that add up over runs."""
@@ -28,20 +32,21 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
         summary = {
             "name": name,
             "address": address,
-            **_facts(runs),
+            "facts": _facts(runs),
             **totals(runs),
             "runs": len(runs),
             "failed": sum(run.status != "ok" for run in runs),
         }
         table.append(summary)
-        row = rows[name]
-        own = [_run(run) for run in runs]
         page = {
             "about": summary,
-            "rank": row.rank,
-            "rate": win_rate_values(row.win_rate),
-            "runs": own,
-            **_provenance(runs),
+            "rank": rows[name].rank,
+            "rate": win_rate_values(rows[name].win_rate),
+            "runs": [_run(run) for run in runs],
+            # Each different fingerprint, version and host, with its number of runs.
+            "fingerprints": _counted(run.provenance.get("model", {}).get("fingerprint") for run in runs),
+            "versions": _counted(run.provenance.get("versions") for run in runs),
+            "hosts": _counted(run.provenance.get("host") for run in runs),
         }
         folder.put(f"models/{address}", page)
     folder.put("models", table)
@@ -89,19 +94,13 @@ def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
     for run in sorted(runs, key=lambda run: run.finished):
         model = run.provenance.get("model", {})
         if isinstance(model, Mapping):
-            known.update(
-                {
-                    name: model[name]
-                    for name in (*FACTS, "architecture", "vocabulary", "dtype", "revision", "device")
-                    if model.get(name) is not None
-                }
-            )
-    return {"facts": known}
+            known |= {name: model[name] for name in FACTS if model.get(name) is not None}
+    return known
 
 
 def _run(run: RunRecord) -> dict[str, Any]:
     stat = main_stat(run) if run.status == "ok" else None
-    low, high = (stat.ci95 if stat and stat.ci95 else None) or (None, None)
+    low, high = (stat and stat.ci95) or (None, None)
     return {
         "address": address_of(run),
         "suite": run.suite,
@@ -125,24 +124,8 @@ def _run(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _provenance(runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return the different fingerprints, versions and hosts of a model's runs, each with its number of runs."""
-    return {
-        "fingerprints": _counted(run.provenance.get("model", {}).get("fingerprint") for run in runs),
-        "versions": _counted(run.provenance.get("versions") for run in runs),
-        "hosts": _counted(run.provenance.get("host") for run in runs),
-    }
-
-
 def _counted(values: Iterable[Any]) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    for value in values:
-        if not value:
-            continue
-        for entry in found:
-            if entry[0] == value:
-                entry[1] += 1
-                break
-        else:
-            found.append([value, 1])
-    return found
+    found: dict[str, list[Any]] = {}
+    for value in filter(None, values):
+        found.setdefault(canonical(value), [value, 0])[1] += 1
+    return list(found.values())

@@ -19,6 +19,9 @@ ROW_STEP = 17
 """Height in pixels of a line of a ranking."""
 LONGEST_LABEL = 36
 """Most characters of a model's name on an axis."""
+PICKED = [{"name": "picked", "select": {"type": "point", "fields": ["model"]}, "bind": "legend"}]
+"""The parameter that selects a model by a click in the legend."""
+SQUARE = {"width": 340, "height": 340}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,8 @@ class Plot:
     """Its title, a few words."""
     description: str
     """What it shows and how to read it; also its text alternative."""
-    columns: Sequence[tuple[str, str]]
-    """Field and heading of each column of the numbers."""
+    columns: Sequence[str | tuple[str, str]]
+    """Field and heading of each column of the numbers; one text where they are the same."""
     rows: Sequence[Row]
     """The numbers."""
     spec: Mapping[str, Any]
@@ -41,7 +44,7 @@ class Plot:
         return {
             "title": self.title,
             "description": self.description,
-            "columns": self.columns,
+            "columns": [[one, one] if isinstance(one, str) else one for one in self.columns],
             "rows": self.rows,
             "spec": {"data": {"name": "rows"}, **self.spec},
         }
@@ -74,30 +77,21 @@ def quantitative(field: str, title: str, **more: Any) -> Json:
     return {"field": field, "type": "quantitative", "title": title, "scale": scale, **more}
 
 
-def names(field: str, order: Sequence[str], **more: Any) -> Json:
+def names(field: str, order: Sequence[str], **axis: Any) -> Json:
     """Return a channel of names in a given order."""
-    return {"field": field, "type": "nominal", "title": None, "sort": list(order), **more}
+    return {"field": field, "type": "nominal", "title": None, "sort": list(order), "axis": {"labelLimit": 240, **axis}}
 
 
-def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: int | str = 420) -> Json:
+def ranking(order: Sequence[str], title: str, scale: Json | None = None, width: int = 420) -> Json:
     """Return models in a given order, each a point within its interval (fields model, mean, low, high)."""
     x = quantitative("mean", title, scale=scale or {})
-    tooltip = tooltips("model", "mean", "low", "high")
-    return {
-        "width": width,
-        "height": {"step": ROW_STEP},
-        "encoding": {"y": names("model", order, axis={"labelLimit": 240})},
-        "layer": [
-            {
-                "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55},
-                "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
-            },
-            {
-                "mark": {"type": "point", "filled": True, "size": 55, "opacity": 1},
-                "encoding": {"x": x, "tooltip": tooltip},
-            },
-        ],
-    }
+    ends = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    return _line_per_model(
+        order,
+        width,
+        {"mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.55}, "encoding": ends},
+        {"mark": _point(55, 1), "encoding": {"x": x, "tooltip": tooltips("model", "mean", "low", "high")}},
+    )
 
 
 def tooltips(*fields: str) -> list[Json]:
@@ -123,7 +117,7 @@ def panels(parts: Sequence[tuple[str, str, Json]], field: str, columns: int) -> 
 
 
 def by_model(order: Sequence[str]) -> Json:
-    """Return colour and shape of points by model; a click in the legend dims the others."""
+    """Return colour and shape of points by model; a click in the legend (:data:`PICKED`) dims the others."""
     legend = {"title": "model", "labelLimit": 240, "symbolLimit": 60, "columns": 1 if len(order) <= 15 else 2}
     channel = {"field": "model", "type": "nominal", "sort": list(order), "legend": legend}
     return {
@@ -133,16 +127,11 @@ def by_model(order: Sequence[str]) -> Json:
     }
 
 
-def picked() -> list[Json]:
-    """Return the parameter that selects a model by a click in the legend."""
-    return [{"name": "picked", "select": {"type": "point", "fields": ["model"]}, "bind": "legend"}]
-
-
 def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -> Json:
     """Return points by model; if asked, with the diagonal on which both values are equal."""
     points: Json = {
-        "params": picked(),
-        "mark": {"type": "point", "filled": True, "size": 60},
+        "params": PICKED,
+        "mark": _point(60),
         "encoding": {
             "x": x,
             "y": y,
@@ -150,9 +139,7 @@ def scatter(order: Sequence[str], x: Json, y: Json, *, diagonal: bool = False) -
             "tooltip": tooltips("model", "scenario", x["field"], y["field"]),
         },
     }
-    if not diagonal:
-        return {"width": 340, "height": 340, **points}
-    return {"width": 340, "height": 340, "layer": [_diagonal(x, y), points]}
+    return {**SQUARE, "layer": [_diagonal(x, y), points]} if diagonal else {**SQUARE, **points}
 
 
 def reliability(order: Sequence[str], lines: bool) -> Json:
@@ -160,49 +147,35 @@ def reliability(order: Sequence[str], lines: bool) -> Json:
     unit = {"domain": [0, 1], "zero": True}
     x = quantitative("probability", "mean probability of the prediction", scale=unit)
     y = quantitative("accuracy", "share that is right", scale=unit)
-    size = {
-        "field": "count",
-        "type": "quantitative",
-        "title": "predictions",
-        "scale": {"range": [12, 220]},
-        "legend": None,
-    }
+    size = {"field": "count", "type": "quantitative", "title": "predictions", "scale": {"range": [12, 220]}}
     interval = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": by_model(order)["color"]}
-    layers: list[Json] = [
-        _diagonal(x, y),
-        {"mark": {"type": "rule", "opacity": 0.35}, "encoding": interval},
-        {
-            "params": picked(),
-            "mark": {"type": "point", "filled": True},
-            "encoding": {
-                "x": x,
-                "y": y,
-                "size": size,
-                **by_model(order),
-                "tooltip": tooltips("model", "run", "probability", "accuracy", "count"),
+    channels = {"x": x, "y": y, **by_model(order)}
+    tooltip = tooltips("model", "run", "probability", "accuracy", "count")
+    return {
+        **SQUARE,
+        "layer": [
+            _diagonal(x, y),
+            *([{"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": channels}] if lines else []),
+            {"mark": {"type": "rule", "opacity": 0.35}, "encoding": interval},
+            {
+                "params": PICKED,
+                "mark": _point(),
+                "encoding": {**channels, "size": {**size, "legend": None}, "tooltip": tooltip},
             },
-        },
-    ]
-    if lines:
-        layers.insert(
-            1, {"mark": {"type": "line", "strokeWidth": 1.2}, "encoding": {"x": x, "y": y, **by_model(order)}}
-        )
-    return {"width": 340, "height": 340, "layer": layers}
+        ],
+    }
 
 
 def spread(order: Sequence[str], title: str, scale: Json | None = None) -> Json:
     """Return a tick for every part of each model, and a point at the model's median."""
     x = quantitative("mean", title, scale=scale or {})
     tooltip, median = tooltips("model", "part", "mean", "low", "high"), {**x, "aggregate": "median"}
-    return {
-        "width": 400,
-        "height": {"step": ROW_STEP},
-        "encoding": {"y": names("model", order, axis={"labelLimit": 240})},
-        "layer": [
-            {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": tooltip}},
-            {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1}, "encoding": {"x": median}},
-        ],
-    }
+    return _line_per_model(
+        order,
+        400,
+        {"mark": {"type": "tick", "thickness": 1.5, "opacity": 0.6}, "encoding": {"x": x, "tooltip": tooltip}},
+        {"mark": _point(60, 1), "encoding": {"x": median}},
+    )
 
 
 def heat_map(order: Sequence[str]) -> Json:
@@ -231,8 +204,8 @@ def heat_map(order: Sequence[str]) -> Json:
         "width": {"step": size},
         "height": {"step": size if numbers else 20},
         "encoding": {
-            "y": names("model", order, axis={"labelLimit": 240}),
-            "x": names("against", order, axis={"labelLimit": 240, "labelAngle": -40, "orient": "top"}),
+            "y": names("model", order),
+            "x": names("against", order, labelAngle=-40, orient="top"),
         },
         "layer": cells,
     }
@@ -242,10 +215,10 @@ def evidence_by_copies(order: Sequence[str], threshold: float) -> Json:
     """Return log10 p over the number of copies read, with the threshold of the verdict."""
     x = quantitative("copies", "copies of the data set in the training text", scale={"type": "symlog", "zero": True})
     y = quantitative("log10_p", "log10 p (lower is more evidence)")
-    rule = {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"y": {"datum": threshold}}}
+    rule = {"mark": _dashed("rule"), "encoding": {"y": {"datum": threshold}}}
     points = {
-        "params": picked(),
-        "mark": {"type": "point", "filled": True, "size": 60},
+        "params": PICKED,
+        "mark": _point(60),
         "encoding": {"x": x, "y": y, **by_model(order), "tooltip": tooltips("model", "data", "copies", "log10_p")},
     }
     return {"width": 400, "height": 360, "layer": [rule, points]}
@@ -264,14 +237,13 @@ def shuffles(shards: int) -> Json:
     tooltip = tooltips("shard", "order", "log_likelihood", "difference")
     channels = {"x": x, "y": y, "color": kind, "tooltip": tooltip}
     tick = {"type": "tick", "thickness": 1, "opacity": 0.7}
-    point = {"type": "point", "filled": True, "size": 45, "opacity": 1}
     return {
         "width": 400,
         "height": {"step": 15 if shards <= 40 else 5},
         "layer": [
-            {"mark": {"type": "rule", "strokeDash": [4, 3]}, "encoding": {"x": {"datum": 0}}},
+            {"mark": _dashed("rule"), "encoding": {"x": {"datum": 0}}},
             {"transform": [shuffled], "mark": tick, "encoding": channels},
-            {"transform": [published], "mark": point, "encoding": channels},
+            {"transform": [published], "mark": _point(45, 1), "encoding": channels},
         ],
     }
 
@@ -280,6 +252,20 @@ def _diagonal(x: Json, y: Json) -> Json:
     ends = [{x["field"]: 0, y["field"]: 0}, {x["field"]: 1, y["field"]: 1}]
     return {
         "data": {"values": ends},
-        "mark": {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1, "point": False, "opacity": 0.7},
+        "mark": {**_dashed("line"), "strokeWidth": 1, "point": False, "opacity": 0.7},
         "encoding": {"x": x, "y": y},
     }
+
+
+def _line_per_model(order: Sequence[str], width: int, *layers: Json) -> Json:
+    height = {"step": ROW_STEP}
+    return {"width": width, "height": height, "encoding": {"y": names("model", order)}, "layer": list(layers)}
+
+
+def _point(size: int | None = None, opacity: float | None = None) -> Json:
+    given = {"size": size, "opacity": opacity}
+    return {"type": "point", "filled": True, **{name: value for name, value in given.items() if value is not None}}
+
+
+def _dashed(kind: str) -> Json:
+    return {"type": kind, "strokeDash": [4, 3]}

@@ -75,13 +75,10 @@ def _panels(view: BoardView, categories: Mapping[str, Sequence[Measure]], labels
         "One panel for each category of metrics, models from best to worst. A point is the share of other models that "
         "a model beats, averaged over the category's columns; the line is its 95 % interval. Further right is better "
         "in every panel, also where lower values of the metric are better.",
-        [
-            ("category", "category"), ("model", "model"), ("mean", "mean win rate"), ("low", "low"), ("high", "high"),
-            ("columns", "columns"), ("of", "of columns"),
-        ],
+        ["category", "model", ("mean", "mean win rate"), "low", "high", "columns", ("of", "of columns")],
         rows,
         draw.panels(parts, "category", 3),
-    )  # fmt: skip
+    )
 
 
 def _heat_map(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
@@ -104,7 +101,7 @@ def _heat_map(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
         "Head to head",
         "How often the row's model has a better main metric than the column's model, over the columns that both "
         "have; ties count one half. Blue: the row's model is ahead; orange: it is behind.",
-        [("model", "model"), ("against", "against"), ("rate", "share won"), ("columns", "columns")],
+        ["model", "against", ("rate", "share won"), "columns"],
         rows,
         draw.heat_map([labels[row.model] for row in view.board.rows]),
     )
@@ -129,13 +126,10 @@ def _spread(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
         "Scores by model",
         "Each tick is a main metric between 0 and 1 of which higher is better; the point is the median. It shows if a "
         "model is consistent or good at some scenarios only.",
-        [
-            ("model", "model"), ("part", "column"), ("metric", "metric"), ("mean", "mean"), ("low", "low"),
-            ("high", "high"), ("count", "instances"),
-        ],
+        ["model", ("part", "column"), "metric", "mean", "low", "high", ("count", "instances")],
         rows,
         draw.spread([labels[row.model] for row in view.board.rows], f"main metric ({draw.UP}) →", {"domain": [0, 1]}),
-    )  # fmt: skip
+    )
 
 
 def _tradeoff(
@@ -165,18 +159,16 @@ def _tradeoff(
     y = draw.quantitative("value", title, scale={"type": "log"} if logarithmic else {})
     x = draw.quantitative("accuracy", f"main metric{draw.direction(True)}")
     order = [labels[row.model] for row in view.board.rows]
+    of_category = [("metric", f"{category} metric"), ("value", category)]
     return Plot(
         f"Accuracy against {category}",
         "A point is one model on one column of the leaderboard"
         + ("; points below the diagonal lose from perturbations." if worst else ".")
         + " A click on a model in the legend dims the others.",
-        [
-            ("model", "model"), ("scenario", "column"), ("accuracy_metric", "main metric"), ("accuracy", "accuracy"),
-            ("metric", f"{category} metric"), ("value", category),
-        ],
+        ["model", ("scenario", "column"), ("accuracy_metric", "main metric"), "accuracy", *of_category],
         rows,
         draw.scatter(order, x, y, diagonal=worst and all(0 <= v <= 1 for row in rows for v in (row[3], row[5]))),
-    )  # fmt: skip
+    )
 
 
 def _scores(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | None:
@@ -205,13 +197,10 @@ def _scores(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | N
         f"{brief(heading.title, 60)}: scores",
         "Models from best to worst: the main metric with its 95 % interval"
         + (", and a tick for each of the runs that it is a mean of." if len(about.subruns) > 1 else "."),
-        [
-            ("model", "model"), ("part", "run"), ("mean", "mean"), ("low", "low"), ("high", "high"),
-            ("count", "instances"),
-        ],
+        ["model", ("part", "run"), "mean", "low", "high", ("count", "instances")],
         rows,
         spec,
-    )  # fmt: skip
+    )
 
 
 def _with_parts(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -161,12 +161,19 @@
   // ------------------------------------------------------------------------------------------------------------
   // Numbers, as everywhere in the harness: about three significant digits
 
+  // A number with some decimals, rounded as Python does: an exact tie goes to the even digit, not away from zero.
+  harness.fixed = (value, decimals) => {
+    const text = value.toFixed(decimals);
+    const rest = Math.abs(value).toFixed(60).slice(Math.abs(value).toFixed(decimals + 1).length - 1);
+    if (!/^50*$/.test(rest) || "02468".includes(text.at(-1))) return text;
+    return (value - Math.sign(value) * 10 ** -decimals / 4).toFixed(decimals);
+  };
   harness.number = (value) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return "—";
     const size = Math.abs(value);
     if (size >= 1e6) return value.toExponential(1).replace("e+", "e");
     if (size > 0 && size < 5e-4) return String(Number(value.toPrecision(2)));
-    return value.toFixed(size < 10 ? 3 : size < 100 ? 2 : 1);
+    return harness.fixed(value, size < 10 ? 3 : size < 100 ? 2 : 1);
   };
   harness.spread = (mean, low, high) => {
     if (low === null || low === undefined || high === null || high === undefined) return "";
@@ -179,7 +186,7 @@
   // A p-value from its logarithm to base 10.
   harness.probability = (log10) => {
     if (log10 === null || log10 === undefined) return "—";
-    if (log10 > -3) return (10 ** log10).toFixed(3);
+    if (log10 > -3) return harness.fixed(10 ** log10, 3);
     const exponent = Math.floor(log10);
     return `${(10 ** (log10 - exponent)).toFixed(1)} × 10${superscript(exponent)}`;
   };

@@ -464,3 +464,14 @@ def test_a_suite_is_addressed_by_its_name(visit: Visit) -> None:
 def test_an_unknown_suite_is_refused_by_name(visit: Visit) -> None:
     shown = visit.go("board?suite=third").inner_text("main")
     assert "Unknown suite third. Known: first, order, second." in shown
+
+
+def test_the_browser_rounds_as_the_command_line_does(visit: Visit) -> None:
+    """Exact ties go to the even digit in both: 0.0625 is shown as 0.062."""
+    values = [sign * k / 2**n for sign in (1, -1) for n in range(1, 7) for k in range(2**n + 1)]
+    values += [0.0005, 0.0015, 1.0005, 2.5, 0.9995, 0.99951, 99.995, 12.345, 1e-9, 5e-4, 123.25, 99999.95]
+    with_decimals = [(value, decimals) for value in values for decimals in (1, 2, 3)]
+    shown = visit.go("").evaluate(
+        "pairs => pairs.map(([value, decimals]) => harness.fixed(value, decimals))", with_decimals
+    )
+    assert shown == [f"{value:.{decimals}f}" for value, decimals in with_decimals]

@@ -107,9 +107,9 @@
   const rateCell = (rate) => {
     if (!rate) return make("td.quiet", null, "—");
     const [value, low, high, columns, of] = rate;
-    return make("td.rate", { title: `over ${columns} of ${of} columns${low === 0 && high === 1 ? "; n too small to separate the models" : ""}` }, value.toFixed(3),
+    return make("td.rate", { title: `over ${columns} of ${of} columns${low === 0 && high === 1 ? "; n too small to separate the models" : ""}` }, harness.fixed(value, 3),
       make("meter.win", { min: 0, max: 1, value, "aria-hidden": "true" }),
-      low === null ? make("small", null, `${columns}/${of}`) : make("small", null, `[${low.toFixed(2)}, ${high.toFixed(2)}]`));
+      low === null ? make("small", null, `${columns}/${of}`) : make("small", null, `[${harness.fixed(low, 2)}, ${harness.fixed(high, 2)}]`));
   };
 
   function overview(main, board, loaded, pairs, state, query, go) {

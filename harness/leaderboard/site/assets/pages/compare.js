@@ -85,7 +85,7 @@
     return rows;
   }
 
-  const p = (value) => (value < 0.001 ? "<0.001" : value.toFixed(3));
+  const p = (value) => (value < 0.001 ? "<0.001" : harness.fixed(value, 3));
   const signed = (value) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
   const arrow = (question) => (question.higher === null ? "" : question.higher ? " ↑" : " ↓");
   const better = (row) => row.question.higher === null || row.holm >= 0.05 || row.difference === 0 ? "" : (row.difference > 0) === row.question.higher ? "good" : "bad";

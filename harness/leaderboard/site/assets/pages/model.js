@@ -11,7 +11,7 @@
       const rate = model.rate;
       harness.add(main, harness.crumbs(harness.to("models", "Models"), text(about.name, 60)), make("h1", null, text(about.name, 120)),
         facts([
-          ["Mean win rate", rate ? `${rate[0].toFixed(3)}${rate[1] === null ? "" : ` [${rate[1].toFixed(2)}, ${rate[2].toFixed(2)}]`}, rank ${harness.rankOf(model.rank, rate)}` : null],
+          ["Mean win rate", rate ? `${harness.fixed(rate[0], 3)}${rate[1] === null ? "" : ` [${harness.fixed(rate[1], 2)}, ${harness.fixed(rate[2], 2)}]`}, rank ${harness.rankOf(model.rank, rate)}` : null],
           ...Object.entries(about.facts).map(([name, value]) => [name[0].toUpperCase() + name.slice(1), name === "parameters" ? `${harness.large(value)} (${count(value)})` : typeof value === "number" ? count(value) : text(value, 60)]),
           ["Runs", `${count(about.runs)}${about.failed ? `, ${count(about.failed)} failed` : ""}`],
           ["Queries", about.queries ? `${count(about.queries)}${about.cached_queries ? `, ${count(about.cached_queries)} from the cache` : ""}` : null],
