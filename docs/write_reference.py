@@ -19,6 +19,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_
 import click
 import yaml
 from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_jsonable_python
 
 import harness
 from harness import contamination
@@ -239,7 +240,7 @@ def _keys(schema: Mapping[str, Any], kind: type) -> str:
     rows = []
     for key, value in schema["properties"].items():
         field = fields.get(key)
-        default = "required" if key in required else f"`{_yaml(_default(field, value))}`"
+        default = "required" if key in required else f"`{_yaml(_default(kind, key, value))}`"
         examples = (field.examples if field else None) or value.get("examples") or []
         meaning = (field.description if field else None) or described.get(key, "")
         shown = f"`` {_yaml({key: examples[0]})[1:-1]} ``" if examples else ""
@@ -250,10 +251,12 @@ def _keys(schema: Mapping[str, Any], kind: type) -> str:
     return table(headings, rows)
 
 
-def _default(field: Any, value: Mapping[str, Any]) -> Any:
-    if "default" in value or not field:
-        return value.get("default")
-    return field.get_default(call_default_factory=True)
+def _default(kind: Any, key: str, value: Mapping[str, Any]) -> Any:
+    if "default" in value:
+        return value["default"]
+    if is_dataclass(kind):
+        return to_jsonable_python(kind.__dataclass_fields__[key].default_factory())
+    return kind.model_fields[key].get_default(call_default_factory=True)
 
 
 def type_text(value: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

@@ -39,14 +39,12 @@ _LIMITS = {
 }
 
 
-def explain(
-    error: ValidationError, model: type[BaseModel], data: Any = UNKNOWN, *, noun: str = "key"
-) -> list[Diagnostic]:
+def explain(error: ValidationError, model: type, data: Any = UNKNOWN, *, noun: str = "key") -> list[Diagnostic]:
     """Return one diagnostic for each key that is wrong, in pydantic's order.
 
     Args:
         error: What pydantic raised.
-        model: The model that the data do not fit.
+        model: The model, or the dataclass, that the data do not fit.
         data: The data, to tell keys from names of types in pydantic's paths.
         noun: What messages call a key.
     """
@@ -93,7 +91,7 @@ def _keys(data: Any, loc: Sequence[str | int], *, absent: bool) -> tuple[str | i
     return tuple(keys)
 
 
-def _diagnostic(model: type[BaseModel], keys: KeyPath, details: Mapping[str, Any], noun: str) -> Diagnostic:
+def _diagnostic(model: type, keys: KeyPath, details: Mapping[str, Any], noun: str) -> Diagnostic:
     kind, given = details["type"], details["input"]
     fields = _fields(model, keys[:-1])
     field = fields.get(str(keys[-1])) if keys else None
@@ -150,9 +148,9 @@ def _choices(annotation: Any) -> Iterator[Any]:
             yield from _choices(part)
 
 
-def _fields(model: type[BaseModel], keys: KeyPath) -> dict[str, FieldInfo]:
-    """Return the fields that a mapping at a path may have."""
-    found = [model]
+def _fields(model: type, keys: KeyPath) -> dict[str, FieldInfo]:
+    """Return the fields that a mapping at a path may have; only those of pydantic's models are known."""
+    found = [*_models(model)]
     for key in keys:
         annotations = [each.model_fields[str(key)].annotation for each in found if str(key) in each.model_fields]
         found = [inner for annotation in annotations for inner in _models(annotation)] or found

@@ -5,62 +5,28 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from harness.answers.declined import Declined, encode_declined
-from harness.contracts import Stat
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError
 from harness.storage.durable import make_folder, write_whole, writing
-from harness.storage.instance_counts import InstanceCounts
 from harness.storage.instance_scores import InstanceScores
-from harness.storage.run_schema import SCHEMA_VERSION, ExamplesDigest, parse_run
+from harness.storage.run_schema import RunFile, parse_run
 
 RUN_FILE = "run.json"
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord(RunFile):
     """Everything that is known of one run but its examples."""
 
     directory: Path
     """The run's folder."""
-    name: str
-    """The run's name, which is the folder's."""
-    suite: str
-    """The suite it belongs to."""
-    status: Literal["ok", "failed"]
-    """``ok``, or ``failed`` with the error."""
-    error: str | None
-    """Why it failed."""
-    spec: RunSpec
-    """The resolved spec."""
-    stats: Sequence[Stat] = ()
-    """Every statistic per metric, split and perturbation."""
-    efficiency: Mapping[str, Any] = field(default_factory=dict)
-    """Queries, tokens and seconds of the whole run."""
-    details: Mapping[str, Any] = field(default_factory=dict)
-    """What metrics give for diagrams, by metric, split and perturbation."""
-    declined: Declined = field(default_factory=Declined)
-    """How many examples the model or its provider declined to answer, by kind."""
-    instances: InstanceCounts = field(default_factory=InstanceCounts)
-    """How many instances each perturbation changed, and how many have no label to be grouped by."""
-    instance_scores: InstanceScores | None = None
-    """The main metric's scores of the unperturbed instances, where it is a mean of them."""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    """Versions, model, data, seeds and host."""
-    examples: ExamplesDigest | None = None
-    """Count and digest of the examples; None where there are none."""
-    started: str = ""
-    """UTC, ISO 8601."""
-    finished: str = ""
-    """UTC, ISO 8601."""
-    schema_version: int = SCHEMA_VERSION
-    """Version of run.json's layout."""
 
 
 def run_directory(results_dir: Path, spec: RunSpec) -> Path:
@@ -74,28 +40,24 @@ def write_run(record: RunRecord) -> None:
     Raises:
         StorageError: The folder or the file cannot be written.
     """
-    value = {
-        "schema_version": record.schema_version,
-        "name": record.name,
-        "suite": record.suite,
-        "status": record.status,
-        "error": record.error,
-        "spec": record.spec.model_dump(mode="json"),
-        "stats": [asdict(stat) for stat in record.stats],
-        "efficiency": dict(record.efficiency),
-        "details": dict(record.details),
-        "declined": encode_declined(record.declined),
-        "instances": asdict(record.instances),
-        "provenance": dict(record.provenance),
-        "examples": None if record.examples is None else asdict(record.examples),
-        "started": record.started,
-        "finished": record.finished,
-        "instance_scores": None if record.instance_scores is None else record.instance_scores.to_json(),
-    }
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    value = {field.name: getattr(record, field.name) for field in fields(RunFile)}
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_as_json)
     with writing(record.directory / RUN_FILE):
         make_folder(record.directory)
         write_whole(record.directory / RUN_FILE, (text + "\n").encode("utf-8", "backslashreplace"))
+
+
+def _as_json(value: Any) -> Any:
+    match value:
+        case RunSpec():
+            return value.model_dump(mode="json")
+        case InstanceScores():
+            return value.to_json()
+        case Declined():
+            return encode_declined(value)
+        case Mapping():
+            return dict(value)
+    return asdict(value)
 
 
 def read_run(directory: Path) -> RunRecord:
@@ -111,7 +73,8 @@ def read_run(directory: Path) -> RunRecord:
         raise DataError("no finished run here.", file=file) from None
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
-    return RunRecord(directory=directory, **dict(parse_run(content, file)))
+    read = parse_run(content, file)
+    return RunRecord(directory=directory, **{field.name: getattr(read, field.name) for field in fields(read)})
 
 
 def find_runs(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     PlainValidator,
+    TypeAdapter,
     ValidationError,
     WithJsonSchema,
 )
@@ -83,7 +83,7 @@ def check_range(metric: str, mean: float, low: float | None, high: float | None)
     raise ValueError(f"{metric}: mean must be {limits}, not {mean:g}{hint}")
 
 
-def _finite(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _finite(value: Mapping[str, Any]) -> Mapping[str, Any]:
     for path, number in _numbers(value, ""):
         if not math.isfinite(number):
             raise ValueError(f"{path.lstrip('.')} must be a finite number, not {number}")
@@ -101,7 +101,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
             yield from _numbers(item, f"{path}[{place}]")
 
 
-def _objects(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _objects(value: Mapping[str, Any]) -> Mapping[str, Any]:
     for key in ("model", "data", "versions", "host", "definitions", "origin"):
         if value.get(key) is not None and not isinstance(value[key], dict):
             raise ValueError(f"{key} must be an object, not {shown(value[key], 40)}")
@@ -130,15 +130,16 @@ def _scores(value: Any) -> InstanceScores | None:
 
 _SCORES = {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "null"}]}
 
-Json = Annotated[dict[str, JsonValue], AfterValidator(_finite)]
+Json = Annotated[Mapping[str, Any], AfterValidator(_finite)]
 
 
-class RunFile(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
     """What run.json holds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "strict": True}
 
-    schema_version: Literal[2]
+    schema_version: Literal[2] = 2
     """Version of the layout."""
 
     name: str
@@ -156,19 +157,19 @@ class RunFile(BaseModel):
     spec: RunSpec
     """The resolved settings: everything that determines the results."""
 
-    stats: list[Annotated[Stat, AfterValidator(check_stat)]]
+    stats: Sequence[Annotated[Stat, AfterValidator(check_stat)]]
     """Every statistic, by metric, split, perturbation and group."""
 
     efficiency: Json
     """Requests, tokens, seconds, and where known money and energy, of the whole run."""
 
-    details: Json = Field(default_factory=dict)
+    details: Json = field(default_factory=dict)
     """What metrics give for diagrams and reports, by metric, split and perturbation."""
 
-    declined: Annotated[Declined, AfterValidator(_check_declined)] = Declined()
+    declined: Annotated[Declined, AfterValidator(_check_declined)] = field(default_factory=Declined)
     """Number of examples that the model or its provider declined to answer, by kind."""
 
-    instances: Annotated[InstanceCounts, AfterValidator(_check_instances)] = InstanceCounts()
+    instances: Annotated[InstanceCounts, AfterValidator(_check_instances)] = field(default_factory=InstanceCounts)
     """Number of instances that each perturbation changed, and of those without a label to group by."""
 
     provenance: Annotated[Json, AfterValidator(_objects)]
@@ -185,6 +186,9 @@ class RunFile(BaseModel):
 
     instance_scores: Annotated[InstanceScores | None, PlainValidator(_scores), WithJsonSchema(_SCORES)] = None
     """The main metric's score of every unperturbed instance, packed and in base64, for paired comparisons."""
+
+
+_RUN_FILE = TypeAdapter(RunFile)
 
 
 class _Version(BaseModel):
@@ -205,7 +209,7 @@ def parse_run(content: bytes, file: Path) -> RunFile:
             raise DataError(
                 f"schema version {version} is not the one that this version reads ({SCHEMA_VERSION}).", file=file
             )
-        return RunFile.model_validate_json(content)
+        return _RUN_FILE.validate_json(content)
     except ValidationError as error:
         raise DataError(f"not a run's record: {reasons(error)}.", file=file) from None
     except RecursionError:
@@ -221,7 +225,7 @@ def _without_lone_surrogates(content: bytes) -> bytes:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def reasons(error: ValidationError, model: type[BaseModel] = RunFile) -> str:
+def reasons(error: ValidationError, model: type = RunFile) -> str:
     """Return the first few keys that do not fit a model, with what is wrong, without a full stop."""
     first = error.errors(include_url=False)[0]
     if first["type"] == "json_invalid":

@@ -89,7 +89,9 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
         model=Component(name="hf:a"),
         eval_split=Split.TEST,
     )
-    record = RunRecord(Path("run"), "run", "t", "ok", None, spec)
+    kept: dict[str, Any] = {"stats": (), "efficiency": {}, "provenance": {}, "examples": None}
+    kept |= {"error": None, "started": "", "finished": ""}
+    record = RunRecord(directory=Path("run"), name="run", suite="t", status="ok", spec=spec, **kept)
     tests = tuple(
         ReportedTest(record, "test", found, log10_p_holm=-0.7, log10_q_bh=-24.7, log10_q_by=-24.4) for _ in range(2)
     )

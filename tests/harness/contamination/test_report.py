@@ -59,13 +59,17 @@ def run(
         **found,
     }
     return RunRecord(
-        Path("results"),
-        spec.name,
-        "tests",
-        "ok",
-        None,
-        spec,
+        directory=Path("results"),
+        name=spec.name,
+        suite="tests",
+        status="ok",
+        error=None,
+        spec=spec,
+        stats=(),
         details={"contamination": {"test": {"original": details}}},
+        efficiency={},
+        provenance={},
+        examples=None,
         started=started,
         finished="2025-01-31",
     )

@@ -83,6 +83,8 @@ def _make_run(
             "data": {} if sample is None else {"kind": "files", "sample": sample, "files": files},
             "model": {"name": spec.model.name, "fingerprint": {"sha256": fingerprint}},
         },
+        efficiency={},
+        examples=None,
         started=finished,
         finished=finished,
     )

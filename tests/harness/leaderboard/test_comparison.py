@@ -55,14 +55,17 @@ def run(tmp_path: Path) -> Run:
                     writer.write(example, {} if said is None else {"right": said})
         stat = Stat("right", "accuracy", "test", None, 1, 0.5, None, None, None, None, True, scale=BOUNDED)
         record = RunRecord(
-            directory,
-            spec.name,
-            spec.suite,
-            status,
-            error,
-            spec,
-            [stat],
+            directory=directory,
+            name=spec.name,
+            suite=spec.suite,
+            status=status,
+            error=error,
+            spec=spec,
+            stats=[stat],
+            efficiency={},
+            provenance={},
             examples=writer.written,
+            started="",
             finished=f"{len(scores):09}",
         )
         write_run(record)

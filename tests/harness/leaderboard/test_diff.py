@@ -59,8 +59,9 @@ def write(tmp_path: Path) -> Write:
             scale=PROPORTION,
         )  # fmt: skip
         record = RunRecord(
-            directory, spec.name, suite, status, error, spec, [stat], examples=written, finished=changes.get("at", "")
-        )
+            directory=directory, name=spec.name, suite=suite, status=status, error=error, spec=spec, stats=[stat],
+            efficiency={}, provenance={}, examples=written, started="", finished=changes.get("at", ""),
+        )  # fmt: skip
         write_run(record)
         return record
 

@@ -27,7 +27,9 @@ SPEC = RunSpec(
 
 
 def _record(status: Any = "ok") -> RunRecord:
-    return RunRecord(Path(), SPEC.name, "s", status, None, SPEC)
+    kept: dict[str, Any] = {"stats": (), "efficiency": {}, "provenance": {}, "examples": None}
+    kept |= {"directory": Path(), "error": None, "started": "", "finished": ""}
+    return RunRecord(name=SPEC.name, suite="s", status=status, spec=SPEC, **kept)
 
 
 def _clock() -> tuple[Callable[[], float], list[float]]:

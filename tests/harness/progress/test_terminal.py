@@ -30,8 +30,9 @@ def record(mean: float, interval: tuple[float, float] | None) -> RunRecord:
     )
     numbers: dict[str, Any] = {"count": 5, "mean": mean, "stderr": 0.1, "ci95": interval, "min": 0.0, "max": 1.0}
     stat = Stat(metric="exact_match", category="accuracy", split="test", perturbation=None, **numbers)
-    kept: dict[str, Any] = {"efficiency": {"wall_seconds": 1.0}, "provenance": {}, "started": "", "finished": ""}
-    return RunRecord(Path(), spec.name, "s", "ok", None, spec, (stat,), **kept)
+    kept: dict[str, Any] = {"efficiency": {"wall_seconds": 1.0}, "provenance": {}, "examples": None}
+    kept |= {"directory": Path(), "status": "ok", "error": None, "started": "", "finished": ""}
+    return RunRecord(name=spec.name, suite="s", spec=spec, stats=(stat,), **kept)
 
 
 @pytest.mark.parametrize(

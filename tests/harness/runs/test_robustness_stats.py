@@ -281,7 +281,9 @@ def test_stats_and_details_survive_the_file(tmp_path: Path) -> None:
         eval_split=Split.TEST,
     )
     details = {"diagram": {"test": {"original": {"bins": [1, None]}}}}
-    record = RunRecord(tmp_path / "run", "run", "s", "ok", None, spec, stats, details=details)
+    kept: dict[str, Any] = {"efficiency": {}, "provenance": {}, "examples": None, "started": "", "finished": ""}
+    kept |= {"name": "run", "suite": "s", "status": "ok", "error": None}
+    record = RunRecord(directory=tmp_path / "run", spec=spec, stats=stats, details=details, **kept)
     write_run(record)
     assert read_run(record.directory) == record
     value = json.loads((record.directory / "run.json").read_text())
