@@ -120,6 +120,10 @@ class JudgedTest(OrderTest):
     """The test of the same order that counts instead of this one; None for one that counts itself."""
     log10_p_holm: float = 0.0
     """The combined p-value corrected over the family by Holm; for controls and re-tests uncorrected."""
+    log10_q_bh: float | None = None
+    """Benjamini and Hochberg's correction, made for a report; None if the tests of the family share an order."""
+    log10_q_by: float = 0.0
+    """Benjamini and Yekutieli's correction, made for a report."""
     doubted: bool = False
     """True if one of its controls rejects."""
 
@@ -140,6 +144,20 @@ class JudgedTest(OrderTest):
     def seen(self) -> bool:
         """True if dependence on the published order was detected."""
         return self.verdict is Verdict.DETECTED and not self.control
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the test and its corrections as JSON values."""
+        adjusted = {"p_holm": self.log10_p_holm, "q_bh": self.log10_q_bh, "q_by": self.log10_q_by}
+        return {
+            "model": self.model,
+            "scenario": self.scenario,
+            "run": self.record.name,
+            "retest_of": self.retest_of and self.retest_of.record.name,
+            **self.found,
+            **{f"log10_{name}": value for name, value in adjusted.items()},
+            **{name: None if value is None else 10**value for name, value in adjusted.items()},
+            "verdict": str(self.verdict),
+        }
 
     def concerns(self, run: RunRecord) -> bool:
         """Return True if another run of the same model used the tested data."""
@@ -215,6 +233,8 @@ def _judged(family: Sequence[OrderTest], controls: Sequence[OrderTest]) -> list[
             test.found,
             retest_of=None if counting.get(test) is test else counting.get(test),
             log10_p_holm=corrected.get(test, test.log10_p),
+            log10_q_bh=test.log10_p,
+            log10_q_by=test.log10_p,
             doubted=not test.control and _doubted(test, controls),
         )
         for test in family

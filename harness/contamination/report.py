@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.contamination.order_tests import JudgedTest, judged_tests
@@ -11,30 +11,6 @@ from harness.contamination.statistics.relabelling import pooled_relabelling
 from harness.errors import DataError
 from harness.statistics.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher, holm
 from harness.storage.results import RunRecord
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ReportedTest(JudgedTest):
-    """A test with all of its corrections; for controls and re-tests they are the combined p-value itself."""
-
-    log10_q_bh: float | None = None
-    """Benjamini and Hochberg's correction; None if the tests of the family share an order."""
-    log10_q_by: float = 0.0
-    """Benjamini and Yekutieli's correction."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return all of it as JSON values."""
-        adjusted = {"p_holm": self.log10_p_holm, "q_bh": self.log10_q_bh, "q_by": self.log10_q_by}
-        return {
-            "model": self.model,
-            "scenario": self.scenario,
-            "run": self.record.name,
-            "retest_of": self.retest_of and self.retest_of.record.name,
-            **self.found,
-            **{f"log10_{name}": value for name, value in adjusted.items()},
-            **{name: None if value is None else 10**value for name, value in adjusted.items()},
-            "verdict": str(self.verdict),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +23,7 @@ class TestFamily:
     """The model that was tested on several data sets, or the data set that several models were tested on."""
     shared_order: bool
     """True if the tests share an order, so that they depend on each other in unknown ways."""
-    tests: tuple[ReportedTest, ...]
+    tests: tuple[JudgedTest, ...]
     """The tests; re-tests and controls follow the target that they belong to."""
     log10_pooled: float | None = None
     """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence."""
@@ -57,7 +33,7 @@ class TestFamily:
     """The Cauchy combination, which finds a dependence in a few of many data sets."""
 
     @property
-    def targets(self) -> list[ReportedTest]:
+    def targets(self) -> list[JudgedTest]:
         """The tests that count: neither controls nor re-tests."""
         return [test for test in self.tests if test.counts]
 
@@ -118,14 +94,14 @@ def _family(name: str, judged: Sequence[JudgedTest], *, shared_order: bool) -> T
         by_hochberg = benjamini_hochberg(p_values, log10=True)
     adjusted = zip(holm(p_values, log10=True), by_hochberg, benjamini_yekutieli(p_values, log10=True), strict=True)
     controls = [test for test in judged if test.control]
-    tests: list[ReportedTest] = []
-    for target, corrections in zip(targets, adjusted, strict=True):
-        tests.append(_reported(target, *corrections))
+    tests: list[JudgedTest] = []
+    for target, (p_holm, q_bh, q_by) in zip(targets, adjusted, strict=True):
+        tests.append(replace(target, log10_p_holm=p_holm, log10_q_bh=q_bh, log10_q_by=q_by))
         retests = [test for test in judged if test.retest_of and test.retest_of.found is target.found]
         own = [test for test in controls if test.scenario == target.scenario]
         controls = [test for test in controls if test not in own]
-        tests += [_reported(test, test.log10_p, test.log10_p, test.log10_p) for test in (*retests, *own)]
-    tests += [_reported(test, test.log10_p, test.log10_p, test.log10_p) for test in controls]
+        tests += [*retests, *own]
+    tests += controls
     if shared_order or len(targets) < 2:
         return TestFamily(name, shared_order, tuple(tests))
     tables = [
@@ -135,9 +111,3 @@ def _family(name: str, judged: Sequence[JudgedTest], *, shared_order: bool) -> T
     ]
     pooled = pooled_relabelling(tables).log10_p if len(tables) == len(targets) else None
     return TestFamily(name, shared_order, tuple(tests), pooled, fisher(p_values), cauchy(p_values))
-
-
-def _reported(test: JudgedTest, p_holm: float, q_bh: float | None, q_by: float) -> ReportedTest:
-    return ReportedTest(
-        test.record, test.split, test.found, test.retest_of, p_holm, test.doubted, log10_q_bh=q_bh, log10_q_by=q_by
-    )

@@ -13,7 +13,6 @@ from harness.contracts.plugins import AdapterDetails, Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
 from harness.plugins.registry import Registry, default_registry
-from harness.plugins.roles import plugin_with_role
 from harness.runs.pipeline import prepare
 from harness.sweeps.load import Sweep, sweep_from_mapping
 
@@ -54,7 +53,7 @@ def contamination_sweep(plan: ContaminationPlan) -> tuple[Sweep, Registry]:
         SpecError: A model, a scenario or a setting is wrong; it holds all errors.
     """
     registry = default_registry()
-    adapter = plugin_with_role(registry, Kind.ADAPTER, ORDER_TEST)
+    adapter = registry.with_role(Kind.ADAPTER, ORDER_TEST)
     main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
 
     def run(data: str, models: Sequence[str], rows: str | None, role: str) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def _scenario(data: str, registry: Registry) -> str | dict[str, str]:
     """Return the scenario of a target: a file of examples, or a scenario in shorthand."""
     file = Path(data)
     if file.is_file() and file.suffix not in {".yaml", ".yml"}:
-        return {"name": plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(file.resolve())}
+        return {"name": registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(file.resolve())}
     if file.suffix and ":" not in data and not file.is_file():
         raise DataError(
             f"{data} does not exist; DATA is a file of examples, or a scenario such as mmlu:subject=anatomy."

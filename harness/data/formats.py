@@ -9,6 +9,7 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -127,9 +128,9 @@ def _read_json(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
         if len(head) > 1 and line.strip():
             break
     if len(head) > 1 and _is_object(head[0]):
-        yield from _read_json_lines(_chain(head, lines), file, ())
+        yield from _read_json_lines(chain(head, lines), file, ())
         return
-    text = "".join(_within_limit(_chain(head, lines), file))
+    text = "".join(_within_limit(chain(head, lines), file))
     value = _parse(text, file, None)
     if isinstance(value, dict):
         value = [{"key": key, "value": item} for key, item in value.items()]
@@ -151,11 +152,6 @@ def _within_limit(lines: Lines, file: str) -> Lines:
             message = f"is one JSON value of more than {MAX_DOCUMENT >> 20} MiB, which has to be read at once. "
             raise DataError(f"{message}Write it as JSON lines (.jsonl), one object per line.", file=file)
         yield line
-
-
-def _chain(head: list[str], rest: Lines) -> Lines:
-    yield from head
-    yield from rest
 
 
 def _is_object(line: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -269,13 +269,6 @@ def _advice(source: Source) -> str:
 # Provenance
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    path: Path
-    size: int
-    modified: int
-
-
 def _fingerprint(path: Path) -> dict[str, Any]:
     """Return a file's ``sha256`` and ``bytes``; a folder's are those of its files' listing."""
     if path.is_dir():
@@ -284,10 +277,10 @@ def _fingerprint(path: Path) -> dict[str, Any]:
         digest = hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
         return {"sha256": digest, "bytes": sum(part["bytes"] for _, part in parts)}
     stat = path.stat()
-    return {"sha256": _sha256(_State(path.resolve(), stat.st_size, stat.st_mtime_ns)), "bytes": stat.st_size}
+    return {"sha256": _sha256(path.resolve(), stat.st_size, stat.st_mtime_ns), "bytes": stat.st_size}
 
 
-@cache
-def _sha256(state: _State) -> str:
-    with state.path.open("rb") as stream:
+@cache  # size and time of change are part of the key
+def _sha256(path: Path, size: int, modified: int) -> str:
+    with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -26,6 +26,7 @@ from typing import Any
 
 from harness.contracts.plugins import Kind
 from harness.installation import harness_version, user_cache_folder
+from harness.storage.durable import make_folder, write_whole
 
 FORMAT = 1
 """Version of the index file; one of another version is ignored."""
@@ -234,12 +235,10 @@ class Index:
         if self._file is None or not self._changed:
             return
         self._changed = False
-        partial = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+        files = {file: entry for file, entry in self._entries.items() if os.path.exists(file)}
         with suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            files = {file: entry for file, entry in self._entries.items() if os.path.exists(file)}
-            partial.write_text(json.dumps({"sign": self._sign, "files": files}), encoding="utf-8")
-            partial.replace(self._file)
+            make_folder(self._file.parent)
+            write_whole(self._file, json.dumps({"sign": self._sign, "files": files}).encode())
 
 
 def _stamp(file: Path) -> list[int]:

@@ -15,7 +15,7 @@ import logging
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -169,6 +169,18 @@ class Registry:
             raise PluginError(f"{kind} {name!r} {entry.refused}")
         return entry.plugin
 
+    def with_role(self, kind: Kind, role: str) -> Plugin:
+        """Return the plugin of a kind that declares a role, so that a command need not know its name.
+
+        Raises:
+            PluginError: No plugin declares it, or several do.
+        """
+        found = [plugin for plugin in self.all(kind) if plugin.role == role]
+        if len(found) != 1:
+            named = ", ".join(plugin.name for plugin in found) or "none"
+            raise PluginError(f"exactly one {kind} must declare role={role!r}; found: {named}.")
+        return found[0]
+
     def expand(self, kind: Kind, name: str) -> list[str]:
         """Return the names in a set, with sets within it resolved; the name itself if it is not a set."""
         plugin = self.get(kind, name)
@@ -269,43 +281,26 @@ class Registry:
         if self._index is not None and file.path is not None and not new:
             self._index.note_loaded(file.path)
 
-    def _reporting(self, what: str) -> _Reporting:
-        return _Reporting(self.problems, what)
+    @contextmanager
+    def _reporting(self, what: str) -> Iterator[None]:
+        """Turn whatever a plugin raises while it is loaded into a problem with its name."""
+        try:
+            yield
+        except BaseException as error:
+            reraise_interrupt(error)
+            reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+            self.problems.append(Problem(what, reason))
 
 
 def _key(file: _File) -> str:
     return file.module or str(file.path)
 
 
-class _Reporting:
-    """Turns whatever a plugin raises while it is loaded into a problem with its name."""
-
-    def __init__(self, problems: list[Problem], what: str) -> None:
-        self.problems, self.what = problems, what
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
-        if error is None:
-            return False
-        reraise_interrupt(error)
-        reason = str(error) if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
-        self.problems.append(Problem(self.what, reason))
-        return True
-
-
 def _plugins_of(module: ModuleType) -> Iterator[Plugin]:
     for value in vars(module).values():
-        plugin = value if isinstance(value, Plugin) else vars(value).get(ATTRIBUTE) if _has_dict(value) else None
-        if isinstance(plugin, Plugin) and (
-            plugin.target is None or getattr(plugin.target, "__module__", None) == module.__name__
-        ):
+        plugin = vars(value).get(ATTRIBUTE) if inspect.isfunction(value) or inspect.isclass(value) else None
+        if isinstance(plugin, Plugin) and getattr(plugin.target, "__module__", None) == module.__name__:
             yield plugin
-
-
-def _has_dict(value: object) -> bool:
-    return inspect.isfunction(value) or inspect.isclass(value)
 
 
 def _read_yaml(path: Path) -> list[Plugin]:

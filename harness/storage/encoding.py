@@ -28,6 +28,8 @@ from harness.contracts import (
 
 Json = dict[str, Any]
 
+_OWN = [field.name for field in fields(Example) if field.name not in ("instance", "requests", "responses")]
+
 
 def encode_request(request: Request) -> Json:
     """Return a request as JSON values, without its origin, which does not affect the answer."""
@@ -125,23 +127,13 @@ def decode_example(value: Mapping[str, Any]) -> Example:
         perturbation=perturbation,
         meta=value.get("meta", {}),
     )
-    scores = value.get("choice_scores")
+    own = {name: tuple(value[name]) if isinstance(value[name], list) else value[name] for name in _OWN if name in value}
     texts = [tuple(segments) for segments in value.get("segments", ())]
     return Example(
         instance=instance,
         requests=tuple(_decode_asked(asked, texts, instance.id, perturbation, trial) for asked in value["requests"]),
         responses=tuple(decode_response(response) for response in value["responses"]),
-        prediction=value.get("prediction", ""),
-        predictions=tuple(value.get("predictions", ())),
-        choice=value.get("choice"),
-        choice_scores=None if scores is None else tuple(scores),
-        probability=value.get("probability"),
-        unread=value.get("unread", False),
-        labels=tuple(value.get("labels", ())),
-        trial=trial,
-        train_instances=tuple(value.get("train_instances", ())),
-        dropped_examples=value.get("dropped_examples", 0),
-        truncated=value.get("truncated", False),
+        **own,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping
@@ -37,7 +38,7 @@ class InstanceScores:
         """Return the scores of instances given with their keys."""
         ordered = sorted(scores)
         values = array("f", (score for _, score in ordered))
-        if _big_endian():
+        if sys.byteorder == "big":
             values.byteswap()
         return cls(b"".join(key for key, _ in ordered), zlib.compress(values.tobytes(), 6))
 
@@ -98,9 +99,3 @@ def instance_key(instance: Instance) -> bytes:
     """Return a key by which runs recognise the same instance: a digest of its id, text and references."""
     asked = (instance.id, instance.input, *((reference.text, reference.correct) for reference in instance.references))
     return hashlib.blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
-
-
-def _big_endian() -> bool:
-    import sys
-
-    return sys.byteorder == "big"

@@ -65,14 +65,10 @@ def read_defaults(value: Mapping[str, Any], context: Context) -> Defaults:
     method, settings = read_adapter(keys, path, {}, context.diagnostics)
     if method is not None:
         find_plugin(Kind.ADAPTER, method, context)
-    methods = context.registry.names(Kind.ADAPTER)
-    for name, setting in [*settings.items()]:
-        if not any(name in settings_of(method, context.registry) for method in methods):
-            known = set[str]().union(*(settings_of(method, context.registry) for method in methods))
-            context.diagnostics.add(
-                setting.path, "is not a setting of any adaptation method.", did_you_mean(name, known)
-            )
-            del settings[name]
+    known = _all_settings(context.registry)
+    for name in [name for name in settings if name not in known]:
+        hint = did_you_mean(name, known)
+        context.diagnostics.add(settings.pop(name).path, "is not a setting of any adaptation method.", hint)
     perturbations = _members(Kind.PERTURBATION, keys, path, context)
     return Defaults(keys, method, settings, perturbations or (), _members(Kind.METRIC, keys, path, context))
 
@@ -255,9 +251,13 @@ def _methods_with(setting: str, registry: Registry) -> list[str]:
     return [method for method in registry.names(Kind.ADAPTER) if setting in settings_of(method, registry)]
 
 
-def _own_settings(entry: _Entry, method: str, context: Context) -> Mapping[str, Setting]:
+def _all_settings(registry: Registry) -> set[str]:
+    """Return the settings that any method has."""
+    return set().union(*(settings_of(method, registry) for method in registry.names(Kind.ADAPTER)))
+
+
+def _own_settings(entry: _Entry, known: Set[str], method: str, context: Context) -> Mapping[str, Setting]:
     """Return the settings that an entry gives; those that only other methods have are reported and left out."""
-    known = settings_of(method, context.registry)
     own: dict[str, Setting] = {}
     for name, setting in entry.settings.items():
         ours = KEYS.get(name, name)
@@ -328,17 +328,15 @@ def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Contex
         if ours in {*own, *RUN_KEYS, *ADAPTER_SETTINGS}:
             return "is not a parameter.", f"Here it is called {ours!r}."
         key = ours
-    names = context.registry.names(Kind.ADAPTER)
-    if any(key in settings_of(name, context.registry) for name in names):
+    settings = _all_settings(context.registry)
+    if key in settings:
         hint = f"Write {{scenario: {written.name}, adapter: {{{key}: …}}}}."
         return "is a setting of the adapter, which the shorthand cannot contain.", hint
     if key in RunKeys.model_fields:
-        return (
-            "is a key of the run, which the shorthand cannot contain.",
-            f"Write {{scenario: {written.name}, {key}: …}}.",
-        )
+        hint = f"Write {{scenario: {written.name}, {key}: …}}."
+        return "is a key of the run, which the shorthand cannot contain.", hint
     held = {*own, *RUN_KEYS, *ADAPTER_SETTINGS}
-    hint = did_you_mean(key, held.union(RunKeys.model_fields, *(settings_of(name, context.registry) for name in names)))
+    hint = did_you_mean(key, held.union(RunKeys.model_fields, settings))
     return "is not a parameter.", hint if hint.startswith("Did") else did_you_mean(key, held)
 
 
@@ -388,13 +386,11 @@ def _adapters(entry: _Entry, default: Written, defaults: Defaults, context: Cont
     others = context.models or ()
     check_capabilities(plugin, entry.models, others, entry.path, context)
     known = settings_of(method.name, context.registry)
-    inherited = default.arguments if method.name == default.name else _known(default.arguments, known)
-    layers = (inherited, _known(defaults.settings, known), _own_settings(entry, method.name, context))
+    foreign = method.name != default.name  # then only the settings that this method has as well
+    inherited = {key: setting for key, setting in default.arguments.items() if not foreign or key in known}
+    shared = {key: setting for key, setting in defaults.settings.items() if key in known}
+    layers = (inherited, shared, _own_settings(entry, known, method.name, context))
     yield from resolve_adapter(plugin, layers, (*entry.path, "adapter"), context.diagnostics)
-
-
-def _known(settings: Mapping[str, Setting], names: frozenset[str]) -> Mapping[str, Setting]:
-    return {key: setting for key, setting in settings.items() if key in names}
 
 
 def _measured(

@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +75,12 @@ def train_checkpoint(
     """
     if folder.exists() and not (folder / RECORD).is_file():
         raise ModelError(f"{folder} exists but was not made by the lab. Remove it, or name another folder.")
-    _require_libraries()
-    import numpy as np
-    import torch
-
+    try:
+        import numpy as np
+        import torch
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ModelError(f"the lab needs torch and transformers: {install_advice('hf')} ({error}).") from error
     from harness.contamination.lab.corpus import write_corpus
     from harness.contamination.lab.training import train_rows, train_tokenizer
 
@@ -92,7 +94,8 @@ def train_checkpoint(
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         progress("vocabulary")
-        tokenizer = train_tokenizer(_vocabulary_texts(plan), plan.recipe)
+        background = islice(plan.documents(), TOKENIZER_DOCUMENTS)
+        tokenizer = train_tokenizer(chain(background, (one.document for one in plan.injections)), plan.recipe)
         corpus = write_corpus(
             plan.documents(), plan.injections, tokenizer, draft, seed=derive_seed(plan.seed, "lab/order")
         )
@@ -152,19 +155,13 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _vocabulary_texts(plan: CheckpointPlan) -> Iterator[str]:
-    yield from islice(plan.documents(), TOKENIZER_DOCUMENTS)
-    yield from (one.document for one in plan.injections)
-
-
 def _background(plan: CheckpointPlan) -> dict[str, Any]:
     source = "generated" if plan.background is None else str(plan.background)
     return {"source": source, "characters": plan.characters}
 
 
 def _record(plan: CheckpointPlan, corpus: Corpus, trained: Trained) -> dict[str, Any]:
-    sizes: Sequence[int] = corpus.injected
-    injected: Iterable[tuple[Injection, int]] = zip(plan.injections, sizes, strict=True)
+    injected = zip(plan.injections, corpus.injected, strict=True)
     return {
         "injected": [{"label": one.label, **one.record(), "tokens": size} for one, size in injected],
         "background": {**_background(plan), "documents": corpus.documents},
@@ -193,11 +190,3 @@ def _save(folder: Path, trained: Trained, tokenizer: PreTrainedTokenizerFast, re
     folder.chmod(0o755)
     for file in folder.iterdir():
         file.chmod(0o644)
-
-
-def _require_libraries() -> None:
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise ModelError(f"the lab needs torch and transformers: {install_advice('hf')} ({error}).") from error

@@ -31,8 +31,6 @@ class Trial:
     """Log10 of the test's p-value."""
     label: str = ""
     """Name of the slice."""
-    seed: int = 0
-    """Seed of the model."""
 
 
 @dataclass(frozen=True, slots=True)

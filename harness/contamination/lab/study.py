@@ -15,7 +15,6 @@ from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
 from harness.contracts.plugins import Kind
 from harness.errors import DataError
 from harness.plugins.registry import default_registry
-from harness.plugins.roles import plugin_with_role
 from harness.seeds import derive_rng
 from harness.storage.results import RunRecord
 
@@ -98,8 +97,8 @@ def write_sweep(
         settings: Of the adapter.
     """
     registry = default_registry()
-    method = plugin_with_role(registry, Kind.ADAPTER, ORDER_TEST).name
-    scenario = plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name
+    method = registry.with_role(Kind.ADAPTER, ORDER_TEST).name
+    scenario = registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name
     runs = [
         {
             "model": f"hf:{folder.resolve()}",

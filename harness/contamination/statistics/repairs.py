@@ -140,18 +140,11 @@ def _repaired(
 
 def _joined(n: int, links: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Return the connected components of a graph with n nodes, in the order of their first members."""
-    parents = list(range(n))
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
 
-    def root(node: int) -> int:
-        while parents[node] != node:
-            parents[node] = parents[parents[node]]
-            node = parents[node]
-        return node
-
-    for one, other in links:
-        first, second = sorted((root(one), root(other)))
-        parents[second] = first
+    graph = coo_matrix(([1] * len(links), tuple(zip(*links, strict=True))), shape=(n, n))
     components: dict[int, list[int]] = {}
-    for node in range(n):
-        components.setdefault(root(node), []).append(node)
+    for node, component in enumerate(connected_components(graph, directed=False)[1].tolist()):
+        components.setdefault(component, []).append(node)
     return list(components.values())

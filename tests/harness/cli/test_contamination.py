@@ -13,7 +13,8 @@ from rich.console import Console
 
 from harness import Split
 from harness.cli.contamination import show_report
-from harness.contamination.report import Report, ReportedTest, TestFamily
+from harness.contamination.order_tests import JudgedTest
+from harness.contamination.report import Report, TestFamily
 from harness.contracts.specs import Component, RunSpec
 from harness.storage.results import RunRecord
 
@@ -93,7 +94,7 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
     kept |= {"error": None, "started": "", "finished": ""}
     record = RunRecord(directory=Path("run"), name="run", suite="t", status="ok", spec=spec, **kept)
     tests = tuple(
-        ReportedTest(record, "test", found, log10_p_holm=-0.7, log10_q_bh=-24.7, log10_q_by=-24.4) for _ in range(2)
+        JudgedTest(record, "test", found, log10_p_holm=-0.7, log10_q_bh=-24.7, log10_q_by=-24.4) for _ in range(2)
     )
     file = io.StringIO()
     show_report(Report((TestFamily("hf:a", False, tests, -5.9, -23.7, -24.5),)), Console(file=file, width=width))

@@ -11,13 +11,12 @@ from harness.contamination import EXAMPLES_FILE, ORDER_TEST
 from harness.contracts.plugins import Kind
 from harness.plugins.decorators import ATTRIBUTE
 from harness.plugins.registry import default_registry
-from harness.plugins.roles import plugin_with_role
 
 
 def test_each_job_of_the_contamination_test_has_its_plugin() -> None:
     registry = default_registry()
-    assert plugin_with_role(registry, Kind.ADAPTER, ORDER_TEST).name == "exchangeability"
-    assert plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE).name == "published_file"
+    assert registry.with_role(Kind.ADAPTER, ORDER_TEST).name == "exchangeability"
+    assert registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name == "published_file"
 
 
 def test_a_job_that_no_plugin_or_a_second_one_takes() -> None:
@@ -38,7 +37,7 @@ def test_a_job_that_no_plugin_or_a_second_one_takes() -> None:
 
     registry = default_registry()
     with pytest.raises(PluginError, match="found: none"):
-        plugin_with_role(registry, Kind.METRIC, EXAMPLES_FILE)
+        registry.with_role(Kind.METRIC, EXAMPLES_FILE)
     registry.add(getattr(second_file, ATTRIBUTE))
     with pytest.raises(PluginError, match="found: published_file, second_file"):
-        plugin_with_role(registry, Kind.SCENARIO, EXAMPLES_FILE)
+        registry.with_role(Kind.SCENARIO, EXAMPLES_FILE)
