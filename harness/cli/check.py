@@ -41,7 +41,7 @@ def validate_command(read: ReadSweep, data_dir: Path | None) -> None:
 def schema_command(plugins: tuple[Path, ...]) -> None:
     """Print the JSON Schema of sweep files, including the names of all installed plugins."""
     from harness.plugins.registry import default_registry
-    from harness.sweeps.load import json_schema
+    from harness.sweeps.json_schema import json_schema
 
     say(json.dumps(json_schema(default_registry(plugins)), indent=2))
 

@@ -1,7 +1,7 @@
 """The types that all stages of a run share, and the interface of each kind of plugin.
 
 Scenario → Instance → Perturbation → Instance → Adapter → Request → Model → Response → Example → Metric → Stat.
-Nothing here imports another module of the harness.
+Of the harness, nothing here imports anything but the errors.
 """
 
 from harness.contracts.adapters import Adapted, Adapter, Example, Prediction

@@ -55,10 +55,7 @@ class Row(Mapping[str, Any]):
         try:
             return self.record[column]
         except KeyError:
-            columns = ", ".join(map(repr, self.record))
-            raise self.error(
-                f"there is no column {column!r}. Columns: {columns}.{_delimiter_hint(self.record)}"
-            ) from None
+            raise self.error(f"there is no column {column!r}. {self.columns()}") from None
 
     def __contains__(self, column: object) -> bool:
         return column in self.record

@@ -12,6 +12,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from jinja2 import TemplateSyntaxError
+
 from harness.contracts import Instance, Reference, Split
 from harness.contracts.data import Data
 from harness.contracts.plugins import HubSource, Kind, Plugin, ScenarioDetails, Source
@@ -20,7 +22,6 @@ from harness.data.templates import (
     FAILURES,
     GLOBALS,
     Template,
-    TemplateSyntaxError,
     compile_expression,
     compile_template,
 )

@@ -15,8 +15,6 @@ from jinja2.sandbox import safe_range
 
 from harness.data.template_limits import LimitedEnvironment, RecursiveLoopError, rendering
 
-__all__ = ["FAILURES", "GLOBALS", "Template", "TemplateSyntaxError", "compile_expression", "compile_template"]
-
 GLOBALS: Mapping[str, Any] = {"range": safe_range, "dict": dict}
 """Functions that every template can use."""
 

@@ -142,7 +142,8 @@ class _Module:
 
     def _declared(self, kind: Kind, call: ast.Call, target: str, doc: str) -> Listing:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
-        given |= dict(zip(("name",), call.args, strict=False))
+        if call.args:
+            given["name"] = call.args[0]
         category = "robustness" if kind is Kind.PERTURBATION else ""  # the default of the decorator
         defaults: dict[str, Any] = {"name": None, "title": "", "category": category}
         texts = {key: self._literal(given[key]) if key in given else default for key, default in defaults.items()}

@@ -127,7 +127,8 @@ def decode_example(value: Mapping[str, Any]) -> Example:
         perturbation=perturbation,
         meta=value.get("meta", {}),
     )
-    own = {name: tuple(value[name]) if isinstance(value[name], list) else value[name] for name in _OWN if name in value}
+    own: dict[str, Any] = {name: value[name] for name in _OWN if name in value}
+    own |= {name: tuple(item) for name, item in own.items() if isinstance(item, list)}
     texts = [tuple(segments) for segments in value.get("segments", ())]
     return Example(
         instance=instance,

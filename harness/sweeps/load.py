@@ -22,19 +22,8 @@ from harness.sweeps.context import Context
 from harness.sweeps.diagnostics import Diagnostics
 from harness.sweeps.expand import Defaults, expand_entry, read_defaults, report_misplaced_keys
 from harness.sweeps.fan_out import MAX_RUNS
-from harness.sweeps.json_schema import json_schema
 from harness.sweeps.keys import SweepKeys, read_keys
 from harness.yaml_lines import load
-
-__all__ = [
-    "Sweep",
-    "find_sweep",
-    "json_schema",
-    "load_sweep",
-    "shipped_sweeps",
-    "sweep_from_entries",
-    "sweep_from_mapping",
-]
 
 _LOG = logging.getLogger(__name__)
 

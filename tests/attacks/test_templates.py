@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 import pytest
+from jinja2 import TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 
-from harness.data.templates import GLOBALS, TemplateSyntaxError, compile_template
+from harness.data.templates import GLOBALS, compile_template
 
 VALUES: dict[str, Any] = {**GLOBALS, "text": "x" * 100_000, "lines": "a\n" * 50_000, "items": list(range(1000))}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from jinja2 import TemplateSyntaxError
 
-from harness.data.templates import FAILURES, GLOBALS, TemplateSyntaxError, compile_expression, compile_template
+from harness.data.templates import FAILURES, GLOBALS, compile_expression, compile_template
 
 VALUES: dict[str, Any] = {
     **GLOBALS,

@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from harness.contracts.plugins import Kind
 from harness.plugins.registry import Registry, default_registry
+from harness.sweeps.json_schema import json_schema
 from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
-from harness.sweeps.load import Sweep, find_sweep, json_schema, load_sweep, shipped_sweeps
+from harness.sweeps.load import Sweep, find_sweep, load_sweep, shipped_sweeps
 from harness.yaml_lines import load as load_yaml
 from harness.yaml_lines import loads
 
