@@ -89,7 +89,7 @@ class ExampleMetric(ABC):
 
     @abstractmethod
     def __call__(self, example: Example) -> Mapping[str, float | None] | BestOf | float | None:
-        """Return the example's score, or its scores by name; None where it is undefined."""
+        """Return the example's score, or its scores by name; None if it is undefined."""
 
     def details(self) -> Mapping[str, Any]:
         """Return, as JSON values, what is worth recording about how the scores came about; it goes into run.json."""

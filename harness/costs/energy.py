@@ -21,11 +21,11 @@ class Counter:
     """A counter of joules."""
 
     kind: str
-    """What it counts: ``gpu``, ``cpu`` or ``memory``."""
+    """The hardware that it measures: ``gpu``, ``cpu`` or ``memory``."""
     read: Callable[[], float]
     """Returns joules since some moment in the past; raises where it cannot be read."""
     span: float | None = None
-    """Joules after which it starts again from 0; None where it does not."""
+    """Joules after which it starts again from 0; None if it does not."""
 
 
 class EnergyMeter:

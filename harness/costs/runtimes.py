@@ -43,9 +43,9 @@ class Runtimes:
     """A model's runtimes."""
 
     denoised: Runtime | None = None
-    """On the machine that serves it, with nothing else running; None where it is not known."""
+    """On the machine that serves it, with nothing else running; None if not known."""
     idealized: Runtime | None = None
-    """On one kind of hardware and software for all models; None where it is not known."""
+    """On one kind of hardware and software for all models; None if not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,9 @@ class TableNote:
     """A line below the table."""
 
     text: str
-    """What it says."""
+    """The text of the note."""
     kind: Literal["explanation", "legend", "failure", "note"] = "explanation"
-    """What it is about."""
+    """The kind of note."""
 
 
 @dataclass(frozen=True, slots=True)

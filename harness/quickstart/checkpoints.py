@@ -156,7 +156,7 @@ def _require_libraries() -> None:
 
 
 def _is_complete(folder: Path, plan: _Plan) -> bool:
-    """Whether the folder holds this very model; a model made otherwise by an earlier version is made anew."""
+    """Return True if the folder holds exactly this model; one made by another version is trained again."""
     if not folder.exists():
         return False
     try:

@@ -129,7 +129,7 @@ class Claims:
                 self._remove(key)
 
     def holder(self, key: str) -> Holder | None:
-        """Return the other process that has a lease; None where it is free, or its owner is gone."""
+        """Return the other process that has a lease; None if it is free, or its owner is gone."""
         with self._lock:
             return None if key in self._held else self._holder(key)
 

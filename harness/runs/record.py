@@ -27,7 +27,7 @@ class EndedRun:
     spec: RunSpec
     """What was run."""
     error: BaseException | None = None
-    """Why it failed; None where it came to its end."""
+    """Why it failed; None if it finished."""
     outcome: Outcome = field(default_factory=Outcome)
     """Its outcome."""
     evaluation: Evaluation | None = None
@@ -45,7 +45,7 @@ def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, 
 
     Args:
         run: The run.
-        model: Its model; None where it could not be opened.
+        model: Its model; None if it could not be opened.
         defined: What :func:`harness.runs.provenance.definitions` returned for the run.
         settings: Where results are, and what things cost.
     """

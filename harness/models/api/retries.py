@@ -65,7 +65,7 @@ class Failure:
     fatal: bool = False
     """True if every other call would fail as well."""
     retry_after: float | None = None
-    """Seconds that the server asks to be left alone; None where it does not say."""
+    """Seconds that the server asks to be left alone; None if it does not say."""
     filtered: bool = False
     """True if a content filter withheld the answer or blocked the prompt."""
     unusable: bool = False
@@ -122,7 +122,7 @@ def failure_of(error: Exception, library: ModuleType, redact: Redaction, seconds
 
 
 def seconds_to_wait(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Return the seconds that a server asks to be left alone; None where it does not say so in a known form.
+    """Return the seconds that a server asks to be left alone; None if it does not say so in a known form.
 
     ``retry-after-ms`` is OpenAI's; ``Retry-After`` is seconds or a date (RFC 9110, section 10.2.3).
 

@@ -38,7 +38,7 @@ class ScoredText(Generic[Token]):
     continuation: tuple[Token, ...]
     """The scored tokens, at least one."""
     spans: Sequence[Span[Token]]
-    """What is read together; scores every token of the continuation once, in order."""
+    """Windows of tokens; together they score every token of the continuation once, in order."""
     truncated: bool = False
     """True if part of the context does not fit the window."""
     segment_lengths: tuple[int, ...] = ()

@@ -26,7 +26,7 @@ class ScoredSpan:
     logprobs: tuple[float, ...]
     """Natural log-probability of each scored token."""
     greedy: bool
-    """Whether each was the model's first choice."""
+    """For each, True if it was the model's first choice."""
     seconds: float
     """The span's share of its batch's wall time."""
     moments: tuple[tuple[float, float], ...] = ()

@@ -49,7 +49,7 @@ class HuggingFaceModel(CheckpointModel):
             ``balanced_low_0``, ``sequential``.
         trust_remote_code: Whether Python code that comes with the checkpoint may run.
         max_batch_tokens: Most tokens of a batch, padding counted; None for a default that fits the device.
-        chat: Whether conversations go through the tokenizer's chat template; None where it has one.
+        chat: True to send conversations through the tokenizer's chat template; None to do so if it has one.
     """
 
     operational = frozenset({"device", "devices", "device_map", "max_batch_tokens"})

@@ -142,7 +142,7 @@ class _Queue:
         self._most = max(1, len(entries) // 2)
 
     def next(self, texts: _Texts, budget: Budget, device: str) -> list[Entry]:
-        """Return, and forget, the draws that should join now; none where there is too little room."""
+        """Return, and forget, the draws that should join now; none if there is too little room."""
         if not self.waiting:
             return []
         number, index = self.waiting[0]

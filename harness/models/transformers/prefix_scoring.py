@@ -249,7 +249,7 @@ class PrefixSharing:
 
 @dataclass(slots=True)
 class _Work:
-    """What is scored together, and the answers so far."""
+    """Spans that are scored together, and the answers so far."""
 
     spans: Sequence[Span[int]]
     """All spans."""
