@@ -45,7 +45,11 @@ COUNTS: list[tuple[str, dict[str, Any], dict[str, int]]] = [
     ("truthful_qa", {}, {"train": 163, "valid": 654}),
     ("wikitext", {}, {"valid": 60, "test": 60}),
 ]
-CASES = [pytest.param(*case, id=",".join([case[0], *case[1].values()])) for case in COUNTS]
+LARGE = {"hellaswag", "imdb", "narrative_qa", "nfcorpus"}
+CASES = [
+    pytest.param(*case, id=",".join([case[0], *case[1].values()]), marks=[pytest.mark.slow] if case[0] in LARGE else [])
+    for case in COUNTS
+]
 ONE_OF_MANY = {"arc", "bbq", "boolq", "civil_comments", "hellaswag", "imdb", "mmlu", "openbookqa", "piqa", "raft"}
 
 
@@ -94,6 +98,7 @@ def test_what_is_drawn_or_shuffled_is_the_same_at_every_reading(read: Read, read
     assert read(name, **arguments) == read_again(name, **arguments)
 
 
+@pytest.mark.slow
 def test_mmlu_whole(read: Read, registry: Registry) -> None:
     subjects = typing.get_args(parameters_of(registry.get(Kind.SCENARIO, "mmlu")).model_fields["subject"].annotation)
     counts: Counter[str] = Counter()

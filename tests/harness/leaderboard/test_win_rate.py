@@ -183,6 +183,7 @@ def _covered(gap: float, count: int, times: int) -> tuple[float, float]:
     return rates / times, ranked / times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 100])
 def test_coverage(count: int) -> None:
     rates, ranked = _covered(0.05, count, 200)

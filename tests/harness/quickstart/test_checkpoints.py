@@ -61,6 +61,7 @@ def test_checkpoints_are_ordinary_ones_and_say_what_they_have_seen(tmp_path: Pat
     assert "no test set" in (unseen / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_equal_seeds_give_equal_weights_and_other_seeds_do_not(tmp_path: Path) -> None:
     first = digests(train_models(tmp_path / "first"))
@@ -68,6 +69,7 @@ def test_equal_seeds_give_equal_weights_and_other_seeds_do_not(tmp_path: Path) -
     assert len({*first, *digests(train_models(tmp_path / "third", seed=1))}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_what_is_there_is_taken_and_what_is_missing_or_outdated_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -108,7 +108,7 @@ def examples(draw: st.DrawFn) -> Example:
     )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(examples())
 def test_an_example_survives_the_file(example: Example) -> None:
     value = json.loads(json.dumps(encode_example(example)))
@@ -123,7 +123,7 @@ def test_an_empty_prediction_is_written_too() -> None:
     assert encode_example(Example(Instance("test-1", "Q")))["prediction"] == ""
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(responses)
 def test_a_response_survives_the_cache(response: Response) -> None:
     assert decode_response(json.loads(json.dumps(encode_response(response)))) == response

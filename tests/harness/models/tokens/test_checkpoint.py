@@ -267,6 +267,7 @@ def test_the_window_is_what_the_checkpoint_says(tiny_checkpoint: Make, tmp_path:
     assert HuggingFaceModel(str(folder)).window == 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["AutoConfig", "AutoTokenizer", "AutoModelForCausalLM"])
 def test_a_process_that_loaded_transformers_ends_in_silence(name: str) -> None:
     pytest.importorskip("triton")

@@ -96,6 +96,7 @@ def test_a_cache_folder_that_cannot_be_written_is_no_error(
     assert [remembered_facts(local(folder), find)["call"] for _ in range(2)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_known_fingerprint_takes_no_heavy_library(models_dir: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = shutil.copytree(models_dir / "small-gpt2", tmp_path / "copy")
