@@ -153,17 +153,11 @@ def _loose(run: RunRecord) -> str:
 
 
 def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry | None) -> Change:
-    notes: tuple[str, ...] = ()
-    if has_examples(before) and has_examples(after):
-        try:
-            return _paired(model, before, after, compare_runs(after, before, registry=registry))
-        except HarnessError as error:
-            notes = (f"not on the same instances: {error}",)
     one, other = main_stat(before), main_stat(after)
     if one is None or other is None:  # pragma: no cover - checked before
         raise DataError("a run has no main metric.")
     low, high, p = _unpaired(one, other)
-    return Change(
+    change = Change(
         model=model,
         scenario=after.spec.scenario.label,
         method=after.spec.adapter.name,
@@ -178,17 +172,21 @@ def _change(model: str, before: RunRecord, after: RunRecord, registry: Registry 
         test=None if p is None else "normal",
         p=p,
         p_holm=None,
-        notes=(*_settings(before, after), *_declined(before, after), *notes, *_no_interval(one, other)),
+        notes=(*_settings(before, after), *_declined(before, after)),
     )
+    problem: tuple[str, ...] = ()
+    if has_examples(before) and has_examples(after):
+        try:
+            return _paired(change, compare_runs(after, before, registry=registry))
+        except HarnessError as error:
+            problem = (f"not on the same instances: {error}",)
+    return replace(change, notes=(*change.notes, *problem, *_no_interval(one, other)))
 
 
-def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Comparison) -> Change:
-    return Change(
-        model=model,
-        scenario=comparison.scenario,
-        method=comparison.adapter,
-        metric=comparison.metric,
-        higher_is_better=comparison.higher_is_better,
+def _paired(change: Change, comparison: Comparison) -> Change:
+    """Return a change with the numbers of the instances that both runs have."""
+    return replace(
+        change,
         before=comparison.second,
         after=comparison.first,
         difference=comparison.difference,
@@ -197,10 +195,8 @@ def _paired(model: str, before: RunRecord, after: RunRecord, comparison: Compari
         count=comparison.count,
         test=comparison.test,
         p=comparison.p,
-        p_holm=None,
         notes=(
-            *_settings(before, after),
-            *_declined(before, after),
+            *change.notes,
             *(f"instances not compared: {reason}" for reason in comparison.left_out("after", "before")),
             *(comparison.notes[-1:] if comparison.low is None else ()),  # why there is no interval comes last
         ),
