@@ -26,7 +26,13 @@ from harness import (
     derive_rng,
 )
 from harness.models.offline.hash_language import CLASSES, END, KNOWN, TextState, tokenize
-from harness.models.tokens.scored_text import NothingToScoreError, ScoredText, scored_continuation, scored_sequence
+from harness.models.tokens.scored_text import (
+    NothingToScoreError,
+    ScoredText,
+    prompt_of,
+    scored_continuation,
+    scored_sequence,
+)
 from harness.models.tokens.stop_sequences import cut_at_stop, tokens_covering
 
 
@@ -138,11 +144,7 @@ class FakeModel(Model):
         return Response((completion,) * request.completions, prompt_tokens=prompt_tokens, completion_tokens=0)
 
     def _respond(self, request: Request) -> Response:
-        if isinstance(request, SequenceRequest):
-            prompt: Prompt = ""
-        else:
-            prompt = request.prompt if isinstance(request, GenerateRequest) else request.context
-        if not isinstance(prompt, str) and not self._chat:
+        if not isinstance(prompt_of(request), str) and not self._chat:
             return Response(error=f"fake:{self._seed} takes no conversations; give it chat: true.")
         if isinstance(request, GenerateRequest):
             return self._generate(request)

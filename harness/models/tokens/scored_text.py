@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from typing import Generic
 
-from harness import Response, SequenceRequest, Served
+from harness import GenerateRequest, Prompt, Request, Response, SequenceRequest, Served
 from harness.models.tokens.windows import Span, Token, spans, strided_spans
 
 NOTHING_TO_SCORE = "there is nothing to score: the text is empty or has no tokens of its own."
@@ -27,6 +27,13 @@ class NothingToScoreError(ValueError):
 
     def __init__(self) -> None:
         super().__init__(NOTHING_TO_SCORE)
+
+
+def prompt_of(request: Request) -> Prompt:
+    """Return a request's prompt or context; empty for a sequence, which has none."""
+    if isinstance(request, SequenceRequest):
+        return ""
+    return request.prompt if isinstance(request, GenerateRequest) else request.context
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,10 @@ class ScoredText(Generic[Token]):
         served: tuple[Served, ...] = (),
     ) -> Response:
         """Return the response, given the log-probabilities of the continuation's tokens."""
+        segments = pairwise(accumulate(self.segment_lengths, initial=0))
+        sums = tuple(math.fsum(logprobs[start:end]) for start, end in segments)
         return Response(
-            logprobs=segment_sums(logprobs, self.segment_lengths) if self.segment_lengths else tuple(logprobs),
+            logprobs=sums if self.segment_lengths else tuple(logprobs),
             segment_tokens=self.segment_lengths,
             greedy=None if self.segment_lengths else greedy,
             prompt_tokens=len(self.context),
@@ -105,13 +114,3 @@ def scored_sequence(
     else:
         found, truncated = spans(context, continuation, window)
     return ScoredText(context, continuation, found, truncated, tuple(map(len, scored)))
-
-
-def segment_sums(logprobs: Sequence[float], lengths: Sequence[int]) -> tuple[float, ...]:
-    """Return each segment's sum of token log-probabilities, summed in double precision.
-
-    Args:
-        logprobs: The tokens' natural log-probabilities, in reading order.
-        lengths: The number of tokens of each segment.
-    """
-    return tuple(math.fsum(logprobs[start:end]) for start, end in pairwise(accumulate(lengths, initial=0)))

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 
 from harness import GenerateRequest, Request, Response, ScoreRequest, SequenceRequest
-from harness.models.tokens.scored_text import segment_sums
-from harness.models.tokens.tokenizer import TextTokenizer, Tokens
-from harness.models.tokens.windows import Span, spans, strided_spans
+from harness.models.tokens.requests import NO_NUMBERS, PendingScore, objection, pending_scores
+from harness.models.tokens.scored_text import prompt_of
+from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers.batching import Budget
 from harness.models.transformers.causal_generation import Draw, Drawn
-from harness.models.transformers.causal_scoring import ScoredSpan, score_spans
+from harness.models.transformers.causal_scoring import score_spans
 from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.packed_generation import generate
 from harness.models.transformers.prefix_scoring import PrefixSharing
 
 NO_MEMORY = "there is not enough memory for this request alone."
-NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
-NOTHING_TO_SCORE = "there is nothing to score: the continuation has no tokens of its own."
 
 Numbered = Sequence[tuple[int, Request]]
 
@@ -44,97 +41,42 @@ class CausalLM:
 
     def answer(self, requests: Numbered) -> Iterator[tuple[int, Response]]:
         """Yield each request's number with its response, as batches are done."""
-        tokenized = self._tokenize(requests)
-        yield from ((index, Response(error=reason)) for index, reason in tokenized.refused)
-        yield from self._score([one for one in tokenized.scores if not one.moments])
-        yield from self._score([one for one in tokenized.scores if one.moments], moments=True)
-        yield from self._generate(tokenized)
-
-    def _tokenize(self, requests: Numbered) -> _Tokenized:
-        found = _Tokenized()
-        asked: list[tuple[int, Request]] = []
-        self.tokenizer.ready(
-            request.prompt if isinstance(request, GenerateRequest) else request.context
-            for _, request in requests
-            if not isinstance(request, SequenceRequest)
-        )
+        self.tokenizer.ready(prompt_of(request) for _, request in requests)
+        prompts: list[tuple[int, GenerateRequest]] = []
+        texts: list[tuple[int, ScoreRequest | SequenceRequest]] = []
         for index, request in requests:
-            reason = self._objection(request)
-            if reason is None:
-                asked.append((index, request))
+            if (reason := objection(request, self.tokenizer, self.window)) is not None:
+                yield index, Response(error=reason)
+            elif isinstance(request, GenerateRequest):
+                prompts.append((index, request))
             else:
-                found.refused.append((index, reason))
-        pairs = [(index, request) for index, request in asked if isinstance(request, ScoreRequest)]
-        found.scores += self._pairs(pairs)
-        found.scores += (
-            self._sequence(index, request) for index, request in asked if isinstance(request, SequenceRequest)
-        )
-        self._prompts([(index, one) for index, one in asked if isinstance(one, GenerateRequest)], found)
-        return found
+                texts.append((index, request))
+        refused, pending = pending_scores(texts, self.tokenizer, self.window)
+        yield from refused
+        yield from self._score([one for one in pending if not one.wants_moments])
+        yield from self._score([one for one in pending if one.wants_moments], moments=True)
+        yield from self._generate(prompts)
 
-    def _objection(self, request: Request) -> str | None:
-        if isinstance(request, SequenceRequest):
-            return None
-        try:
-            self.tokenizer.render(request.prompt if isinstance(request, GenerateRequest) else request.context)
-        except ValueError as error:
-            return str(error)
-        if isinstance(request, GenerateRequest):
-            if request.max_tokens < 1 or request.completions < 1:
-                return "max_tokens and completions must be at least 1."
-            if self.window is not None and request.max_tokens >= self.window:
-                return (
-                    f"max_tokens is {request.max_tokens}, and the model's window holds {self.window} with the prompt."
-                )
-        return None
-
-    def _score(self, asked: Sequence[_Asked], *, moments: bool = False) -> Iterator[tuple[int, Response]]:
-        flat: list[Span[int]] = []
-        owners: list[_Asked] = []
-        for one in asked:
-            if not one.continuation:
-                yield one.index, Response(error=NOTHING_TO_SCORE)
-                continue
-            if one.strided:
-                found = strided_spans((*one.context, *one.continuation), self.window)
-            else:
-                found, one.truncated = spans(one.context, one.continuation, self.window)
-            one.answers = [None] * len(found)
-            one.first = len(flat)
-            flat += found
-            owners += [one] * len(found)
-        pad = self.tokenizer.prefix
+    def _score(self, asked: Sequence[PendingScore], *, moments: bool = False) -> Iterator[tuple[int, Response]]:
+        parts = [(one, place, span) for one in asked for place, span in enumerate(one.text.spans)]
+        spans, pad = [span for _, _, span in parts], self.tokenizer.prefix
         if moments:
-            answers = score_spans(self.runner, flat, self.budget, pad=pad, moments=True)
+            answers = score_spans(self.runner, spans, self.budget, pad=pad, moments=True)
         else:
-            answers = self.sharing.score(flat, self.budget, pad=pad)
+            answers = self.sharing.score(spans, self.budget, pad=pad)
         for number, scored in answers:
-            owner = owners[number]
-            owner.answers[number - owner.first] = scored
-            owner.done += 1
-            if owner.done == len(owner.answers):
-                yield owner.index, owner.response()
+            one, place, _ = parts[number]
+            if scored is None:
+                yield from one.fail(place, NO_MEMORY)
+            else:
+                yield from one.take(
+                    place, scored.logprobs, greedy=scored.greedy, seconds=scored.seconds, moments=scored.moments
+                )
 
-    def _pairs(self, requests: Sequence[tuple[int, ScoreRequest]]) -> Iterator[_Asked]:
-        texts = [
-            (self.tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
-            for _, request in requests
-        ]
-        for (index, request), (context, continuation) in zip(requests, self.tokenizer.pairs(texts), strict=True):
-            yield _Asked(index, context, continuation, moments=request.vocabulary_moments)
-
-    def _sequence(self, index: int, request: SequenceRequest) -> _Asked:
-        segments = self.tokenizer.segments(request.segments)
-        ordered = [segments[place] for place in request.order]
-        start = 0 if request.scored is None else len(ordered) - request.scored
-        scored = [segment[: request.max_scored_tokens] for segment in ordered[start:]]
-        context = (self.tokenizer.prefix, *chain.from_iterable(ordered[:start]))
-        lengths = tuple(map(len, scored))
-        return _Asked(index, context, tuple(chain.from_iterable(scored)), lengths, strided=request.scored is None)
-
-    def _prompts(self, asked: Sequence[tuple[int, GenerateRequest]], found: _Tokenized) -> None:
+    def _generate(self, asked: Sequence[tuple[int, GenerateRequest]]) -> Iterator[tuple[int, Response]]:
+        draws: list[Draw] = []
+        writers: list[_Written] = []
         prompts = self.tokenizer.prompts([request.prompt for _, request in asked])
-        draws, writers = found.draws, found.writers
         for (index, request), prompt in zip(asked, prompts, strict=True):
             room = len(prompt) if self.window is None else self.window - request.max_tokens
             kept = prompt[-room:]
@@ -155,49 +97,12 @@ class CausalLM:
                     )
                 )
                 writers.append(writer)
-
-    def _generate(self, tokenized: _Tokenized) -> Iterator[tuple[int, Response]]:
-        drawn_ones = generate(self.sharing, self.runner, tokenized.draws, self.tokenizer, self.budget, ends=self.ends)
-        for place, drawn in drawn_ones:
-            writer = tokenized.writers[place]
+        for place, drawn in generate(self.sharing, self.runner, draws, self.tokenizer, self.budget, ends=self.ends):
+            writer = writers[place]
             writer.answers[place - writer.first] = drawn
             writer.done += 1
             if writer.done == len(writer.answers):
                 yield writer.index, writer.response()
-
-
-@dataclass(slots=True)
-class _Asked:
-    """A request to score, while its spans come back."""
-
-    index: int
-    context: Tokens
-    continuation: Tokens
-    segment_tokens: tuple[int, ...] = ()
-    strided: bool = False
-    moments: bool = False
-    truncated: bool = False
-    first: int = 0
-    done: int = 0
-    answers: list[ScoredSpan | None] = field(default_factory=list)
-
-    def response(self) -> Response:
-        scored = [answer for answer in self.answers if answer is not None]
-        logprobs = tuple(logprob for answer in scored for logprob in answer.logprobs)
-        if len(scored) < len(self.answers):
-            return Response(error=NO_MEMORY)
-        if any(math.isnan(logprob) for logprob in logprobs):
-            return Response(error=NO_NUMBERS)
-        return Response(
-            logprobs=segment_sums(logprobs, self.segment_tokens) if self.segment_tokens else logprobs,
-            vocabulary_moments=tuple(pair for answer in scored for pair in answer.moments),
-            segment_tokens=self.segment_tokens,
-            greedy=None if self.segment_tokens else all(answer.greedy for answer in scored),
-            prompt_tokens=len(self.context),
-            completion_tokens=len(self.continuation),
-            seconds=sum(answer.seconds for answer in scored),
-            truncated=self.truncated,
-        )
 
 
 @dataclass(slots=True)
@@ -228,13 +133,3 @@ class _Written:
             seconds=sum(answer.seconds for answer in drawn),
             truncated=self.truncated,
         )
-
-
-@dataclass(slots=True)
-class _Tokenized:
-    """Requests as tokens: what is refused and why, what is to be scored, what is to be written and for whom."""
-
-    refused: list[tuple[int, str]] = field(default_factory=list)
-    scores: list[_Asked] = field(default_factory=list)
-    draws: list[Draw] = field(default_factory=list)
-    writers: list[_Written] = field(default_factory=list)

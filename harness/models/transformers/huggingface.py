@@ -7,9 +7,10 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness import GenerateRequest, ModelError, Prompt, Request, Response, SequenceRequest, backend
+from harness import ModelError, Request, Response, backend
 from harness.models.tokens.checkpoint import INSTALL, load_weights
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
+from harness.models.tokens.scored_text import prompt_of
 from harness.models.transformers.cuda_errors import NEW_PROCESS_NOTE, cuda_lost, is_sticky, lose_cuda, reason
 
 if TYPE_CHECKING:  # a model that is only identified needs none of these
@@ -138,7 +139,7 @@ class HuggingFaceModel(CheckpointModel):
     def _answer_part(self, part: Sequence[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
         asked = []
         for index, request in part:
-            if isinstance(_prompt_of(request), str) or self.chat:
+            if isinstance(prompt_of(request), str) or self.chat:
                 asked.append((index, request))
             else:
                 yield index, Response(error=f"{self._name} has no chat template for a conversation.")
@@ -233,12 +234,6 @@ class HuggingFaceModel(CheckpointModel):
             budget=Budget(tokens, max(1, LOGITS // vocabulary)),
             sharing=PrefixSharing(runner),
         )
-
-
-def _prompt_of(request: Request) -> Prompt:
-    if isinstance(request, SequenceRequest):
-        return ""
-    return request.prompt if isinstance(request, GenerateRequest) else request.context
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -6,17 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from harness import (
-    GenerateRequest,
-    ModelError,
-    Request,
-    Response,
-    ScoreRequest,
-    SequenceRequest,
-    backend,
-)
+from harness import ModelError, Request, Response, ScoreRequest, backend
 from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
+from harness.models.tokens.requests import objection
+from harness.models.tokens.scored_text import prompt_of
 from harness.models.vllm.batching import REQUESTS_AT_ONCE, VllmBatches
 from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_version
 from harness.models.vllm.scoring import Scoring
@@ -155,23 +149,8 @@ class VllmModel(CheckpointModel):
 
     def _objection(self, request: Request) -> str | None:
         """Return why a request cannot be answered; None if it can."""
-        if isinstance(request, SequenceRequest):
-            return None
-        prompt = request.prompt if isinstance(request, GenerateRequest) else request.context
-        if not isinstance(prompt, str) and not self.chat:
+        if not isinstance(prompt_of(request), str) and not self.chat:
             return f"{self._name} has no chat template for a conversation."
-        try:
-            self._tokenizer.render(prompt)
-        except ValueError as error:
-            return str(error)
-        if isinstance(request, ScoreRequest):
-            return (
-                f"{self._name}: vLLM does not report the moments of the predicted distribution; use hf:."
-                if request.vocabulary_moments
-                else None
-            )
-        if request.max_tokens < 1 or request.completions < 1:
-            return "max_tokens and completions must be at least 1."
-        if self.window is not None and request.max_tokens >= self.window:
-            return f"max_tokens is {request.max_tokens}, and the model's window holds {self.window} with the prompt."
-        return None
+        if isinstance(request, ScoreRequest) and request.vocabulary_moments:
+            return f"{self._name}: vLLM does not report the moments of the predicted distribution; use hf:."
+        return objection(request, self._tokenizer, self.window)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness import Completion, GenerateRequest, Response, derive_rng, reason_with_thoughts
+from harness.models.tokens.requests import NO_NUMBERS
 from harness.models.tokens.stop_sequences import find_stop
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.vllm.engine import Job, refusal
@@ -16,8 +17,6 @@ MIN_TEMPERATURE = 0.01
 
 _ENDS = frozenset({"stop", "length"})
 """vLLM's finish reasons of complete completions; others are ``abort`` and ``error``."""
-
-NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
 
 
 def generation_jobs(

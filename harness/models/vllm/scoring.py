@@ -15,12 +15,13 @@ import logging
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
 
 from harness import Response, ScoreRequest, SequenceRequest
-from harness.models.tokens.scored_text import NothingToScoreError, ScoredText, scored_continuation, scored_sequence
+from harness.models.tokens.requests import PendingScore, pending_scores
+from harness.models.tokens.scored_text import ScoredText
 from harness.models.tokens.tokenizer import TextTokenizer, Tokens
 from harness.models.tokens.windows import Span
 from harness.models.vllm.engine import MOST_LOGPROBS, Engine, Job
@@ -31,41 +32,14 @@ TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
 CHECKED_PAIRS = 2
 """Pairs of texts on which both ways are compared before the cache is trusted."""
 
-NO_NUMBERS = "the model's logits are not numbers; try dtype: float32."
-
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Asked:
-    """A request to score, while its spans come back."""
-
-    index: int
-    text: ScoredText[int]
-    seconds: float = 0.0
-    greedy: bool = True
-    error: str | None = None
-    logprobs: list[tuple[float, ...]] = field(init=False)
-    missing: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.missing = len(self.text.spans)
-        self.logprobs = [()] * self.missing
-
-    def response(self) -> Response:
-        if self.error is not None:
-            return Response(error=self.error)
-        logprobs = tuple(chain.from_iterable(self.logprobs))
-        if any(math.isnan(logprob) for logprob in logprobs):
-            return Response(error=NO_NUMBERS)
-        return self.text.response(logprobs, greedy=self.greedy, seconds=self.seconds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """The span number ``place`` of a request."""
 
-    asked: _Asked
+    asked: PendingScore
     place: int
     span: Span[int]
 
@@ -109,26 +83,10 @@ class Scoring:
         self, requests: Sequence[tuple[int, ScoreRequest | SequenceRequest]]
     ) -> tuple[list[tuple[int, Response]], list[Row]]:
         """Return error responses to requests with nothing to score, and prompts for the others, sorted by tokens."""
-        pairs = {index: request for index, request in requests if isinstance(request, ScoreRequest)}
-        texts = [
-            (self._tokenizer.render(request.context), request.continuation, isinstance(request.context, str))
-            for request in pairs.values()
-        ]
-        tokens = dict(zip(pairs, self._tokenizer.pairs(texts), strict=True))
-        refused: list[tuple[int, Response]] = []
+        refused, pending = pending_scores(requests, self._tokenizer, self._window)
         parts: dict[Tokens, list[_Part]] = {}
-        for index, request in requests:
-            try:
-                if isinstance(request, ScoreRequest):
-                    text = scored_continuation(*tokens[index], self._window)
-                else:
-                    segments = self._tokenizer.segments(request.segments)
-                    text = scored_sequence(request, segments, self._tokenizer.prefix, self._window)
-            except NothingToScoreError as error:
-                refused.append((index, Response(error=str(error))))
-                continue
-            asked = _Asked(index, text)
-            for place, span in enumerate(text.spans):
+        for asked in pending:
+            for place, span in enumerate(asked.text.spans):
                 parts.setdefault(span.tokens[:-1], []).append(_Part(asked, place, span))
         return refused, [Row(prompt, tuple(parts[prompt])) for prompt in sorted(parts)]
 
@@ -174,9 +132,10 @@ class Scoring:
             answered: list[tuple[int, Response]] = []
             for part in row.parts:
                 if found is None:
-                    answered += _failed(part, output)
+                    answered += part.asked.fail(part.place, output)
                 else:
-                    answered += _done(part, *found.of(part.span), seconds / len(row.parts))
+                    logprobs, greedy = found.of(part.span)
+                    answered += part.asked.take(part.place, logprobs, greedy=greedy, seconds=seconds / len(row.parts))
             return answered
 
         ends = list(dict.fromkeys(part.span.tokens[-1] for part in row.parts))
@@ -189,9 +148,10 @@ class Scoring:
 
         def take(output: Any, seconds: float) -> list[tuple[int, Response]]:
             if isinstance(output, str):
-                return _failed(part, output)
+                return part.asked.fail(part.place, output)
             rows = prompt_rows(output, part.span.tokens, part.span.scored) or [(math.nan, False)] * part.span.scored
-            return _done(part, tuple(logprob for logprob, _ in rows), all(first for _, first in rows), seconds)
+            logprobs, greedy = tuple(logprob for logprob, _ in rows), all(first for _, first in rows)
+            return part.asked.take(part.place, logprobs, greedy=greedy, seconds=seconds)
 
         return Job(part.span.tokens, _params([], part.span.scored + 1, False), take)
 
@@ -203,10 +163,10 @@ class Scoring:
             engine: The engine, idle.
         """
         self._checked = True
-        found: list[list[_Asked]] = []
+        found: list[list[PendingScore]] = []
         for shared in (True, False):
             first = [row.parts[0].span for row in rows]
-            copies = [_Part(_Asked(0, ScoredText((), (), [span])), 0, span) for span in first]
+            copies = [_Part(PendingScore(0, ScoredText((), (), [span])), 0, span) for span in first]
             waiting = deque(
                 self._ends(Row(part.span.tokens[:-1], (part,)), True) if shared else self._plain(part)
                 for part in copies
@@ -302,17 +262,3 @@ def _params(ends: list[int], scored: int, cached: bool) -> Any:
         skip_reading_prefix_cache=not cached,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
-
-
-def _done(part: _Part, logprobs: tuple[float, ...], greedy: bool, seconds: float) -> list[tuple[int, Response]]:
-    asked = part.asked
-    asked.logprobs[part.place] = logprobs
-    asked.greedy = asked.greedy and greedy
-    asked.seconds += seconds
-    asked.missing -= 1
-    return [] if asked.missing else [(asked.index, asked.response())]
-
-
-def _failed(part: _Part, reason: str) -> list[tuple[int, Response]]:
-    part.asked.error = reason
-    return _done(part, (), False, 0.0)
