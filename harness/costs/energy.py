@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,27 +24,24 @@ class Counter:
     kind: str
     """The hardware that it measures: ``gpu``, ``cpu`` or ``memory``."""
     read: Callable[[], float]
-    """Returns joules since some moment in the past; raises where it cannot be read."""
+    """Returns joules since some moment in the past; raises if it cannot be read."""
     span: float | None = None
     """Joules after which it starts again from 0; None if it does not."""
 
 
 class EnergyMeter:
-    """Adds up what counters count between entering it and leaving it.
+    """Measures energy between entering and leaving it.
 
-    The counters are those of whole processors: what else ran on them, and what they use at rest, is in their numbers.
-    A kind of which one counter cannot be read, at the beginning, the end or between, is left out: half of the energy is
-    not a measurement.
+    The counters are those of whole processors, so other programs and idle power are included. A kind of processor with
+    a counter that cannot be read, at any time, is left out.
+
+    Args:
+        counters: The counters.
+        interval: Seconds between two readings; short enough that no counter starts again twice in it.
     """
 
-    def __init__(self, counters: Sequence[Counter] | None = None, interval: float = _INTERVAL) -> None:
-        """Take the machine's counters unless others are given.
-
-        Args:
-            counters: What to read.
-            interval: Seconds between two readings; short enough that no counter starts again twice in it.
-        """
-        self._counters = [*gpu_counters(), *rapl_counters()] if counters is None else list(counters)
+    def __init__(self, counters: Sequence[Counter], interval: float = _INTERVAL) -> None:
+        self._counters = list(counters)
         self._interval = interval
         self._last: dict[int, float] = {}
         self._joules: dict[str, float] = {}
@@ -53,7 +51,7 @@ class EnergyMeter:
 
     @property
     def joules(self) -> dict[str, float]:
-        """Joules by kind, once the meter was left; kinds that are not known are absent."""
+        """Joules by kind, after leaving the meter; unknown kinds are absent."""
         return {kind: round(value, 3) for kind, value in self._joules.items() if kind not in self._silent}
 
     def __enter__(self) -> EnergyMeter:
@@ -81,7 +79,7 @@ class EnergyMeter:
         for place, counter in enumerate(self._counters):
             try:
                 now = counter.read()
-            except Exception:  # pynvml and the kernel have errors of many classes; each means that nothing is known
+            except Exception:  # errors of pynvml and the kernel have many classes
                 self._silent.add(counter.kind)
                 continue
             used = now - self._last.get(place, now)
@@ -94,10 +92,9 @@ class EnergyMeter:
 
 
 def rapl_counters(root: Path = POWERCAP) -> list[Counter]:
-    """Return the counters of Intel's and AMD's processors (RAPL) and of their memory where they have one.
+    """Return the counters of Intel's and AMD's processors (RAPL), and of their memory if it has one.
 
-    A processor's counter holds its cores and caches, not its memory's. Linux lets only root read them unless the
-    machine's administrator says otherwise.
+    A processor's counter covers its cores and caches, not its memory. By default, Linux lets only root read them.
 
     Source: Linux kernel documentation, power/powercap.
     """
@@ -107,15 +104,15 @@ def rapl_counters(root: Path = POWERCAP) -> list[Counter]:
         kind = "cpu" if name.startswith("package") else "memory" if name == "dram" else None
         if kind is not None:
             span = _text(zone / "max_energy_range_uj")
-            counters.append(Counter(kind, _microjoules(zone / "energy_uj"), int(span) / 1e6 if span else None))
+            counters.append(Counter(kind, partial(_zone_joules, zone / "energy_uj"), int(span) / 1e6 if span else None))
     return counters
 
 
 def gpu_counters() -> list[Counter]:
     """Return the counters of the NVIDIA graphics cards that this process may use; needs nvidia-ml-py and a driver.
 
-    Cards count from Volta on. They are those that ``CUDA_VISIBLE_DEVICES`` names, or all; where it gives numbers and
-    the cards differ, set ``CUDA_DEVICE_ORDER=PCI_BUS_ID`` as well, or CUDA numbers them otherwise than NVML does.
+    Cards have counters from Volta on. ``CUDA_VISIBLE_DEVICES`` chooses them; if it holds numbers and the cards differ,
+    set ``CUDA_DEVICE_ORDER=PCI_BUS_ID`` too, or CUDA may number them differently from NVML.
 
     Source: NVML API reference, nvmlDeviceGetTotalEnergyConsumption, in millijoules since the driver was loaded.
     """
@@ -124,24 +121,21 @@ def gpu_counters() -> list[Counter]:
 
         pynvml.nvmlInit()
         count: int = pynvml.nvmlDeviceGetCount()
-    except Exception:  # not installed, no driver, or one that does not answer: no card that could tell
+    except Exception:  # not installed, or no driver that answers
         return []
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(index) for index in range(count)] if visible is None else [name.strip() for name in visible.split(",")]
-    return [Counter("gpu", _millijoules(pynvml, name)) for name in names if name not in {"", "-1"}]
+    return [Counter("gpu", partial(_card_joules, pynvml, name)) for name in names if name not in {"", "-1"}]
 
 
-def _millijoules(pynvml: Any, name: str) -> Callable[[], float]:
-    def read() -> float:
-        by_number = name.isdigit()
-        handle = pynvml.nvmlDeviceGetHandleByIndex(int(name)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(name)
-        return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
-
-    return read
+def _card_joules(pynvml: Any, name: str) -> float:
+    by_number = name.isdigit()
+    handle = pynvml.nvmlDeviceGetHandleByIndex(int(name)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(name)
+    return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
 
 
-def _microjoules(file: Path) -> Callable[[], float]:
-    return lambda: int(file.read_text(encoding="ascii")) / 1e6
+def _zone_joules(file: Path) -> float:
+    return int(file.read_text(encoding="ascii")) / 1e6
 
 
 def _text(file: Path) -> str:

@@ -7,17 +7,16 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from harness.yaml_lines import load_as
 
 BUILT_IN = Path(__file__).with_name("prices.yaml")
 
-_PER = 1_000_000
-"""Number of tokens that prices are for."""
-
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What tokens cost."""
+    """The price of tokens."""
 
     currency: str
     """ISO 4217, for example ``USD``."""
@@ -27,19 +26,31 @@ class Price:
     """For a million tokens generated or scored."""
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return the cost of a number of tokens, in units of the currency."""
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / _PER
+        """Return the price of numbers of tokens, in units of the currency."""
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class PriceTable:
-    """Prices by pattern of the model's name; the first that fits counts."""
+    """Prices by pattern of the model's name; the first that matches counts."""
 
     prices: tuple[tuple[str, Price], ...]
 
     def price(self, model: str) -> Price | None:
-        """Return the price of a model, ``backend:identifier``; None where the table has none."""
+        """Return the price of a model, ``backend:identifier``; None if the table has none."""
         return next((price for pattern, price in self.prices if fnmatchcase(model, pattern)), None)
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    prompt: float = Field(ge=0.0, allow_inf_nan=False)
+    completion: float = Field(ge=0.0, allow_inf_nan=False)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    currency: str = Field(pattern="^[A-Z]{3}$")
+    models: dict[str, _Entry]
 
 
 @cache
@@ -49,22 +60,11 @@ def load_prices(file: Path | None = None) -> PriceTable:
     Raises:
         SpecError: The user's file has errors; all of them are reported.
     """
-    own = () if file is None else _read(file)
-    return PriceTable((*own, *_read(BUILT_IN)))
-
-
-def _read(file: Path) -> tuple[tuple[str, Price], ...]:
-    from pydantic import BaseModel, ConfigDict, Field
-
-    class Entry(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        prompt: float = Field(ge=0.0, allow_inf_nan=False)
-        completion: float = Field(ge=0.0, allow_inf_nan=False)
-
-    class Table(BaseModel):
-        model_config = ConfigDict(extra="forbid")
-        currency: str = Field(pattern="^[A-Z]{3}$")
-        models: dict[str, Entry]
-
-    table = load_as(file, Table)
-    return tuple((name, Price(table.currency, entry.prompt, entry.completion)) for name, entry in table.models.items())
+    tables = [load_as(path, _File) for path in (file, BUILT_IN) if path is not None]
+    return PriceTable(
+        tuple(
+            (name, Price(table.currency, entry.prompt, entry.completion))
+            for table in tables
+            for name, entry in table.models.items()
+        )
+    )

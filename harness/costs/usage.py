@@ -13,7 +13,7 @@ class Usage:
     """The requests, tokens and seconds of a run so far."""
 
     queries: int = 0
-    """Requests put, cached ones included."""
+    """Requests, cached ones included."""
     cached: int = 0
     """Of these, answered by the cache or by an equal request."""
     prompt_tokens: int = 0
@@ -21,13 +21,11 @@ class Usage:
     completion_tokens: int = 0
     """Tokens generated or scored."""
     model_seconds: float = 0.0
-    """Wall time that the model spent, in seconds, cached answers included as of when they were made."""
+    """Wall time of the model in seconds; a cached answer counts what it took when it was computed."""
     lengths: Counter[tuple[int, int]] = field(default_factory=Counter)
-    """Number of answers by the numbers of prompt tokens and of generated tokens, which is none where a text
-    is only scored: then all of it is the prompt.
-    """
+    """Number of answers by tokens of the prompt and tokens generated; a text that is only scored is all prompt."""
     unknown_lengths: int = 0
-    """Answers that do not say their tokens."""
+    """Answers without token counts."""
     imported: Counter[str] = field(default_factory=Counter)
     """Answers that were imported into the response cache, by the SHA-256 of the file they came from."""
 

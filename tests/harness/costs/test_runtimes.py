@@ -49,7 +49,9 @@ def _table(tmp_path: Path, text: str = TABLE) -> Path:
 
 def test_a_table_is_read(tmp_path: Path) -> None:
     table = load_runtimes(_table(tmp_path))
-    assert table.runtimes("hf:./small-one") == Runtimes(LINE, Runtime({64: 0.064}, 0.01))
+    assert table.runtimes("hf:./small-one") == Runtimes(
+        denoised=LINE, idealized=Runtime(prompt={64: 0.064}, per_output_token=0.01)
+    )
     assert table.runtimes("hf:./big").denoised is None
     assert table.runtimes("hf:./other") == load_runtimes(None).runtimes("hf:./big") == Runtimes()
 
@@ -76,11 +78,11 @@ def test_a_run_says_what_its_answers_would_take(tmp_path: Path) -> None:
 
 def test_without_all_tokens_or_a_table_nothing_is_said() -> None:
     usage = _used((GENERATE, Response(prompt_tokens=16)), (GENERATE, Response(prompt_tokens=1, completion_tokens=1)))
-    assert "denoised_seconds" not in costs(usage, {}, None, Runtimes(LINE))
+    assert "denoised_seconds" not in costs(usage, {}, None, Runtimes(denoised=LINE))
     assert "denoised_seconds" not in costs(_used(), {}, None, Runtimes())
 
 
-def test_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_mistakes_are_reported_with_their_lines(tmp_path: Path) -> None:
     text = "models:\n  a:\n    denoised: {prompt: {}, per_output_token: -1}\n  b:\n    idealised: {}\n"
     with pytest.raises(SpecError) as caught:
         load_runtimes(_table(tmp_path, text))
