@@ -20,7 +20,7 @@ from harness.errors import DataError, did_you_mean
 from harness.imports.foreign_files import identity, read_json, understood
 from harness.imports.helm_examples import Key, perturbation_name, read_examples
 from harness.imports.imported_run import OTHER, Imported, Scored, agrees, counterparts, described, scale_of, stat_from
-from harness.imports.scenario_names import chosen_parts, scenario_component, scenario_details
+from harness.imports.our_plugins import chosen_parts, scenario_component, scenario_details
 from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import Registry
 

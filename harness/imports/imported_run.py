@@ -13,6 +13,7 @@ from harness.contracts import BOUNDED, PROPORTION, Example, Scale, Stat
 from harness.contracts.plugins import Kind, MetricDetails
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
+from harness.imports.our_plugins import find_plugin
 from harness.plugins.registry import Registry
 from harness.statistics import mean_estimate
 from harness.storage.example_files import ExampleWriter, discard_examples
@@ -154,13 +155,11 @@ def stat_from(stat: Stat, scores: Sequence[float] | None, scale: Scale | None) -
         return stat
     fitting = scale if scale is not None and all(scale.clipped(score) is not None for score in scores) else None
     found = mean_estimate(scores, fitting)
-    interval = None if found.low is None or found.high is None else (found.low, found.high)
-    stderr = found.stderr if stat.stderr is None else stat.stderr
     return replace(
         stat,
         count=len(scores),
-        stderr=stderr,
-        ci95=interval,
+        stderr=found.stderr if stat.stderr is None else stat.stderr,
+        ci95=None if found.low is None or found.high is None else (found.low, found.high),
         min=found.min,
         max=found.max,
         note=found.note,
@@ -173,10 +172,8 @@ def agrees(registry: Registry, metric: str, scored: Sequence[Scored], theirs: st
 
     False if no example has that score, or if the metric does not score single examples without parameters.
     """
-    try:
-        function = registry.get(Kind.METRIC, metric).target
-    except HarnessError:
-        return False
+    plugin = find_plugin(registry, Kind.METRIC, metric)
+    function = None if plugin is None else plugin.target
     if function is None or isinstance(function, type):
         return False
     seen = False
@@ -226,17 +223,14 @@ def scale_of(registry: Registry, metric: str) -> Scale | None:
         metric: Our ``name``, or another program's ``program.name`` or ``program.name,filter``.
     """
     name = metric.rpartition(".")[2].partition(",")[0]
-    try:
-        details = registry.get(Kind.METRIC, name).details
-    except HarnessError:
+    plugin = find_plugin(registry, Kind.METRIC, name)
+    if plugin is None:
         return _ELSEWHERE.get(name)
-    return details.scale_of(name) if isinstance(details, MetricDetails) else None
+    return plugin.details.scale_of(name) if isinstance(plugin.details, MetricDetails) else None
 
 
 def described(registry: Registry, metric: str) -> tuple[str, bool | None]:
     """Return a metric's category and whether higher is better; ``other`` and None for one that is not ours."""
-    try:
-        details = registry.get(Kind.METRIC, metric).details
-    except HarnessError:
-        return OTHER, None
+    plugin = find_plugin(registry, Kind.METRIC, metric)
+    details = None if plugin is None else plugin.details
     return (details.category, details.higher_is_better) if isinstance(details, MetricDetails) else (OTHER, None)

@@ -30,7 +30,7 @@ from harness.imports.imported_run import (
     stat_from,
 )
 from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
-from harness.imports.scenario_names import chosen_parts, scenario_component
+from harness.imports.our_plugins import chosen_parts, scenario_component
 from harness.plugins.registry import Registry
 
 PROGRAM = "lm-eval"
