@@ -44,22 +44,13 @@ def endpoint_from(name: str, settings: ApiSettings, *, official: str, prefix: st
     Raises:
         ModelError: The address is malformed, or a variable is not set or malformed.
     """
-    url = checked_url(settings.base_url or os.environ.get(f"{prefix}_BASE_URL") or official, name)
-    key = key_from(settings.api_key_env, name, default=f"{prefix}_API_KEY" if url == official else None)
-    return Endpoint(url, url == official, key, headers_from(settings.headers_env, name))
+    url = _checked(settings.base_url or os.environ.get(f"{prefix}_BASE_URL") or official, name)
+    key = _key(settings.api_key_env, name, f"{prefix}_API_KEY" if url == official else None)
+    return Endpoint(url, url == official, key, _headers(settings.headers_env, name))
 
 
-def key_from(variable: str | None, name: str, *, default: str | None = None) -> str | None:
-    """Return the key in an environment variable; None if no variable is named and the default is not set.
-
-    Args:
-        variable: The variable that the user named.
-        name: The model's, for messages.
-        default: The variable that is read if none is named.
-
-    Raises:
-        ModelError: The named variable is not set, or holds characters that a header cannot.
-    """
+def _key(variable: str | None, name: str, default: str | None) -> str | None:
+    """Return the key in the variable that the user named, else in the default one; None if there is no key."""
     read = variable or default
     key = os.environ.get(read, "").strip() if read else ""
     if not key and variable is not None:
@@ -69,12 +60,8 @@ def key_from(variable: str | None, name: str, *, default: str | None = None) -> 
     return key or None
 
 
-def headers_from(variable: str | None, name: str) -> dict[str, str]:
-    """Return the headers in an environment variable, a JSON object of strings.
-
-    Raises:
-        ModelError: The variable is not set, or holds something else.
-    """
+def _headers(variable: str | None, name: str) -> dict[str, str]:
+    """Return the headers in an environment variable, a JSON object of strings."""
     if variable is None:
         return {}
     try:
@@ -88,16 +75,12 @@ def headers_from(variable: str | None, name: str) -> dict[str, str]:
         # The message shows nothing of the value, which may be a key.
         raise ModelError(f'{name}: {variable} must hold a JSON object of headers, such as {{"X-Team": "evals"}}.')
     if not all(text.isascii() and text.isprintable() for pair in headers.items() for text in pair):
-        raise ModelError(f"{name}: {variable} holds characters that no header has, such as a line break.")
+        raise ModelError(f"{name}: {variable} contains characters that a header cannot have, such as a line break.")
     return dict(headers)
 
 
-def checked_url(url: str, name: str) -> str:
-    """Return a server's address without the slash at its end.
-
-    Raises:
-        ModelError: It is not an address, or holds a password or a query, which may be secret.
-    """
+def _checked(url: str, name: str) -> str:
+    """Return a server's address without a slash at its end; refuse a password or query, which may be secret."""
     try:
         parts = urlsplit(url)
         fits = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 0) >= 0

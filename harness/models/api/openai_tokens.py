@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import Prompt
 from harness.models.api.retries import CannotAnswerError
-from harness.models.tokens.tokenizer import TextTokenizer, Tokens
+from harness.models.tokens.tokenizer import TextTokenizer, Tokens, remember
 
 _REMEMBERED = 4096
 
@@ -33,9 +33,9 @@ class TokenSource(ABC):
     async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
         """Return the tokens of a context and of its continuation, as :meth:`TextTokenizer.pairs` splits them."""
 
-    @abstractmethod
     async def prompt(self, prompt: Prompt) -> Tokens:
-        """Return the tokens of a prompt, with special tokens."""
+        """Return the tokens of a prompt, with special tokens; at least one."""
+        return await self.encode(prompt, True) or (await self.prefix(),)
 
     @abstractmethod
     async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
@@ -58,9 +58,6 @@ class LocalTokens(TokenSource):
     async def pair(self, context: Prompt, continuation: str) -> tuple[Tokens, Tokens]:
         return self._tokenizer.pairs([(self._text(context), continuation, isinstance(context, str))])[0]
 
-    async def prompt(self, prompt: Prompt) -> Tokens:
-        return await self.encode(prompt, True) or (self._tokenizer.prefix,)
-
     async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
         return self._tokenizer.segments(segments)
 
@@ -82,8 +79,7 @@ class ServerTokens(TokenSource):
     def __init__(
         self, encode: Callable[[Prompt, bool], Awaitable[Tokens]], decode: Callable[[Tokens], Awaitable[str]]
     ) -> None:
-        self._ask = encode
-        self._decode = decode
+        self._ask, self._decode = encode, decode
         self._known: OrderedDict[tuple[Prompt, bool], Tokens] = OrderedDict()
         self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
 
@@ -107,22 +103,15 @@ class ServerTokens(TokenSource):
             after = after[1:] if after[:1] == before else after
         return before, after
 
-    async def prompt(self, prompt: Prompt) -> Tokens:
-        return await self.encode(prompt, True) or (await self.prefix(),)
-
     async def segments(self, segments: tuple[str, ...]) -> Sequence[Tokens]:
         if segments not in self._segments:
-            self._segments[segments] = tuple([await self.encode(segment, False) for segment in segments])
-            if len(self._segments) > 64:
-                self._segments.popitem(last=False)
+            remember(self._segments, segments, tuple([await self.encode(one, False) for one in segments]), 64)
         return self._segments[segments]
 
     async def encode(self, prompt: Prompt, special: bool) -> Tokens:
         key = (prompt, special)
         if key not in self._known:
-            self._known[key] = await self._ask(prompt, special)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+            remember(self._known, key, await self._ask(prompt, special), _REMEMBERED)
         return self._known[key]
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import repeat
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +31,15 @@ from harness import (
     parse_json,
 )
 
+_GROUP_KEYS: tuple[tuple[str, Any, str], ...] = (
+    ("id", str, "the instance's id, a string"),
+    ("scenario", str | None, "a scenario's name"),
+    ("perturbation", str | None, "a perturbation's name"),
+    ("trial", int | None, "a whole number"),
+)
 KEYS = (
-    "id",
-    "scenario",
-    "perturbation",
-    "trial",
-    "text",
-    "completions",
-    "finish_reason",
-    "logprob",
-    "choice_logprobs",
-    "calibration_logprobs",
+    *(key for key, _, _ in _GROUP_KEYS),
+    *("text", "completions", "finish_reason", "logprob", "choice_logprobs", "calibration_logprobs"),
 )
 
 _MAX_LINE = 64 << 20  # characters
@@ -109,48 +107,43 @@ class ReplayModel(Model):
         if origin is None:
             return Response(error="a replayed prediction is found by its instance, and this request names none.")
         found = self._find(origin, known)
-        if found is None:
-            return self._missing(origin, "prediction")
-        if found is _OF_ANOTHER:
-            return Response(
-                error=f"{self._path} has a prediction for id {origin.instance!r} that names no scenario; such lines "
-                f'were used for {self._served}. Add "scenario": "{origin.scenario}" to the lines that are for it.'
-            )
-        prediction = _Prediction(texts=(found,)) if isinstance(found, str) else found
+        if isinstance(found, Response):
+            return found
+        prediction = _Prediction(((found, None, "unknown"),)) if isinstance(found, str) else found
         if isinstance(request, GenerateRequest):
             return self._completions(prediction, request, origin)
         if isinstance(request, ScoreRequest):
             return self._score(prediction, origin)
         return Response(error="replayed predictions hold no log-probabilities of sequences in another order.")
 
-    def _find(self, origin: Origin, known: _Predictions) -> _Prediction | str | None:
-        trials = (origin.trial, None)
-        for scenario in (origin.scenario, origin.scenario.partition(":")[0]):
-            for trial in trials:
-                found = known.get((scenario, origin.perturbation, trial), {}).get(origin.instance)
-                if found is not None:
-                    return found
-        for trial in trials:
-            found = known.get((None, origin.perturbation, trial), {}).get(origin.instance)
-            if found is not None:
-                if self._served is None:
-                    self._served = origin.scenario
-                return found if self._served == origin.scenario else _OF_ANOTHER
-        return None
+    def _find(self, origin: Origin, known: _Predictions) -> _Prediction | str | Response:
+        """Return the prediction for an instance, or the response if there is none."""
+        scenarios = (origin.scenario, origin.scenario.partition(":")[0], None)
+        for scenario, trial in product(scenarios, (origin.trial, None)):
+            found = known.get((scenario, origin.perturbation, trial), {}).get(origin.instance)
+            if found is None:
+                continue
+            if scenario is None and self._served is None:
+                self._served = origin.scenario
+            if scenario is None and self._served != origin.scenario:
+                return Response(
+                    error=f"{self._path} has a prediction for id {origin.instance!r} that names no scenario; such lines "
+                    f"were used for {self._served}. "
+                    f'Add "scenario": "{origin.scenario}" to the lines that are for it.'
+                )
+            return found
+        return self._missing(origin, "prediction")
 
     def _completions(self, prediction: _Prediction, request: GenerateRequest, origin: Origin) -> Response:
-        if not prediction.texts:
+        have = len(prediction.completions)
+        if not have:
             return self._missing(origin, "text")
-        if len(prediction.texts) < request.completions:
-            have = len(prediction.texts)
+        if have < request.completions:
             return self._missing(origin, f"{request.completions} completions (it has {have})")
-        logprobs = prediction.logprobs or (None,) * len(prediction.texts)
-        reasons: Iterable[FinishReason] = prediction.reasons or repeat("unknown")
-        said = zip(prediction.texts[: request.completions], logprobs, reasons, strict=False)
         return Response(
             completions=tuple(
                 Completion(text, None if tokens is None else math.fsum(tokens), finish_reason=reason)
-                for text, tokens, reason in said
+                for text, tokens, reason in prediction.completions[: request.completions]
             )
         )
 
@@ -162,7 +155,7 @@ class ReplayModel(Model):
         known: Sequence[_Tokens | None] = prediction.calibration if calibration else prediction.choices
         index = origin.reference
         if index is None:
-            key, known, index = "logprob", prediction.logprobs, 0
+            key, known, index = "logprob", (prediction.logprob,), 0
         tokens = known[index] if index < len(known) else None
         if tokens is None:
             return self._missing(origin, key if origin.reference is None else f"{key}[{index}]")
@@ -180,15 +173,11 @@ _Tokens = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Prediction:
-    texts: tuple[str, ...] = ()
-    logprobs: tuple[_Tokens | None, ...] = ()
-    reasons: tuple[FinishReason, ...] = ()
+    completions: tuple[tuple[str, _Tokens | None, FinishReason], ...] = ()
+    logprob: _Tokens | None = None
     choices: tuple[_Tokens, ...] = ()
     calibration: tuple[_Tokens, ...] = ()
 
-
-_OF_ANOTHER = _Prediction()
-"""Marks a prediction that may be another scenario's."""
 
 _Group = tuple[str | None, str | None, int | None]
 """Scenario, perturbation and trial, as far as a line names them."""
@@ -233,19 +222,13 @@ def _parse(line: str) -> tuple[str, _Group, _Prediction | str]:
     for key in value:
         if key not in KEYS:
             raise ValueError(f"{key!r} is not a key of a prediction. Known: {', '.join(KEYS)}.")
-    identifier, scenario = value.get("id"), value.get("scenario")
-    perturbation, trial = value.get("perturbation"), value.get("trial")
-    if not isinstance(identifier, str):
-        raise ValueError(f"'id' must be the instance's id, a string, not {_shown(identifier)}.")
-    if not (scenario is None or isinstance(scenario, str)):
-        raise ValueError(f"'scenario' must be a scenario's name, not {_shown(scenario)}.")
-    if not (perturbation is None or isinstance(perturbation, str)):
-        raise ValueError(f"'perturbation' must be a perturbation's name, not {_shown(perturbation)}.")
-    if not (trial is None or type(trial) is int):
-        raise ValueError(f"'trial' must be a whole number, not {_shown(trial)}.")
-    text, group = value.get("text"), (scenario, perturbation, trial)
+    for key, kind, what in _GROUP_KEYS:
+        if not isinstance(value.get(key), kind) or isinstance(value.get(key), bool):
+            raise ValueError(f"{key!r} must be {what}, not {_shown(value.get(key))}.")
+    identifier, group = value["id"], (value.get("scenario"), value.get("perturbation"), value.get("trial"))
+    text = value.get("text")
     if isinstance(text, str) and not value.keys() - {"id", "scenario", "perturbation", "trial", "text"}:
-        return identifier, group, text
+        return identifier, group, text  # takes less memory than an object
     return identifier, group, _prediction(value)
 
 
@@ -255,29 +238,22 @@ def _prediction(value: Mapping[str, Any]) -> _Prediction:
     reason = _reason(value)
     if not value.keys() & {"text", "completions", "logprob", "choice_logprobs"} and reason not in DECLINES:
         raise ValueError("has no 'text', 'completions', 'logprob' or 'choice_logprobs'; one of them is required.")
-    texts: tuple[str, ...] = ()
-    logprobs: tuple[_Tokens | None, ...] = ()
-    reasons: tuple[FinishReason, ...] = ()
     if "completions" in value:
         if not isinstance(value["completions"], list) or not value["completions"]:
             raise ValueError("'completions' must be a list with at least one text.")
-        if "finish_reason" in value:
-            raise ValueError("has 'completions' and 'finish_reason'; write the 'finish_reason' into each completion.")
-        said = [_completion(item) for item in value["completions"]]
-        texts, logprobs, reasons = (tuple(parts) for parts in zip(*said, strict=True))
-        if "logprob" in value:
-            raise ValueError("has 'completions' and 'logprob'; write the 'logprob' into each completion.")
+        for key in ("finish_reason", "logprob"):
+            if key in value:
+                raise ValueError(f"has 'completions' and {key!r}; write the {key!r} into each completion.")
+        completions = tuple(map(_completion, value["completions"]))
+        logprob = completions[0][1]
     else:
-        if "text" in value:
-            if not isinstance(value["text"], str):
-                raise ValueError(f"'text' must be a string, not {_shown(value['text'])}.")
-            texts, reasons = (value["text"],), (reason,)
-        elif reason in DECLINES:
-            texts, reasons = ("",), (reason,)
-        if value.get("logprob") is not None:
-            logprobs = (_logprob(value["logprob"], "logprob"),)
+        text = value.get("text", "" if reason in DECLINES else None)
+        if "text" in value and not isinstance(text, str):
+            raise ValueError(f"'text' must be a string, not {_shown(text)}.")
+        logprob = None if value.get("logprob") is None else _logprob(value["logprob"], "logprob")
+        completions = () if text is None else ((text, logprob, reason),)
     return _Prediction(
-        texts, logprobs, reasons, _logprobs(value, "choice_logprobs"), _logprobs(value, "calibration_logprobs")
+        completions, logprob, _logprobs(value, "choice_logprobs"), _logprobs(value, "calibration_logprobs")
     )
 
 

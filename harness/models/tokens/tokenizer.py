@@ -102,7 +102,7 @@ class TextTokenizer:
         """Return the tokens of each segment, tokenized separately; cached, since many orders share the segments."""
         if segments not in self._segments:
             known = self.encode(segments, special=False)
-            _remember(self._segments, segments, tuple(known[segment] for segment in segments), 64)
+            remember(self._segments, segments, tuple(known[segment] for segment in segments), 64)
         return self._segments[segments]
 
     def render(self, prompt: Prompt) -> str:
@@ -123,7 +123,7 @@ class TextTokenizer:
         asked = [one for one, text in known.items() if text is None]
         for one, filled in zip(asked, self._render(asked), strict=True):
             known[one] = filled
-            _remember(self._rendered, one, filled, _REMEMBERED)
+            remember(self._rendered, one, filled, _REMEMBERED)
         found = []
         for prompt in prompts:
             text = prompt if isinstance(prompt, str) else known[prompt]
@@ -172,7 +172,7 @@ class TextTokenizer:
         special = isinstance(prompt, str)
         key = f"{special:d}{text}"
         if key not in self._counts:
-            _remember(self._counts, key, len(self.encode([text], special=special)[text]) or 1, _REMEMBERED)
+            remember(self._counts, key, len(self.encode([text], special=special)[text]) or 1, _REMEMBERED)
         return self._counts[key]
 
     def truncate(self, text: str, tokens: int) -> str:
@@ -241,7 +241,8 @@ def _failures(what: str) -> Iterator[None]:
         raise ModelError(f"the model's tokenizer cannot {what}: {type(error).__name__}: {error}") from error
 
 
-def _remember(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+def remember(known: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Add a value to a cache, which loses its oldest one if it holds more than a number of them."""
     known[key] = value
     if len(known) > most:
         known.popitem(last=False)
