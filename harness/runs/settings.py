@@ -21,7 +21,7 @@ class Settings:
     """Repeat finished runs. Answers still come from the response cache."""
     prices: PriceTable | None = None
     """Prices of tokens; None for the table that comes with the harness."""
-    runtimes: RuntimeTable = field(default_factory=RuntimeTable)
+    runtimes: RuntimeTable = field(default_factory=lambda: RuntimeTable(models={}))
     """Per-model latencies, for denoised and idealized runtimes."""
     cache_dir: Path | None = None
     """The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results."""

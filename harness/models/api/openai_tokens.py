@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 
 from harness import Prompt
 from harness.models.api.retries import CannotAnswerError
@@ -122,12 +121,8 @@ def tokenizer_digest(name: str) -> str:
         ModelError: There is no such tokenizer.
     """
     from harness.models.tokens.checkpoint import find_checkpoint, resolve_commit
-    from harness.models.tokens.checkpoint_files import folder_digest
 
-    found = resolve_commit(find_checkpoint(f"tokenizer:{name}"))
-    if not found.local:
-        return f"{found.location}@{found.revision}"
-    return folder_digest(Path(found.location), found.name, remote_code=False, weights=False)
+    return resolve_commit(find_checkpoint(f"tokenizer:{name}")).digest(weights=False)
 
 
 def load_tokens(name: str) -> TextTokenizer:

@@ -127,8 +127,8 @@ class ReplayModel(Model):
                 self._served = origin.scenario
             if scenario is None and self._served != origin.scenario:
                 return Response(
-                    error=f"{self._path} has a prediction for id {origin.instance!r} that names no scenario; such lines "
-                    f"were used for {self._served}. "
+                    error=f"{self._path} has a prediction for id {origin.instance!r} that names no scenario; such "
+                    f"lines were used for {self._served}. "
                     f'Add "scenario": "{origin.scenario}" to the lines that are for it.'
                 )
             return found

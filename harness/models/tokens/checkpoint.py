@@ -49,6 +49,16 @@ class Checkpoint:
     remote_code: bool
     """True if code that comes with the checkpoint may run."""
 
+    def files(self) -> Mapping[str, Path]:
+        """Return the files that loading reads from a folder, by their paths within it (:func:`files_read`)."""
+        return files_read(Path(self.location), self.name, remote_code=self.remote_code)
+
+    def digest(self, *, weights: bool = True) -> str:
+        """Return what identifies the content: a digest of a folder's files, or the name and commit on the Hub."""
+        if not self.local:
+            return f"{self.location}@{self.revision}"
+        return folder_digest(Path(self.location), self.name, remote_code=self.remote_code, weights=weights)
+
 
 def find_checkpoint(name: str, revision: str | None = None, remote_code: bool = False) -> Checkpoint:
     """Return the checkpoint that ``backend:identifier`` names, a folder before a Hub name; nothing is downloaded.
@@ -123,24 +133,6 @@ def resolve_commit(checkpoint: Checkpoint) -> Checkpoint:
     return Checkpoint(checkpoint.name, name, False, commit, checkpoint.remote_code)
 
 
-def checkpoint_digest(checkpoint: Checkpoint) -> str:
-    """Return the SHA-256 of the names and contents of the files that loading reads from a folder.
-
-    Raises:
-        ModelError: A file cannot be read, or an index names files outside of the folder.
-    """
-    return folder_digest(Path(checkpoint.location), checkpoint.name, remote_code=checkpoint.remote_code)
-
-
-def local_files(checkpoint: Checkpoint) -> Mapping[str, Path]:
-    """Return the files that loading a checkpoint from a folder reads, by their paths within it.
-
-    Raises:
-        ModelError: An index of weights is damaged, or names files outside of the folder.
-    """
-    return files_read(Path(checkpoint.location), checkpoint.name, remote_code=checkpoint.remote_code)
-
-
 def load_config(checkpoint: Checkpoint) -> Any:
     """Return the checkpoint's transformers configuration.
 
@@ -162,7 +154,7 @@ def _check_size(checkpoint: Checkpoint, config: Any) -> None:
     text = config.get_text_config()
     known = {key: getattr(text, key, None) for key in ("num_hidden_layers", "hidden_size", "vocab_size")}
     layers, width, vocabulary = (value if isinstance(value, int) else 0 for value in known.values())
-    tensors, size = weights_held(local_files(checkpoint))
+    tensors, size = weights_held(checkpoint.files())
     if layers > MANY_LAYERS and layers > tensors:
         found = f"num_hidden_layers is {layers:,}, and the weights hold {tensors:,} tensors"
     elif size and width * vocabulary > MOST_WEIGHTS_A_BYTE * size:
@@ -200,7 +192,7 @@ def load_weights(checkpoint: Checkpoint, dtype: str, device_map: str | Mapping[s
         ModelError: The weights are missing, incomplete or not those of a causal language model.
     """
     if checkpoint.local:
-        local_files(checkpoint)  # an index that names files elsewhere is refused
+        checkpoint.files()  # an index that names files elsewhere is refused
     options: dict[str, Any] = {}
     if device_map is not None:
         if importlib.util.find_spec("accelerate") is None:
@@ -283,7 +275,7 @@ def _pickles(checkpoint: Checkpoint) -> str:
     """Return the names of the checkpoint's pickled weights."""
     files = [f"{checkpoint.location}'s weights"]
     if checkpoint.local:
-        files = [path for path in local_files(checkpoint) if path.endswith(".bin")] or files
+        files = [path for path in checkpoint.files() if path.endswith(".bin")] or files
     return ", ".join(files[:3]) + (", …" if len(files) > 3 else "")
 
 

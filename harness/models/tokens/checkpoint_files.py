@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -55,7 +55,7 @@ HASHING_THREADS = 4
 SETTLED_SECONDS = 2.0
 """Age from which a later change of a file is sure to change its times."""
 
-_digests: dict[tuple[object, ...], str] = {}
+_digests: dict[tuple[int, ...], str] = {}
 
 
 def folder_digest(folder: Path, name: str, *, remote_code: bool, weights: bool = True) -> str:
@@ -199,14 +199,23 @@ def _strings(value: Any) -> Iterator[str]:
             waiting += one
 
 
-def _file_digest(file: Path) -> str:
-    # The change time, which no program can set, reveals a change that kept size and modification time.
+def file_state(file: Path) -> tuple[int, ...]:
+    """Return what changes with a file's content; no program can set the change time, which is the last."""
     status = file.stat()
-    key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def is_settled(*states: Sequence[int]) -> bool:
+    """Return True if any later change of files in these states would change their times."""
+    return all(time.time() - state[-1] / 1e9 > SETTLED_SECONDS for state in states)
+
+
+def _file_digest(file: Path) -> str:
+    key = file_state(file)
     if key in _digests:
         return _digests[key]
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    if time.time() - status.st_ctime > SETTLED_SECONDS:
+    if is_settled(key):
         _digests[key] = digest
     return digest

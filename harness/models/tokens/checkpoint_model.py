@@ -10,7 +10,6 @@ from typing import Any
 from harness import Model, ModelError, Prompt
 from harness.models.tokens.checkpoint import (
     Checkpoint,
-    checkpoint_digest,
     count_parameters,
     find_checkpoint,
     load_config,
@@ -107,9 +106,9 @@ class CheckpointModel(Model):
         return remembered_facts(self._checkpoint, self._find_facts)
 
     def _find_facts(self) -> Facts:
-        found, template = self._checkpoint, getattr(self._raw_tokenizer, "chat_template", None)
+        template = getattr(self._raw_tokenizer, "chat_template", None)
         return {
-            "checkpoint": checkpoint_digest(found) if found.local else f"{found.location}@{found.revision}",
+            "checkpoint": self._checkpoint.digest(),
             "dtype": str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch."),
             "window": _positions(self._config, self._raw_tokenizer),
             "has_template": template is not None,

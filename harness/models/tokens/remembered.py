@@ -9,16 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from harness import user_cache_folder
-from harness.models.tokens.checkpoint import Checkpoint, local_files
-from harness.models.tokens.checkpoint_files import SETTLED_SECONDS
+from harness.models.tokens.checkpoint import Checkpoint
+from harness.models.tokens.checkpoint_files import file_state, is_settled
 
 FORMAT = 1
 """Version of what is kept; to be raised when facts are added or mean something else."""
@@ -48,7 +46,7 @@ def remembered_facts(checkpoint: Checkpoint, find: Callable[[], Facts]) -> Facts
         if kept["key"] == key:
             return dict(kept["facts"])
     facts = find()
-    if _settled(checkpoint) and _state(checkpoint) == key:
+    if (not checkpoint.local or is_settled(*(state[1:] for state in key[-1]))) and _state(checkpoint) == key:
         partial = file.with_name(f".{name}.{os.getpid()}")
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -58,30 +56,15 @@ def remembered_facts(checkpoint: Checkpoint, find: Callable[[], Facts]) -> Facts
 
 
 def _state(checkpoint: Checkpoint) -> list[Any]:
-    """Return what the facts depend on, as JSON has it."""
+    """Return what the facts depend on, as JSON has it; a folder's files last."""
     versions = []
     for library in _LIBRARIES:
         with suppress(PackageNotFoundError):
             versions.append([library, version(library)])
     if not checkpoint.local:
         return [FORMAT, versions, checkpoint.location, checkpoint.revision]
-    return [FORMAT, versions, [[path, *_stamp(file)] for path, file in local_files(checkpoint).items()]]
-
-
-def _stamp(file: Path) -> list[int]:
-    """Return what changes with a file's content; no program can set the change time."""
-    try:
-        status = file.stat()
-    except OSError:
-        return []
-    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-
-
-def _settled(checkpoint: Checkpoint) -> bool:
-    """Return True if any later change would show in the files' times."""
-    if not checkpoint.local:
-        return True
-    with suppress(OSError):
-        newest = max((file.stat().st_ctime for file in local_files(checkpoint).values()), default=0.0)
-        return time.time() - newest > SETTLED_SECONDS
-    return False
+    files = []
+    for path, file in checkpoint.files().items():
+        with suppress(OSError):
+            files.append([path, *file_state(file)])
+    return [FORMAT, versions, files]

@@ -140,12 +140,12 @@ def test_a_hub_name_is_pinned_to_its_commit(monkeypatch: pytest.MonkeyPatch) -> 
 def test_digests_are_of_what_can_change_an_answer(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     found = checkpoint.find_checkpoint(f"hf:{tmp_path}")
-    first = checkpoint.checkpoint_digest(found)
+    first = found.digest()
     (tmp_path / "README.md").write_text("x")
     (tmp_path / "optimizer.pt").write_text("x")
-    assert checkpoint.checkpoint_digest(found) == first
+    assert found.digest() == first
     (tmp_path / "tokenizer.json").write_text("x")
-    assert checkpoint.checkpoint_digest(found) != first
+    assert found.digest() != first
 
 
 def test_a_model_that_is_spread_needs_accelerate(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from harness import ModelError, ScoreRequest
 from harness.models.api.openai_tokens import tokenizer_digest
-from harness.models.tokens.checkpoint import Checkpoint, checkpoint_digest
+from harness.models.tokens.checkpoint import Checkpoint
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.models.vllm.backend import VllmModel
 from harness.plugins.registry import default_registry
@@ -36,7 +36,7 @@ class _Quiet(SweepState):
 
 
 def digest(folder: Path, *, remote_code: bool = False) -> str:
-    return checkpoint_digest(Checkpoint(f"hf:{folder}", str(folder), True, None, remote_code))
+    return Checkpoint(f"hf:{folder}", str(folder), True, None, remote_code).digest()
 
 
 def write(folder: Path, name: str, content: str) -> None:

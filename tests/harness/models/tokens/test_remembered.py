@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.models.tokens import remembered
+from harness.models.tokens import checkpoint_files
 from harness.models.tokens.checkpoint import Checkpoint, find_checkpoint
 from harness.models.tokens.checkpoint_files import SETTLED_SECONDS
 from harness.models.tokens.remembered import Facts, remembered_facts
@@ -22,7 +22,7 @@ from harness.models.tokens.remembered import Facts, remembered_facts
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of a checkpoint, old enough that a change would show, and an empty cache folder of the user."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(remembered, "SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint_files, "SETTLED_SECONDS", 0.0)
     folder = tmp_path / "checkpoint"
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "gpt2"}')
@@ -67,7 +67,7 @@ def test_any_change_of_a_file_is_seen_even_one_that_keeps_size_and_time(folder: 
 
 
 def test_a_checkpoint_that_was_just_written_is_not_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "SETTLED_SECONDS", 60.0)
+    monkeypatch.setattr(checkpoint_files, "SETTLED_SECONDS", 60.0)
     find = Finder()
     assert [remembered_facts(local(folder), find)["call"] for _ in range(2)] == [1, 2]
 
