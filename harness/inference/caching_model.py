@@ -63,7 +63,13 @@ class CachingModel:
             asked.append(question if question.key is None else by_key.setdefault(question.key, question))
         different = dict.fromkeys(asked)
         found = self.known(different)
-        found |= self.answers(question for question in different if question not in found)
+        left = [question for question in different if question not in found]
+        while left:
+            answered = dict(self.answers(left))
+            if not answered:
+                raise ModelError("the model's backend answered none of its requests.")
+            found |= answered
+            left = [question for question in left if question not in answered]
         responses = []
         for question in asked:
             responses.append(found[question])

@@ -40,6 +40,11 @@ RUNS_AT_ONCE = 8
 """Runs on their way at once: enough to fill batches, few enough that the first of them soon ends. Runs that wait for an
 answer are not counted."""
 
+MOST_HELD = 16 * MOST_UNANSWERED
+"""Requests of examples that are not complete. Examples are concluded in their order, so that one late answer holds back
+the answers that follow it; until it comes, no more than these are kept in memory.
+"""
+
 MOST_OPEN = 32
 """Runs on their way at once, with those that wait for an answer."""
 
@@ -128,6 +133,7 @@ class Scheduler(Generic[AskerT]):
         self._ended = deque[AskerT]()
         self._in_flight = 0
         self._unanswered = 0  # requests, with those that wait for the same answer, and known ones not yet given out
+        self._held = 0  # requests of the asks that are not complete
         self._broken: BaseException | None = None
 
     def run(self) -> Iterator[AskerT]:
@@ -159,7 +165,8 @@ class Scheduler(Generic[AskerT]):
                 return True
             if not self._to_ask and (self._known or self._ended):
                 return True
-            if self._prompts.finished:
+            # In this order: what was made until the end is taken in by another round.
+            if self._prompts.finished and not self._to_ask:
                 return False
             started = time.perf_counter()
             if not self._prompts.wait(_SHORT_WAIT_SECONDS):
@@ -169,16 +176,16 @@ class Scheduler(Generic[AskerT]):
 
     def _enough(self) -> bool:
         """Return whether the model has as many requests to choose from as it wants, or as there will be for now."""
-        return (
-            len(self._to_ask) >= self._model.model.look_ahead
-            or self._unanswered >= MOST_UNANSWERED
-            or self._prompts.exhausted
-        )
+        return len(self._to_ask) >= self._model.model.look_ahead or self._room() <= 0 or self._prompts.exhausted
+
+    def _room(self) -> int:
+        """Return how many more requests may be taken in."""
+        return min(MOST_UNANSWERED - self._unanswered, MOST_HELD - self._held)
 
     def _take_in(self) -> None:
         """Take in what the askers have made; look up what is known, and put equal requests together."""
         fresh: list[_Ticket[AskerT]] = []
-        for made in self._prompts.take(MOST_UNANSWERED - self._unanswered):
+        for made in self._prompts.take(self._room()):
             stream, ask = made.stream, made.ask
             if stream.over:
                 continue
@@ -187,10 +194,7 @@ class Scheduler(Generic[AskerT]):
                 continue
             stream.last_made = made.last
             if ask is not None and self._begun(stream):
-                stream.asks.append(ask)
-                for number, request in enumerate(ask.requests):
-                    self._enter(request, _Place(stream, ask, number), fresh)
-                self._unanswered += len(ask.requests)
+                self._enter(stream, ask, fresh)
             self._complete(stream)
         if not fresh:
             return
@@ -204,16 +208,26 @@ class Scheduler(Generic[AskerT]):
                 self._forget(ticket)
                 self._known.append((ticket, response))
 
-    def _enter(self, request: Request, place: _Place[AskerT], fresh: list[_Ticket[AskerT]]) -> None:
-        key = self._model.key(request)
-        ticket = None if key is None else self._waiting_for.get(key)
-        if ticket is not None:
-            ticket.places.append(place)
+    def _enter(self, stream: _Stream[AskerT], ask: Ask, fresh: list[_Ticket[AskerT]]) -> None:
+        """Take in what a stream asks; put it together with equal requests, and add the others to ``fresh``."""
+        try:
+            keys = [self._model.key(request) for request in ask.requests]
+        except BaseException as error:  # a plugin's request may hold what has no place in the cache
+            self._caught(stream, error)
             return
-        ticket = _Ticket(request, key, [place])
-        if key is not None:
-            self._waiting_for[key] = ticket
-        fresh.append(ticket)
+        stream.asks.append(ask)
+        self._unanswered += len(keys)
+        self._held += len(keys)
+        for number, (request, key) in enumerate(zip(ask.requests, keys, strict=True)):
+            place = _Place(stream, ask, number)
+            ticket = None if key is None else self._waiting_for.get(key)
+            if ticket is not None:
+                ticket.places.append(place)
+                continue
+            ticket = _Ticket(request, key, [place])
+            if key is not None:
+                self._waiting_for[key] = ticket
+            fresh.append(ticket)
 
     def _begun(self, stream: _Stream[AskerT]) -> bool:
         if not stream.begun:
@@ -233,10 +247,12 @@ class Scheduler(Generic[AskerT]):
                 could not go on; then no others are taken in.
         """
         requests = _Requests(self, tickets, alone is None)
-        ticket: _Ticket[AskerT] | None = None
+        last: _Stream[AskerT] | None = None
         try:
             for ticket, response in self._model.answers(requests):
                 self._in_flight -= 1
+                last = ticket.owner
+                requests.open.pop(ticket, None)
                 self._forget(ticket)
                 self._deliver(ticket, response)
                 yield from self._give_out_known()
@@ -244,7 +260,7 @@ class Scheduler(Generic[AskerT]):
                 if self._in_flight:
                     self._meter.working()
             self._check()
-            if not requests.taken and tickets:
+            if not requests.any and tickets:
                 raise ModelError("the model's backend answered none of its requests.")
         except StorageError:
             raise
@@ -254,15 +270,15 @@ class Scheduler(Generic[AskerT]):
             failure = error
         else:
             if alone is not None:
-                self._to_ask.extendleft(reversed(tickets))
+                self._put_back(tickets)
             return
         self._in_flight = 0
-        left = [taken for taken in requests.taken if not taken.settled]
-        if not requests.taken or alone is not None:
+        left = list(requests.open)
+        if not requests.any or alone is not None:
             left += tickets
             tickets.clear()
-        if not left and ticket is not None:  # it had answered all that it took, last a request of this run
-            alone = ticket.owner
+        if not left and last is not None:  # it had answered all that it took, last a request of this run
+            alone = last
         yield from self._find_fault(left, failure, alone)
 
     def _find_fault(
@@ -277,8 +293,14 @@ class Scheduler(Generic[AskerT]):
                 mine = deque(ticket for ticket in left if not ticket.settled and ticket.owner is owner)
                 if mine:
                     yield from self._ask(mine, alone=owner)
-        self._to_ask.extendleft(reversed(left))  # those that nobody wants any more, or that others want as well
+        self._put_back(left)  # those that nobody wants any more, or that others want as well
         yield from self._give_out_known()
+
+    def _put_back(self, tickets: Iterable[_Ticket[AskerT]]) -> None:
+        """Let requests be asked next that have no answer, each once, even if several runs have put it back."""
+        there = set(self._to_ask)
+        again = [ticket for ticket in tickets if not ticket.settled and ticket not in there]
+        self._to_ask.extendleft(reversed(again))
 
     def _next(self, tickets: deque[_Ticket[AskerT]], more: bool) -> _Ticket[AskerT] | None:
         """Return the next request for the model; None if there is none now."""
@@ -341,6 +363,7 @@ class Scheduler(Generic[AskerT]):
         """Conclude the asks at the head of a run's queue that have all their answers: examples keep their order."""
         while stream.asks and not stream.asks[0].missing and not stream.over:
             ask = stream.asks.popleft()
+            self._held -= len(ask.requests)
             try:
                 stream.asker.complete(ask)
             except BaseException as error:
@@ -364,6 +387,7 @@ class Scheduler(Generic[AskerT]):
     def _end(self, stream: _Stream[AskerT], error: BaseException | None) -> None:
         self._prompts.end(stream)
         self._ended.append(stream.asker)
+        self._held -= sum(len(ask.requests) for ask in stream.asks)
         stream.asks.clear()
         stream.asker.end(error)
 
@@ -434,19 +458,24 @@ class _Ticket(Question, Generic[AskerT]):
 
 
 class _Requests(Iterator["_Ticket[AskerT]"]):
-    """What a model takes, as it has room: ends when there is nothing now, and may give more later."""
+    """What a model takes, as it has room: ends when there is nothing now, and may give more later.
+
+    Attributes:
+        any: True if anything was taken.
+        open: What was taken and is not answered, in the order in which it was taken.
+    """
 
     def __init__(self, scheduler: Scheduler[AskerT], tickets: deque[_Ticket[AskerT]], more: bool) -> None:
         self._scheduler, self._tickets, self._more = scheduler, tickets, more
-        self.taken: list[_Ticket[AskerT]] = []
+        self.any = False
+        self.open: dict[_Ticket[AskerT], None] = {}  # an ordered set; what is answered is let go, with its run
 
     def __next__(self) -> _Ticket[AskerT]:
         ticket = self._scheduler._next(self._tickets, self._more)
         if ticket is None:
             raise StopIteration
-        if len(self.taken) >= 2 * MOST_UNANSWERED:
-            self.taken = [one for one in self.taken if not one.settled]
-        self.taken.append(ticket)
+        self.any = True
+        self.open[ticket] = None
         return ticket
 
 

@@ -69,6 +69,20 @@ def test_equal_questions_are_asked_once_and_counted_as_cached(cache: ResponseCac
     assert (usage.queries, usage.cached, usage.prompt_tokens) == (4, 2, 12)
 
 
+def test_a_model_that_ends_early_is_asked_for_the_rest(cache: ResponseCache) -> None:
+    class Brief(Parrot):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            return super().answer(islice(requests, 2))
+
+    class Idle(Parrot):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            return iter(())
+
+    assert texts(CachingModel(Brief(), "parrot", cache).ask(ask("a", "b", "c", "a"))) == ["a", "b", "c", "a"]
+    with pytest.raises(ModelError, match="answered none of its requests"):
+        CachingModel(Idle(), "parrot", None).ask(ask("a"))
+
+
 def test_what_another_client_asked_is_not_asked_again(cache: ResponseCache) -> None:
     CachingModel(Parrot(), "parrot", cache).ask(ask("a", "b"))
     second = Parrot()

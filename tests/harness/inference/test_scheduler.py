@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -254,6 +256,121 @@ def test_an_interrupt_ends_all_runs_and_the_thread() -> None:
         run(Interrupted(), jobs)
     assert isinstance(jobs[0].error, KeyboardInterrupt)
     assert len(jobs[0].made) < 3 * scheduler.MOST_UNANSWERED
+
+
+def test_nothing_is_lost_when_the_prompts_end_between_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both threads are held up where the end of the prompts can fall between the answer thread's questions."""
+    prompts, exhausted, hand_over = scheduler._Prompts, scheduler._Prompts.exhausted, scheduler._Prompts._hand_over
+
+    def asked(self: Any) -> bool:
+        found: bool = exhausted.fget(self)  # type: ignore[attr-defined]
+        time.sleep(0.02)
+        return found
+
+    def handed_over(self: Any) -> None:
+        hand_over(self)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(prompts, "exhausted", property(asked))
+    monkeypatch.setattr(prompts, "_hand_over", handed_over)
+    monkeypatch.setattr(Server, "look_ahead", 300)
+    jobs = [Job("a", names("a", 3)), Job("b", names("b", 3))]
+    run(Server(), jobs)
+    assert [len(job.answers) for job in jobs] == [3, 3]
+
+
+def test_what_is_put_back_twice_is_asked_once(cache: ResponseCache) -> None:
+    """The request that a failing run shares with one that goes on is put back for both."""
+
+    class Stumbling(Server):
+        look_ahead = 50
+
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            coming, in_flight = enumerate(requests), dict[int, str]()
+            while True:
+                in_flight |= {index: str(request.prompt) for index, request in coming}  # type: ignore[union-attr]
+                together.append(sorted(in_flight.values()))
+                if not in_flight:
+                    return
+                if "bad" in in_flight.values():
+                    time.sleep(0.05)  # meanwhile the other run, which has its answer, asks for the shared ones
+                    raise ModelError("bad")
+                index = next(iter(in_flight))
+                yield index, Response((Completion(in_flight.pop(index).upper()),))
+
+    class Pair(Job):
+        def _asks(self) -> Iterator[Ask]:
+            yield from super()._asks()
+            requests = GenerateRequest("shared", 5), GenerateRequest("other", 5)
+            yield Ask(Adapted(Instance("pair", "pair", ()), requests), requests)
+
+        def complete(self, ask: Ask) -> None:
+            if len(ask.requests) == 1:
+                super().complete(ask)
+            else:
+                pairs.append([response.completions[0].text if response else None for response in ask.responses])
+
+    together: list[list[str]] = []
+    pairs: list[list[str | None]] = []
+    jobs = [Pair("a", ["wait"]), Job("b", ["shared", "bad"])]
+    run(Stumbling(), jobs, cache)
+    assert [str(job.error) for job in jobs] == ["None", "bad"]
+    assert pairs == [["SHARED", "OTHER"]]
+    assert all(len(set(prompts)) == len(prompts) for prompts in together)
+
+
+def test_a_request_that_the_cache_cannot_name_fails_its_run_alone(cache: ResponseCache) -> None:
+    class Odd(Job):
+        def _asks(self) -> Iterator[Ask]:
+            yield from super()._asks()
+            requests = (GenerateRequest("odd", object()),)  # type: ignore[arg-type]
+            yield Ask(Adapted(Instance("odd", "odd", ()), requests), requests)
+
+    jobs = [Job("a", names("a", 5)), Odd("odd", ["p"]), Job("c", names("c", 5))]
+    run(Server(), jobs, cache)
+    assert [type(job.error) for job in jobs] == [type(None), TypeError, type(None)]
+    assert [len(job.answers) for job in (jobs[0], jobs[2])] == [5, 5]
+
+
+def test_answers_that_wait_for_a_late_one_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "MOST_UNANSWERED", 10)
+    monkeypatch.setattr(scheduler, "MOST_HELD", 40)
+
+    class Late(Server):
+        """Answers the first request of all when it gets no more of the others."""
+
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+            coming = enumerate(requests)
+            held, _ = next(coming)
+            empty = 0
+            while empty < 20:
+                for index, _ in coming:
+                    self.asked.append("")
+                    empty = 0
+                    yield index, Response((Completion("x"),))
+                empty += 1
+                time.sleep(0.002)
+            before.append(len(self.asked))
+            yield held, Response((Completion("x"),))
+
+    before: list[int] = []
+    job = Job("a", names("a", 500))
+    run(Late(), [job])
+    assert len(job.answers) == 500
+    assert before[0] < 60
+
+
+def test_a_run_that_has_ended_is_let_go_while_the_model_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "look_ahead", 3000)  # so that the model is called once
+    jobs = [Job(f"{number}", names("a", 3)) for number in range(7)]
+    jobs.append(Job("last", names("z", 3000)))
+    alive = [weakref.ref(job) for job in jobs[:-1]]
+    ending = Scheduler(CachingModel(Server(), "server:0", None), jobs, NoMeter()).run()
+    del jobs
+    assert {next(ending).name for _ in alive} == {f"{number}" for number in range(7)}
+    gc.collect()
+    assert sum(job() is not None for job in alive) < 5  # those that the two threads look at just now
+    list(ending)
 
 
 @pytest.mark.parametrize("seed", range(20))
