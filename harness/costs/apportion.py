@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from harness.contracts import Response
@@ -15,12 +16,14 @@ Owner = TypeVar("Owner", bound=Hashable)
 class Slice(Generic[Owner]):
     """A time in which a model answers for several owners, from when it is made until :meth:`end`.
 
+    It may last as long as a run of a million answers, so that it keeps sums and no answers.
+
     Args:
         counters: What measures energy.
     """
 
     def __init__(self, counters: Sequence[Counter]) -> None:
-        self._answered: list[tuple[Owner, Response]] = []
+        self._answered: dict[Owner, Answered] = {}
         self._elsewhere = 0.0
         self._meter = EnergyMeter(counters)
         self._meter.__enter__()
@@ -28,7 +31,7 @@ class Slice(Generic[Owner]):
 
     def add(self, owner: Owner, response: Response) -> None:
         """Count an answer."""
-        self._answered.append((owner, response))
+        self._answered.setdefault(owner, Answered()).add(response)
 
     def leave_out(self, seconds: float) -> None:
         """Leave out seconds that somebody is known to have spent otherwise."""
@@ -45,17 +48,34 @@ class Slice(Generic[Owner]):
         }
 
 
-def shares(answered: Sequence[tuple[Owner, Response]]) -> dict[Owner, float]:
+@dataclass(slots=True)
+class Answered:
+    """What was answered for an owner."""
+
+    seconds: float = 0.0
+    """Seconds that the model spent on new answers."""
+    new: int = 0
+    """New answers."""
+    answers: int = 0
+    """All answers, known ones included."""
+
+    def add(self, response: Response) -> None:
+        """Count an answer."""
+        self.answers += 1
+        if not response.cached:
+            self.new += 1
+            self.seconds += response.seconds
+
+
+def shares(answered: Mapping[Owner, Answered]) -> dict[Owner, float]:
     """Return each owner's part: by the model's seconds, else by new answers, else by all answers."""
-    measures: list[Callable[[Response], float]] = [
-        lambda response: 0.0 if response.cached else response.seconds,
-        lambda response: float(not response.cached),
-        lambda response: 1.0,
+    measures: list[Callable[[Answered], float]] = [
+        lambda one: one.seconds,
+        lambda one: one.new,
+        lambda one: one.answers,
     ]
     for measure in measures:
-        parts: dict[Owner, float] = {}
-        for owner, response in answered:
-            parts[owner] = parts.get(owner, 0.0) + measure(response)
+        parts = {owner: measure(one) for owner, one in answered.items()}
         if (whole := sum(parts.values())) > 0:
             return {owner: part / whole for owner, part in parts.items()}
     return {}

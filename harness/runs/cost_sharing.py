@@ -34,8 +34,9 @@ class CostSharing(Generic[PayerT]):
 
     def add(self, payer: PayerT, response: Response) -> None:
         """Count an answer."""
-        if self._slice is not None:
-            self._slice.add(payer, response)
+        if self._slice is None:  # another run has ended, and the slice with it, since this answer was found
+            self._slice = Slice(self._counters)
+        self._slice.add(payer, response)
 
     def leave_out(self, seconds: float) -> None:
         """Leave out seconds in which the model did not work."""

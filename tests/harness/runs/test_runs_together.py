@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from harness import GenerateRequest, ModelError, Request, Response, Split
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component, RunSpec
-from harness.costs.apportion import shares
+from harness.costs.apportion import Slice
 from harness.costs.energy import Counter
 from harness.inference import scheduler
 from harness.models.offline.fake import FakeModel
@@ -400,7 +401,45 @@ def test_a_run_that_another_overtakes_stays_under_way(sweep: Sweep) -> None:
 def test_time_is_divided_by_what_the_model_spent(
     responses: list[tuple[str, Response]], expected: dict[str, float]
 ) -> None:
-    assert shares(responses) == {name: pytest.approx(share) for name, share in expected.items()}
+    joules = iter([0.0, 1.0])
+    time = Slice[str]([Counter("gpu", lambda: next(joules))])
+    for name, response in responses:
+        time.add(name, response)
+    assert {name: used["gpu"] for name, (_, used) in time.end().items()} == {
+        name: pytest.approx(share) for name, share in expected.items()
+    }
+
+
+def test_a_run_that_follows_the_end_of_another_has_its_own_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers that the cache knows are given out one after the other: the first run may end before the second's."""
+    monkeypatch.setattr(cost_sharing, "gpu_counters", lambda: [Counter("gpu", lambda: 0.0)])
+    monkeypatch.setattr(cost_sharing, "rapl_counters", list)
+
+    class Payer:
+        charged: Mapping[str, float] | None = None
+
+        def charge(self, seconds: float, joules: Mapping[str, float]) -> None:
+            self.charged = joules
+
+    first, second = Payer(), Payer()
+    costs = cost_sharing.CostSharing[Payer]()
+    costs.working()
+    for payer in (first, second):
+        costs.add(payer, Response(cached=True))
+        costs.idle()
+    assert (first.charged, second.charged) == ({"gpu": 0.0}, {"gpu": 0.0})
+
+
+def test_answers_are_not_kept_for_the_division_of_time() -> None:
+    class Noted(Response):
+        """Can be referred to weakly."""
+
+    response = Noted(seconds=1.0)
+    time, alive = Slice[str]([]), weakref.ref(response)
+    time.add("a", response)
+    del response
+    assert alive() is None
+    assert time.end().keys() == {"a"}
 
 
 def test_times_of_runs_that_are_asked_together_are_their_own(sweep: Sweep) -> None:
