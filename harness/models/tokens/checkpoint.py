@@ -6,6 +6,7 @@ import gc
 import importlib.util
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,10 @@ MANY_LAYERS = 1000
 """Layers up to which a configuration is believed without a check; no published model comes near."""
 MOST_WEIGHTS_A_BYTE = 64
 """Upper bound on the weights that a quantisation packs into a byte."""
+LOADING = threading.RLock()
+"""Held while anything is loaded with transformers, whose modules cannot be imported by two threads at once: prompts are
+made on one thread while answers are given on another, and either may be the first to need them.
+"""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -245,7 +250,7 @@ def fuse_activations(model: torch.nn.Module) -> None:
 def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options: Any) -> Any:
     try:
         # Loading imports the model's own modules.
-        with _no_collections():
+        with LOADING, _no_collections():
             return load(
                 checkpoint.location,
                 revision=checkpoint.revision,
@@ -286,8 +291,8 @@ def _silence_progress() -> None:
 
 
 def _auto_class(name: str) -> Any:
-    first = "transformers" not in sys.modules
-    with _installed(), _no_collections():
+    with LOADING, _installed(), _no_collections():
+        first = "transformers" not in sys.modules
         import torch  # noqa: F401 - transformers imports without it, and fails later and less clearly
         import transformers
 

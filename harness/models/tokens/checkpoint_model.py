@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, TypeVar, overload
 
 from harness import Model, ModelError, Prompt
 from harness.models.tokens.checkpoint import (
+    LOADING,
     Checkpoint,
     count_parameters,
     find_checkpoint,
@@ -18,6 +19,22 @@ from harness.models.tokens.checkpoint import (
 )
 from harness.models.tokens.remembered import Facts, remembered_facts
 from harness.models.tokens.tokenizer import TextTokenizer
+
+T = TypeVar("T")
+
+
+class loaded_property(cached_property[T]):  # noqa: N801 - it is used like cached_property
+    """A property that is loaded once: a second thread that needs it waits for the first."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+        with LOADING:
+            return super().__get__(instance, owner)
 
 
 class CheckpointModel(Model):
@@ -97,11 +114,11 @@ class CheckpointModel(Model):
         if "_tokenizer" in self.__dict__:
             self._tokenizer.close()
 
-    @cached_property
+    @loaded_property
     def _checkpoint(self) -> Checkpoint:
         return resolve_commit(self._found)
 
-    @cached_property
+    @loaded_property
     def _facts(self) -> Facts:
         return remembered_facts(self._checkpoint, self._find_facts)
 
@@ -115,19 +132,19 @@ class CheckpointModel(Model):
             "template": hashlib.sha256(repr(template).encode()).hexdigest(),
         }
 
-    @cached_property
+    @loaded_property
     def _config(self) -> Any:
         return load_config(self._checkpoint)
 
-    @cached_property
+    @loaded_property
     def _raw_tokenizer(self) -> Any:
         return load_tokenizer(self._checkpoint)
 
-    @cached_property
+    @loaded_property
     def _tokenizer(self) -> TextTokenizer:
         return TextTokenizer(self._raw_tokenizer, first_token(self._raw_tokenizer, self._name))
 
-    @cached_property
+    @loaded_property
     def _parameters(self) -> int | None:
         return count_parameters(self._checkpoint, self._config)
 
