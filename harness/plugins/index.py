@@ -158,7 +158,7 @@ class _Module:
             node = self._constants.get(node.id, node)
         try:
             return ast.literal_eval(node)
-        except ValueError:
+        except (ValueError, TypeError):
             raise _MustImportError from None
 
 
@@ -170,6 +170,8 @@ def read_yaml(source: bytes) -> list[Listing] | None:
         value = yaml.load(source, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
         sets = [(kind, value[key]) for key, kind in SET_KEYS.items() if key in value]
         if sets:
+            if not all(isinstance(name, str) for _, named in sets for name in named):
+                return None
             return [
                 Listing(kind, name, summary_line("", members=one["members"]), "")
                 for kind, named in sets

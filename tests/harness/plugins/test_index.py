@@ -63,6 +63,7 @@ def test_what_a_module_declares_is_read_from_its_text(source: str, expected: lis
         "from harness import *\n@metric('m', category='accuracy')\ndef f(example): 'F.'",
         "import harness\nif True:\n    @harness.metric('x', category='accuracy')\n    def f(example): 'F.'",
         "from harness import adapter\n@adapter('a', source='s')\nclass A(Base): pass",
+        "from harness import metric\n@metric({[]: 1}, category='accuracy')\ndef f(example): 'F.'",
     ],
 )
 def test_what_cannot_be_read_must_be_imported(source: str) -> None:
@@ -75,6 +76,11 @@ def test_a_scenario_file_is_read_as_far_as_its_name() -> None:
     assert [(one.kind, one.name, one.summary) for one in found] == [(Kind.SCENARIO, "q", "Quiz. Asks.")]
     assert read_yaml(b"title: no name") is None
     assert read_yaml(b"{not: [yaml") is None
+
+
+def test_a_set_whose_name_is_no_text_is_read_in_full() -> None:
+    assert read_yaml(b"metric_sets:\n  no: {members: [a]}\n") is None  # which is False for a plain reader of YAML
+    assert read_yaml(b"metric_sets:\n  'no': {members: [a]}\n") is not None
 
 
 def test_the_index_agrees_with_what_is_imported() -> None:
@@ -124,6 +130,17 @@ def test_a_broken_module_is_reported_whenever_plugins_are_listed(package: Path) 
         assert "no_python" in str(syntax)
         assert "SyntaxError" in str(syntax)
         assert ".broken" in str(missing)
+
+
+def test_a_file_with_odd_names_takes_no_other_file_with_it(package: Path) -> None:
+    (package / "a_wrong.py").write_text(
+        "from harness import metric\n@metric({[]: 1}, category='accuracy')\ndef f(e): ''"
+    )
+    (package / "b_odd.yaml").write_text("source: s\nmetric_sets:\n  no: {members: [a], doc: d}\n")
+    (package / "good.py").write_text(METRIC.format(name="good"))
+    registry = default_registry()
+    assert registry.names(Kind.METRIC) == ["good", "no"]
+    assert ["a_wrong" in str(problem) for problem in registry.problems] == [True]
 
 
 def test_a_name_that_two_modules_declare_is_refused_before_either_is_imported(package: Path) -> None:
