@@ -91,14 +91,13 @@ def execute(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> 
             for record in run_sweep(runs, registry, settings, state):
                 records.append(record)
     except (KeyboardInterrupt, StorageError) as error:
-        again = shlex.join(["harness", *sys.argv[1:]])
-        left = len(runs) - len(records)
+        again = shlex.join(["harness", *(argument for argument in sys.argv[1:] if argument != "--force")])
         when = "All answers so far are kept. To continue"
         if isinstance(error, StorageError):
             when = "Once the error below is fixed"
         console.print(
-            f"\nStopped. {len(records)} of {len(runs)} runs are finished, {left} left. {when}, "
-            f"run the same command again:\n  {again}",
+            f"\nStopped. {state.done} of {len(runs)} runs are finished, {len(runs) - state.done} left. {when}, "
+            f"run:\n  {again}",
             soft_wrap=True,
         )
         raise

@@ -289,10 +289,9 @@ def test_the_served_model_is_recorded_and_told_where_it_is_another(
     say(server, folder, api, {**other, "model": "cheaper-model", "system_fingerprint": "fp_1"}, 10)
     said = harness("run", "sweep.yaml")
     assert said.code == 0
-    fingerprint = None if api == "messages" else "fp_1"
     expected = [
         {"model": MODEL, "system_fingerprint": None, "answers": 18},
-        {"model": "cheaper-model", "system_fingerprint": fingerprint, "answers": 2},
+        {"model": "cheaper-model", "system_fingerprint": "fp_1", "answers": 2},
     ]
     assert record(folder)["provenance"]["served"] == expected
     assert f"the server answered with 'cheaper-model' (2 answers), not with '{MODEL}' as requested." in said.err

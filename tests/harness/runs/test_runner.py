@@ -275,8 +275,9 @@ def test_one_failing_run_does_not_take_the_sweep_down(sweep: Sweep, folder: Path
         spec(model="nothing:x"),
         spec(seed=1),
     )
-    # What cannot start at all comes first; the runs of one model go together, first what turns out to ask nothing.
-    assert [record.status for record in records] == ["failed", "failed", "failed", "ok", "ok"]
+    # What cannot start at all comes first; the runs of one model go together, and end in any order.
+    assert [record.status for record in records[:2]] == ["failed", "failed"]
+    assert sorted(record.status for record in records[2:]) == ["failed", "ok", "ok"]
     errors = {record.spec.model.name: record.error for record in records if record.error}
     assert "no instances in split test" in str(errors["fake:0"])
     assert "no/such/checkpoint" in str(errors["hf:./no/such/checkpoint"])
