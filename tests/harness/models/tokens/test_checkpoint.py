@@ -105,8 +105,10 @@ def test_code_that_comes_with_a_checkpoint_runs_only_when_allowed(tiny_checkpoin
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
-def test_packages_that_are_not_installed(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    checkpoint = tiny_checkpoint("gpt2")  # is made with both packages
+def test_packages_that_are_not_installed(
+    tiny_checkpoint: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    checkpoint = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")  # a new folder, of which no facts are remembered
     monkeypatch.setitem(sys.modules, package, None)
     model = HuggingFaceModel(str(checkpoint))
     for use in (model.fingerprint, lambda: model.count_tokens("x"), lambda: model.window):
