@@ -86,7 +86,7 @@ _TIMES = ("wall_seconds", "cached_queries", "cached_share", "energy_joules")
 def comparable(file: Path) -> dict[str, Any]:
     """Return a run.json without times, and without what says that answers came from the cache."""
     value: dict[str, Any] = json.loads(file.read_text())
-    del value["started"], value["finished"], value["spec"]["model"]["log"]
+    del value["started"], value["finished"], value["spec"]["operational"]  # which names the log
     value["efficiency"] = {key: item for key, item in value["efficiency"].items() if key not in _TIMES}
     return {
         key: item for key, item in value.items() if key != "name"
