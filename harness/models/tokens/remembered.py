@@ -12,14 +12,12 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from harness import user_cache_folder
 from harness.models.tokens.checkpoint import Checkpoint
 from harness.models.tokens.checkpoint_files import file_state, is_settled
-
-FORMAT = 1
-"""Version of what is kept; to be raised when facts are added or mean something else."""
 
 _LIBRARIES = ("holistic-harness", "torch", "transformers", "tokenizers")
 
@@ -29,8 +27,9 @@ Facts = Mapping[str, Any]
 def remembered_facts(checkpoint: Checkpoint, find: Callable[[], Facts]) -> Facts:
     """Return a checkpoint's facts: those kept from an earlier process, or else what ``find`` returns.
 
-    They are kept by the state of every file that loading reads, or by the commit on the Hub, and by the versions of the
-    libraries. A checkpoint that runs code of its own is asked each time, as is one that has just been written.
+    They are kept by the state of every file that loading reads, or by the commit on the Hub, by the versions of the
+    libraries, and by the state of the code that finds them. A checkpoint that runs code of its own is asked each time,
+    as is one that has just been written.
 
     Raises:
         ModelError: The checkpoint cannot be read.
@@ -43,7 +42,7 @@ def remembered_facts(checkpoint: Checkpoint, find: Callable[[], Facts]) -> Facts
     file = folder / "checkpoints" / f"{name}.json"
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept["key"] == key:
+        if kept["key"] == key and kept["facts"]:
             return dict(kept["facts"])
     facts = find()
     if (not checkpoint.local or is_settled(*(state[1:] for state in key[-1]))) and _state(checkpoint) == key:
@@ -57,14 +56,17 @@ def remembered_facts(checkpoint: Checkpoint, find: Callable[[], Facts]) -> Facts
 
 def _state(checkpoint: Checkpoint) -> list[Any]:
     """Return what the facts depend on, as JSON has it; a folder's files last."""
-    versions = []
+    ours = Path(__file__).parents[1]
+    versions: list[list[Any]] = [
+        [str(file.relative_to(ours)), *file_state(file)] for file in sorted(ours.rglob("*.py"))
+    ]
     for library in _LIBRARIES:
         with suppress(PackageNotFoundError):
             versions.append([library, version(library)])
     if not checkpoint.local:
-        return [FORMAT, versions, checkpoint.location, checkpoint.revision]
+        return [versions, checkpoint.location, checkpoint.revision]
     files = []
     for path, file in checkpoint.files().items():
         with suppress(OSError):
             files.append([path, *file_state(file)])
-    return [FORMAT, versions, files]
+    return [versions, files]

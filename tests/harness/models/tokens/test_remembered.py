@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.models.tokens import checkpoint_files
+from harness.models.tokens import checkpoint_files, remembered
 from harness.models.tokens.checkpoint import Checkpoint, find_checkpoint
 from harness.models.tokens.checkpoint_files import SETTLED_SECONDS
 from harness.models.tokens.remembered import Facts, remembered_facts
@@ -64,6 +64,17 @@ def test_any_change_of_a_file_is_seen_even_one_that_keeps_size_and_time(folder: 
     (folder / "tokenizer.json").unlink()
     weights.unlink()
     assert remembered_facts(local(folder), find)["call"] == 4
+
+
+def test_other_code_finds_the_facts_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = tmp_path / "models" / "tokens" / "remembered.py"
+    code.parent.mkdir(parents=True)
+    code.write_text("one")
+    monkeypatch.setattr(remembered, "__file__", str(code))
+    find = Finder()
+    assert [remembered_facts(local(folder), find)["call"] for _ in range(2)] == [1, 1]
+    code.write_text("another")
+    assert remembered_facts(local(folder), find)["call"] == 2
 
 
 def test_a_checkpoint_that_was_just_written_is_not_trusted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
