@@ -95,7 +95,7 @@ def test_a_file_that_is_no_cache_is_set_aside_with_a_message(tmp_path: Path, cap
     assert (tmp_path / "responses.sqlite.damaged").read_bytes() == b"this is no database" * 1000
     (message,) = caplog.messages
     assert f"{file} is damaged" in message
-    assert "responses.sqlite.damaged now; 0 of its answers could be read" in message
+    assert "responses.sqlite.damaged; 0 of its answers could be read" in message
 
 
 @pytest.mark.parametrize("action", ["get", "put"])
