@@ -171,7 +171,7 @@ def test_scores_are_those_of_hf(which: str, plain: HuggingFaceModel, request: py
     untold = which == "served"
     for pair, one, other in zip(PAIRS, ask(model, asked), ask(plain, asked), strict=True):
         if untold and isinstance(pair[0], str) and not pair[0].strip():
-            assert "give the model's tokenizer" in (one.error or "")
+            assert "set `tokenizer` to the model's" in (one.error or "")
         else:
             equal(one, other)
 
