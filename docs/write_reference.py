@@ -36,7 +36,7 @@ from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
 INTRODUCTIONS = {
     Kind.SCENARIO: "A scenario turns a data set into instances. Its name in a sweep is a complete run.",
     Kind.ADAPTER: "An adapter turns instances into requests, and the model's responses into predictions.",
-    Kind.METRIC: "A metric scores one example, or all examples of a run. A set stands for several metrics.",
+    Kind.METRIC: "A metric scores one example, or all examples of a run. A set names several metrics at once.",
     Kind.PERTURBATION: "A perturbation changes an instance: each instance is then also asked with the change.",
     Kind.BACKEND: "A backend answers requests. A model is named `backend:identifier`.",
     Kind.JUDGE: "A judge rates texts for metrics such as `toxicity`.",

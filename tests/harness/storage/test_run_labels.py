@@ -1,4 +1,4 @@
-"""Runs with the same label are told apart by the settings in which they differ."""
+"""Runs whose labels would be equal also show the settings in which they differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that change pace and cost but no answer are no part of what a model is."""
+"""Settings that change speed and cost, but no answer, do not count towards a model's identity."""
 
 from __future__ import annotations
 
