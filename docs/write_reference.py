@@ -84,6 +84,7 @@ def _facts(plugin: Plugin) -> list[tuple[str, str]]:
             hub = scenario.data.hub
             adapter = scenario.adapter
             facts += [
+                ("[Tags](../how-to/tags.md)", ", ".join(f"`{tag}`" for tag in scenario.all_tags)),
                 ("Taxonomy", "; ".join(f"{key}: {value}" for key, value in scenario.taxonomy.items() if value)),
                 ("Default adapter", "depends on the parameters" if callable(adapter) else f"`{json.dumps(adapter)}`"),
                 ("Default metrics", ", ".join(f"`{name}`" for name in scenario.metrics)),

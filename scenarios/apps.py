@@ -60,6 +60,7 @@ from typing import Dict, List, Optional, Set, Tuple
         "when": "before 2021",
         "language": "Python, with English descriptions",
     },
+    tags=("code", "helm-classic"),
 )
 def apps(data: Data, *, difficulty: Difficulty = "all") -> Iterator[Instance]:
     """Programs that read standard input, or functions that are called, from a description of a page.

@@ -35,6 +35,7 @@ DIRECTIONS = {"n": "north", "e": "east", "s": "south", "w": "west"}
         "when": "2015",
         "language": "English",
     },
+    tags=("reasoning", "helm-classic"),
 )
 def babi_qa(data: Data, *, task: Task = "all") -> Iterator[Instance]:
     """Stories of a few sentences with questions of one to three words' answers: the edition ``en-valid``.

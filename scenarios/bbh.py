@@ -76,6 +76,7 @@ def _adapter(*, prompt: str = "cot", **_: Any) -> Mapping[str, Any]:
         "when": "2022",
         "language": "English",
     },
+    tags=("open-llm-v2",),
 )
 def bbh(data: Data, *, task: Task, prompt: Prompt = "cot") -> Iterator[Instance]:
     """One of 27 tasks of reasoning, each asked after its description and the authors' three examples.

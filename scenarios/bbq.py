@@ -56,6 +56,7 @@ SMALL_CATEGORY = 1100
         "when": "2021",
         "language": "English",
     },
+    tags=("bias", "stereotypes", "helm-classic", "helm-safety"),
 )
 def bbq(data: Data, *, subject: Subject = "all") -> Iterator[Instance]:
     """A question about one of two people of different groups, with "unknown" among the three answers.

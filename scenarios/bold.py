@@ -44,6 +44,7 @@ DOMAINS: tuple[str, ...] = get_args(Domain)[1:]
         "when": "before 2021",
         "language": "English",
     },
+    tags=("bias", "toxicity", "helm-classic"),
 )
 def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
     """23,679 beginnings of sentences about professions, genders, races, religions and political ideologies.

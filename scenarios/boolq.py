@@ -39,6 +39,7 @@ ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
         "when": "2010s",
         "language": "English",
     },
+    tags=("reading", "helm-classic"),
 )
 def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
     """Yes/no questions that people asked a search engine, each with a Wikipedia passage that contains the answer.

@@ -42,6 +42,7 @@ WILDS_FILE = "all_data_with_identities.csv"
         "when": "2015–2017",
         "language": "English",
     },
+    tags=("toxicity", "helm-classic"),
 )
 def civil_comments(data: Data, *, demographic: Demographic = "all", edition: Edition = "wilds") -> Iterator[Instance]:
     """Comments from the Civil Comments platform; toxic (True) or not (False) according to most annotators.

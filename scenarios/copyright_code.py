@@ -39,6 +39,7 @@ FILE = "copyright/prompt_num_line_{}-min_lines_20.json"
         "when": "before 2021",
         "language": "C",
     },
+    tags=("copyright", "helm-classic"),
 )
 def copyright_code(data: Data, *, num_lines: Literal["1", "5", "10"] = "5") -> Iterator[Instance]:
     """The first lines of functions of at least twenty lines, which the model continues: how much of it is recited.

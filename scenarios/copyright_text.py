@@ -43,6 +43,7 @@ CONTINUATION = 2000
         "when": "before 1928",
         "language": "English",
     },
+    tags=("copyright", "helm-classic"),
 )
 def copyright_text(
     data: Data, *, path: str = FOLDER, prefix_words: Annotated[int, Field(ge=1)] = 125

@@ -42,6 +42,7 @@ from harness import Data, HubSource, Instance, Reference, Source, Split, scenari
         "when": "2019",
         "language": "English",
     },
+    tags=("math", "reading", "reasoning"),
 )
 def drop(data: Data) -> Iterator[Instance]:
     """Questions whose answer is a number, a date, or one or more spans of the paragraph.

@@ -49,6 +49,7 @@ SIZES = {Split.TRAIN: (3, 4, 50), Split.TEST: (500, 52, 100)}
         "when": "2022",
         "language": "brackets",
     },
+    tags=("reasoning", "helm-classic"),
 )
 def dyck_language(data: Data, *, num_parenthesis_pairs: Literal[2, 3, 4] = 3) -> Iterator[Instance]:
     """Sequences of nested brackets, of which the last one to three are left to close; HELM's instances to the symbol.

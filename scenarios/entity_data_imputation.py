@@ -39,6 +39,7 @@ IMPUTED = {"Buy": "manufacturer", "Restaurant": "city"}
         "when": "2000s",
         "language": "English",
     },
+    tags=("tables", "helm-classic"),
 )
 def entity_data_imputation(data: Data, *, dataset: Dataset = "Buy") -> Iterator[Instance]:
     """Records without one of their values, which the others imply.

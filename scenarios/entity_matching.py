@@ -49,6 +49,7 @@ FOLDER = "entity_matching/{{ dataset | replace('_', '-') }}"
         "when": "2000s-2010s",
         "language": "English",
     },
+    tags=("tables", "helm-classic"),
 )
 def entity_matching(data: Data, *, dataset: Dataset = "Beer") -> Iterator[Instance]:
     """Pairs of records from two shops, most of which do not match.

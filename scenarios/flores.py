@@ -81,6 +81,7 @@ def _adapter(*, source: str, target: str = "eng_Latn") -> Mapping[str, Any]:
         "when": "2021-2024",
         "language": "more than 200 languages",
     },
+    tags=("multilingual",),
 )
 def flores(data: Data, *, source: Language, target: Language = "eng_Latn") -> Iterator[Instance]:
     """The 1,012 sentences of devtest in any pair of languages, with five examples of dev.

@@ -53,6 +53,7 @@ SUFFIX = (
         "when": "2023",
         "language": "English",
     },
+    tags=("knowledge", "reasoning", "science", "helm-capabilities", "open-llm-v2"),
 )
 def gpqa(data: Data, *, subset: Subset = "gpqa_main") -> Iterator[Instance]:
     """Four-option questions by people with a doctorate in the field, checked by others.

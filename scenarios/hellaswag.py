@@ -41,6 +41,7 @@ MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substep
         "when": "2010s",
         "language": "English",
     },
+    tags=("commonsense", "helm-classic", "open-llm-v1"),
 )
 def hellaswag(data: Data) -> Iterator[Instance]:
     """Scenes from ActivityNet or WikiHow with four endings, three of them written by a model to mislead models.

@@ -75,6 +75,7 @@ ENTITIES = {
         "when": "since 1990",
         "language": "English of nine regions",
     },
+    tags=("dialects", "helm-classic"),
 )
 def ice(
     data: Data, *, subset: Subset, category: Category = "all", gender: Literal["all", "female", "male"] = "all"

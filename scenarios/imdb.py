@@ -46,6 +46,7 @@ CONTRAST_FILES = tuple(
         "when": "2000s",
         "language": "English",
     },
+    tags=("helm-classic",),
 )
 def imdb(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
     """Film reviews, positive (7 or more of 10 stars) or negative (4 or fewer): 25,000 for training, 25,000 for testing.

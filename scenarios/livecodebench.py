@@ -76,6 +76,7 @@ from typing import Dict, List, Optional, Set, Tuple
         "when": "2023-2025",
         "language": "Python, with English descriptions",
     },
+    tags=("code",),
 )
 def livecodebench(data: Data, *, release: Release = "v6", since: Day = "", until: Day = "") -> Iterator[Instance]:
     """Whole programs, or methods of a class, from a description; choose problems newer than the model's data.

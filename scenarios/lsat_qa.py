@@ -48,6 +48,7 @@ FILES = {"train": "Training", "valid": "Development", "test": "Test"}
         "when": "1991-2016",
         "language": "English",
     },
+    tags=("law", "logic", "reasoning", "helm-classic"),
 )
 def lsat_qa(data: Data, *, task: Task = "all") -> Iterator[Instance]:
     """Puzzles about ordering, grouping and assigning people or things, with five options.

@@ -86,6 +86,7 @@ INSTRUCTIONS = "Given a mathematics problem, determine the answer. Simplify your
         "when": "before 2021",
         "language": "English, with LaTeX",
     },
+    tags=("math", "helm-classic"),
 )
 def math_direct(data: Data, *, subject: Subject, level: Literal[1, 2, 3, 4, 5]) -> Iterator[Instance]:
     r"""Competition mathematics, answered without reasoning after eight worked examples.

@@ -33,6 +33,7 @@ FILES = Files("msmarco-test2019-queries.tsv", "2019qrels-pass.txt", "top1000.tes
         "when": "2010s",
         "language": "English",
     },
+    tags=("helm-classic",),
 )
 def msmarco_trec(
     data: Data, *, valid_topk: Annotated[int, Field(ge=1)] = 30, judged: bool = True

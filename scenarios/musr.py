@@ -43,6 +43,7 @@ Task = Literal["murder_mysteries", "object_placements", "team_allocation"]
         "when": "2023",
         "language": "English",
     },
+    tags=("reading", "open-llm-v2"),
 )
 def musr(data: Data, *, task: Task) -> Iterator[Instance]:
     """Questions about a story whose answer takes several steps of reasoning and common sense.

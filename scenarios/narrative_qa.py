@@ -41,6 +41,7 @@ SUMMARIES = ("narrative_qa/third_party/wikipedia/summaries.csv", "narrative_qa/s
         "when": "2010s",
         "language": "English",
     },
+    tags=("reading", "helm-classic", "helm-lite"),
 )
 def narrative_qa(data: Data, *, edition: Edition = "official") -> Iterator[Instance]:
     """One question about each of 1,572 books and films, answered from its Wikipedia summary; two reference answers.

@@ -56,6 +56,7 @@ WORD = re.compile(r"\w+")
         "when": "before 2016",
         "language": "English",
     },
+    tags=("medicine",),
 )
 def nfcorpus(data: Data, *, candidates: Annotated[int, Field(ge=11)] = 30) -> Iterator[Instance]:
     """Queries with passages to rank: at most ten relevant passages, and the best that BM25 finds among all others.

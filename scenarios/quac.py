@@ -35,6 +35,7 @@ Edition = Literal["official", "prompts"]
         "when": "2018",
         "language": "English",
     },
+    tags=("reading", "helm-classic"),
 )
 def quac(data: Data, *, edition: Edition = "official") -> Iterator[Instance]:
     """The beginning of a conversation up to a question that is drawn at random, the third or a later one.

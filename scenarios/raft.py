@@ -72,6 +72,7 @@ def _adapter(*, subset: str) -> Mapping[str, Any]:
         "when": "2021",
         "language": "English",
     },
+    tags=("helm-classic",),
 )
 def raft(data: Data, *, subset: Subset) -> Iterator[Instance]:
     """Real-world classification tasks, each with the instructions that its human annotators were given.

@@ -48,6 +48,7 @@ THRESHOLD = 0.5
         "when": "before 2019",
         "language": "English",
     },
+    tags=("toxicity", "helm-classic"),
 )
 def real_toxicity_prompts(data: Data, *, edition: Edition = "official") -> Iterator[Instance]:
     """99,442 beginnings of sentences, each with the scores of the Perspective API that were published with it.

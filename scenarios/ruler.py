@@ -96,6 +96,7 @@ def _adapter(*, task: str, **_: Any) -> Mapping[str, Any]:
         "when": "any time",
         "language": "English",
     },
+    tags=("long-context",),
 )
 def ruler(data: Data, *, task: Task, length: Annotated[int, Field(ge=1024)] = 4096) -> Iterator[Instance]:
     """A hundred long texts, each with something to find: needles, the variables of a chain, or frequent words.

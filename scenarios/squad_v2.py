@@ -47,6 +47,7 @@ NO_ANSWER = "unanswerable"
         "when": "2018",
         "language": "English",
     },
+    tags=("reading",),
 )
 def squad_v2(data: Data) -> Iterator[Instance]:
     """Questions whose answer is a span of the paragraph, and questions that only seem to have such an answer.

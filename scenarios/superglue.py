@@ -53,6 +53,7 @@ def _adapter(*, task: str) -> Mapping[str, Any]:
         "when": "before 2019",
         "language": "English",
     },
+    tags=("language",),
 )
 def superglue(data: Data, *, task: Task) -> Iterator[Instance]:
     """Inference (CB, RTE), causes and effects (COPA), senses of words (WiC), pronouns (WSC) and reading (MultiRC).

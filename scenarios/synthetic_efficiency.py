@@ -42,6 +42,7 @@ def _adapter(*, output_tokens: int, **_: Any) -> Mapping[str, Any]:
         "when": "before 1928",
         "language": "English",
     },
+    tags=("efficiency", "helm-classic"),
 )
 def synthetic_efficiency(
     data: Data, *, input_tokens: Annotated[int, Field(ge=1)] = 512, output_tokens: Annotated[int, Field(ge=1)] = 16

@@ -43,6 +43,7 @@ OTHER_PATTERNS = 3
         "when": "2022",
         "language": "symbols",
     },
+    tags=("logic", "helm-classic"),
 )
 def synthetic_reasoning(data: Data, *, mode: Mode) -> Iterator[Instance]:
     """Find the pattern that gives a result, the result of a pattern, or the pattern of two results; HELM's instances.

@@ -67,6 +67,7 @@ class Rule(NamedTuple):
         "when": "2022",
         "language": "controlled English",
     },
+    tags=("logic", "helm-classic"),
 )
 def synthetic_reasoning_natural(data: Data, *, difficulty: Difficulty) -> Iterator[Instance]:
     """Five rules about a person, an animal or a plant, a fact, and what follows from them.

@@ -40,6 +40,7 @@ TRAIN_FRACTION = 0.2
         "when": "2021",
         "language": "English",
     },
+    tags=("truthfulness", "helm-classic", "open-llm-v1"),
 )
 def truthful_qa(data: Data) -> Iterator[Instance]:
     """Questions that some people would answer falsely, with the best true answer and several false ones.

@@ -45,6 +45,7 @@ Language = Literal["all", Single]
         "when": "2020",
         "language": "Arabic, Bengali, English, Finnish, Indonesian, Korean, Russian, Swahili, Telugu",
     },
+    tags=("multilingual", "reading"),
 )
 def tydiqa(data: Data, *, language: Language = "all") -> Iterator[Instance]:
     """Questions of people who wanted to know the answer, which is a span of the passage in the same language.

@@ -38,6 +38,7 @@ TITLE = re.compile(r" = [^=].* = ")
         "when": "before 2017",
         "language": "English",
     },
+    tags=("language",),
 )
 def wikitext(data: Data) -> Iterator[Instance]:
     """Whole articles, tokenised into words, with rare words as ``<unk>``: 60 for development and 60 for testing.

@@ -53,6 +53,7 @@ _MARKED = re.compile(r"\[([^\]]*)\]")
         "when": "2018",
         "language": "English",
     },
+    tags=("bias", "stereotypes"),
 )
 def winobias(data: Data, *, sentences: Sentences) -> Iterator[Instance]:
     """Sentences whose pronoun means a person with an occupation, and has the occupation's usual gender or the other.

@@ -40,6 +40,7 @@ PRONOUNS = {
         "when": "2018",
         "language": "English",
     },
+    tags=("bias", "stereotypes"),
 )
 def winogender(data: Data) -> Iterator[Instance]:
     """Sentences in which "he", "she" or "they" means either the one with the occupation or the other person.

@@ -14,6 +14,7 @@ from harness.errors import did_you_mean
 from harness.output.terminal import say
 from harness.plugins.parameters import describe_parameters, given_names, honoured
 from harness.plugins.registry import Registry, default_registry
+from harness.sweeps.tags import unknown_tag_hint
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 
@@ -32,18 +33,28 @@ class _Kinds(click.ParamType[Kind]):
 
 @click.command("list")
 @click.argument("kind", type=_Kinds(), required=False)
+@click.option("--tag", "tags", multiple=True, help="Only scenarios with this tag. Repeatable.")
 @options.plugins
-def list_command(kind: Kind | None, plugins: tuple[Path, ...]) -> None:
+def list_command(kind: Kind | None, tags: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
     """List all plugins, or those of one KIND: scenarios, adapters, metrics, perturbations, backends or judges."""
     registry = default_registry(plugins)
-    kinds = [kind] if kind else list(Kind)
+    if tags and kind not in (None, Kind.SCENARIO):
+        raise click.UsageError(f"only scenarios have tags, not {kind}s.")
+    tagged = registry.tags()
+    for tag in tags:
+        if tag not in tagged:
+            raise click.UsageError(f"there is no tag {tag!r}. {unknown_tag_hint(tag, tagged)}")
+    kinds = [Kind.SCENARIO] if tags else [kind] if kind else list(Kind)
     for each in kinds:
         summaries = registry.summaries(each)
-        if kind is None:
+        summaries = {name: text for name, text in summaries.items() if all(name in tagged[tag] for tag in tags)}
+        if tags and not summaries:
+            raise click.UsageError(f"no scenario has the tags {' and '.join(tags)} together.")
+        if kind is None and not tags:
             say(f"{each}s")
         width = max(map(len, summaries), default=0)
         for name, summary in summaries.items():
-            say(f"{'  ' if kind is None else ''}{name:<{width}}  {summary}")
+            say(f"{'' if kind or tags else '  '}{name:<{width}}  {summary}")
     _report(registry)
 
 
@@ -122,6 +133,7 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
     hub = details.data.hub
     rows = [
         ("Title", details.title),
+        ("Tags", ", ".join(details.all_tags)),
         ("Taxonomy", "; ".join(f"{key}: {value}" for key, value in details.taxonomy.items())),
         ("Evaluates", f"split {details.eval_split}"),
         ("Adapter", shown),

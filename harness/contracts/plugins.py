@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -81,6 +82,20 @@ class Source:
     """True if a file may also be an absolute path, for scenarios whose files the user names."""
 
 
+TAG = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
+"""The form of a tag: lower-case words and numbers with hyphens between them."""
+
+
+def all_tags(tags: Iterable[str], task: str) -> tuple[str, ...]:
+    """Return the tags by which a scenario is found, sorted: those that it declares, and the task of its taxonomy.
+
+    A scenario that declares none, such as one of sample data, is not found by a tag.
+    """
+    own = set(tags)
+    words = re.findall("[a-z0-9]+", task.lower())
+    return tuple(sorted(own | {"-".join(words)})) if own and words else tuple(sorted(own))
+
+
 @dataclass(frozen=True, slots=True)
 class ScenarioDetails:
     """What the harness knows about a scenario before it reads any data."""
@@ -109,8 +124,16 @@ class ScenarioDetails:
     """Key of the instances' ``meta``: instances with equal values depend on each other, such as the questions about one
     passage; standard errors are over these clusters. Empty if instances are independent.
     """
+    tags: tuple[str, ...] = ()
+    """What it tests and the leaderboards that it is part of, such as ``safety`` or ``helm-lite``; see :attr:`all_tags`.
+    """
     file: Path | None = None
     """The YAML file that defines it, if any."""
+
+    @property
+    def all_tags(self) -> tuple[str, ...]:
+        """The tags by which it is found."""
+        return all_tags(self.tags, self.taxonomy.get("task", ""))
 
     def chosen_parts(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the parameters of ``parts`` by which these arguments choose a part rather than the whole."""

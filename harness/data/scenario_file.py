@@ -245,6 +245,7 @@ def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
         parts=tuple(schema.parts),
         options=schema.references not in (None, schema.correct),
         cluster=CLUSTER_KEY if schema.cluster else "",
+        tags=tuple(schema.tags),
         file=path,
     )
 

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from harness.contracts import Split
+from harness.contracts.plugins import TAG
 from harness.errors import Diagnostic, did_you_mean, shown
 from harness.validation import explain
 from harness.yaml_lines import Located
@@ -202,6 +203,12 @@ def _parameter_name(name: str) -> str:
     return name
 
 
+def _tag(tag: str) -> str:
+    if not TAG.fullmatch(tag):
+        raise ValueError(f"{tag!r} is not a tag: write lower-case words with hyphens, such as 'long-context'")
+    return tag
+
+
 def _adapter(value: Any) -> Any:
     settings = {"method": value} if isinstance(value, str) else value
     if not isinstance(settings, dict) or not isinstance(settings.get("method"), str):
@@ -228,6 +235,10 @@ class ScenarioKeys(_Keys):
         TaxonomyKeys(), examples=[{"task": "question answering", "what": "Wikipedia passages", "language": "English"}]
     )
     """The scenario's place in HELM's taxonomy."""
+
+    tags: list[Annotated[str, AfterValidator(_tag)]] = Field([], examples=[["reading", "helm-lite"]])
+    """What the scenario tests, and the leaderboards that it is part of: ``tag:reading`` runs it. The task of the
+    taxonomy need not be repeated: it is a tag, too, as ``question-answering``."""
 
     source: SourceKeys = Field(examples=[{"files": {"train": "boolq/train.jsonl", "valid": "boolq/dev.jsonl"}}])
     """Where the rows come from."""

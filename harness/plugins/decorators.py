@@ -75,6 +75,7 @@ def scenario(
     parts: Sequence[str] = (),
     options: bool = True,
     cluster: str = "",
+    tags: Sequence[str] = (),
     role: str = "",
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
@@ -96,6 +97,8 @@ def scenario(
         options: False if the instances have no wrong references: then methods of multiple choice are refused.
         cluster: Key of the instances' ``meta``: instances with equal values depend on each other, such as the questions
             about one passage. Errors are then over these clusters.
+        tags: What it tests, and the leaderboards that it is part of, such as ``("reasoning", "helm-classic")``:
+            ``tag:reasoning`` runs it. The task of its taxonomy need not be repeated: it is a tag, too.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
     """
     details = ScenarioDetails(
@@ -110,6 +113,7 @@ def scenario(
         tuple(parts),
         options,
         cluster,
+        tuple(tags),
     )
     return _attach(Kind.SCENARIO, name, source, details, role)
 

@@ -9,7 +9,7 @@ from random import Random
 
 from harness.contracts import Adapter, BatchMetric, Example, ExampleMetric, Instance, Model, RunMetric
 from harness.contracts.data import Data
-from harness.contracts.plugins import CATEGORIES, Kind, MetricDetails, Plugin
+from harness.contracts.plugins import CATEGORIES, TAG, Kind, MetricDetails, Plugin, ScenarioDetails
 from harness.errors import PluginError, did_you_mean
 
 _CALLED_WITH: Mapping[Kind, tuple[tuple[str, type], ...]] = {
@@ -36,6 +36,10 @@ def check_form(plugin: Plugin) -> None:
     if isinstance(plugin.details, MetricDetails) and plugin.details.category not in CATEGORIES:
         hint = did_you_mean(plugin.details.category, CATEGORIES)
         raise PluginError(f"{plugin.details.category!r} is not a category of metrics. {hint}")
+    if isinstance(plugin.details, ScenarioDetails):
+        for tag in plugin.details.tags:
+            if not TAG.fullmatch(tag):
+                raise PluginError(f"{tag!r} is not a tag: write lower-case words with hyphens, such as 'long-context'.")
     if inspect.isclass(target) and bases and not issubclass(target, bases):
         names = " or ".join(f"harness.{base.__name__}" for base in bases)
         raise PluginError(f"the class must be a subclass of {names}.")

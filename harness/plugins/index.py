@@ -24,11 +24,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.contracts.plugins import Kind
+from harness.contracts.plugins import Kind, all_tags
 from harness.installation import harness_version, user_cache_folder
 from harness.storage.durable import make_folder, write_whole
 
-FORMAT = 1
+FORMAT = 2
 """Version of the index file; one of another version is ignored."""
 
 SET_KEYS = {"metric_sets": Kind.METRIC, "perturbation_sets": Kind.PERTURBATION}
@@ -51,6 +51,8 @@ class Listing:
     """The line that `harness list` shows of it."""
     origin: str
     """The function or class, and its line."""
+    tags: tuple[str, ...] = ()
+    """The tags by which a scenario is found."""
 
 
 def summary_line(doc: str, *, title: str = "", category: str = "", members: Sequence[str] = ()) -> str:
@@ -150,7 +152,15 @@ class _Module:
         if not all(isinstance(text, str) for text in texts.values()):
             raise _MustImportError
         summary = summary_line(doc, title=texts["title"], category=texts["category"])
-        return Listing(kind, texts["name"], summary, f"{target}:{call.lineno}")
+        return Listing(kind, texts["name"], summary, f"{target}:{call.lineno}", self._tags(given))
+
+    def _tags(self, given: Mapping[str | None, ast.expr]) -> tuple[str, ...]:
+        if "tags" not in given:
+            return ()
+        tags, taxonomy = self._literal(given["tags"]), self._literal(given.get("taxonomy", ast.Constant(None)))
+        if not isinstance(tags, list | tuple) or not isinstance(taxonomy, dict):
+            raise _MustImportError
+        return all_tags(map(str, tags), str(taxonomy.get("task", "")))
 
     def _literal(self, node: ast.expr) -> Any:
         """Return the value of an expression of literals, or of a constant of the module."""
@@ -179,9 +189,10 @@ def read_yaml(source: bytes) -> list[Listing] | None:
             ]
         name, title, description = (value[key] for key in ("name", "title", "description"))
         summary = summary_line(inspect.cleandoc(description), title=title)
+        tags = all_tags(value.get("tags", ()), (value.get("taxonomy") or {}).get("task", ""))
     except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None
-    return [Listing(Kind.SCENARIO, name, summary, "")] if isinstance(name, str) else None
+    return [Listing(Kind.SCENARIO, name, summary, "", tags)] if isinstance(name, str) else None
 
 
 class Index:
@@ -215,7 +226,7 @@ class Index:
             entry = self._entries[str(file)]
             if entry["stamp"] == stamp:
                 found = entry["listings"]
-                return None if found is None else [Listing(**{**one, "kind": Kind(one["kind"])}) for one in found]
+                return None if found is None else [_listing(one) for one in found]
         read = read_python if file.suffix == ".py" else read_yaml
         listings = read(file.read_bytes())
         stored = None if listings is None else [asdict(listing) for listing in listings]
@@ -242,6 +253,10 @@ class Index:
         with suppress(OSError):
             make_folder(self._file.parent)
             write_whole(self._file, json.dumps({"sign": self._sign, "files": files}).encode())
+
+
+def _listing(stored: Mapping[str, Any]) -> Listing:
+    return Listing(**{**stored, "kind": Kind(stored["kind"]), "tags": tuple(stored["tags"])})
 
 
 def _stamp(file: Path) -> list[int]:

@@ -79,6 +79,12 @@ class _Entry:
             members=self.plugin.members,
         )
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        if self.plugin is None:
+            return self.listing.tags if self.listing else ()
+        return self.plugin.details.all_tags if isinstance(self.plugin.details, ScenarioDetails) else ()
+
 
 class Registry:
     """The plugins that this process knows, by kind and name.
@@ -145,6 +151,14 @@ class Registry:
         if self._index is not None:
             self._index.save()
         return {name: self._entries[kind, name].summary for name in self.names(kind)}
+
+    def tags(self) -> dict[str, list[str]]:
+        """Return the scenarios of each tag, both sorted."""
+        found: dict[str, list[str]] = {}
+        for name in self.names(Kind.SCENARIO):
+            for tag in self._entries[Kind.SCENARIO, name].tags:
+                found.setdefault(tag, []).append(name)
+        return dict(sorted(found.items()))
 
     def all(self, kind: Kind) -> list[Plugin]:
         """Return all plugins of a kind, by name; those that cannot be loaded become problems."""

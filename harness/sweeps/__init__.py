@@ -4,6 +4,7 @@
 
     load.py             the file, its plugins, models, defaults and entries: one Sweep
       keys.py           the keys of a sweep, of its defaults and of a run, as pydantic models
+      tags.py           an entry that names a tag: one entry for each scenario with it
       expand.py         one entry: its scenario's parameters x its adapter's settings x its models
         written.py      a component as it was written, as text (shorthand.py) or as a mapping
         components.py   the plugins that are named, with sets and defaults filled in

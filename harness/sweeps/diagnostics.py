@@ -23,7 +23,7 @@ class Diagnostics:
 
     def warn(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Report something that is allowed but that the user should know."""
-        self._warned[self._place(path, message, hint)] = None
+        self._warned[self.at(path, message, hint)] = None
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -32,12 +32,21 @@ class Diagnostics:
 
     def add(self, path: KeyPath, message: str, hint: str = "") -> None:
         """Report an error."""
-        self.extend([self._place(path, message, hint)])
+        self.extend([self.at(path, message, hint)])
 
     @property
     def count(self) -> int:
         """Number of errors so far."""
         return len(self._found)
+
+    @property
+    def found(self) -> tuple[Diagnostic, ...]:
+        """The errors so far, in the order in which they were found."""
+        return tuple(self._found)
+
+    def take_warnings(self, other: Diagnostics) -> None:
+        """Report what other diagnostics warn of as well."""
+        self._warned.update(other._warned)
 
     def extend(self, found: Sequence[Diagnostic]) -> None:
         """Report errors that already have a place."""
@@ -45,7 +54,7 @@ class Diagnostics:
 
     def where(self, path: KeyPath) -> str:
         """Return a place as text, for a message about another place."""
-        diagnostic = self._place(path, "", "")
+        diagnostic = self.at(path, "", "")
         return diagnostic.path if diagnostic.line is None else f"{diagnostic.path} on line {diagnostic.line}"
 
     def raise_any(self) -> None:
@@ -57,7 +66,8 @@ class Diagnostics:
         if self._found:
             raise SpecError(sorted(self._found, key=lambda diagnostic: diagnostic.line or 0))
 
-    def _place(self, path: KeyPath, message: str, hint: str) -> Diagnostic:
+    def at(self, path: KeyPath, message: str, hint: str) -> Diagnostic:
+        """Return an error or a warning with its place, without reporting it."""
         if path and str(path[0]).startswith("--") and not self._written(path[0]):
             return Diagnostic((self._shown_option(path),), message, hint, "command line")
         if self.document is None:

@@ -180,6 +180,7 @@ def _texts(names: Sequence[str], *, paths: bool = False) -> list[Schema]:
         texts.append({"type": "string", "pattern": f"^({either}):[^=,]+=[^,]*(,[^=,]+=[^,]*)*$"})
     if paths:
         texts.append({"type": "string", "pattern": r"\.ya?ml(:.*)?$"})
+        texts.append({"type": "string", "pattern": r"^tag:[a-z0-9-]+(,[^=,]+=[^,]*)*$"})
     return texts
 
 

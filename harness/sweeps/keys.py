@@ -112,7 +112,8 @@ class RunKeys(DefaultKeys):
 
     scenario: _NameOrMapping = Field(examples=["boolq", {"name": "mmlu", "subject": ["anatomy", "virology"]}])
     """The scenario: a name, HELM's shorthand, the path of a scenario file, or a mapping with a name and parameters. A
-    list as a parameter makes a run for each value; ``all`` means all values."""
+    list as a parameter makes a run for each value; ``all`` means all values. ``tag:reasoning`` means all scenarios with
+    that tag."""
 
     main_metric: str | None = Field(None, examples=["exact_match"])
     """The metric shown on leaderboards (default: the scenario's); it is measured even if ``metrics`` lacks it."""

@@ -23,10 +23,10 @@ from harness.sweeps.components import placed, resolve_models
 from harness.sweeps.context import Context
 from harness.sweeps.diagnostics import Diagnostics
 from harness.sweeps.entries import Defaults, read_defaults
-from harness.sweeps.expand import expand_entry
 from harness.sweeps.fan_out import MAX_RUNS
 from harness.sweeps.keys import SweepKeys, read_keys
 from harness.sweeps.misplaced_keys import report_misplaced_keys
+from harness.sweeps.tags import expand
 from harness.yaml_lines import load
 
 _LOG = logging.getLogger(__name__)
@@ -262,7 +262,7 @@ def _expand(entries: Sequence[Any], key: str, defaults: Defaults, context: Conte
         path = (key, index)
         first: KeyPath | None = None
         new, before = False, diagnostics.count
-        for run in expand_entry(value, path, defaults, context):
+        for run in expand(value, path, defaults, context):
             digest = run.digest
             new = new or digest not in runs
             first = first or writers.get(digest)

@@ -6,6 +6,7 @@ import re
 import typing
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +95,26 @@ def test_raft_has_the_eleven_subsets(registry: Registry) -> None:
     assert list(choices) == sorted(raft_subsets())
     assert len(choices) == 11
     assert len(raft_subsets()["banking_77"]["labels"]) == 77
+
+
+def test_the_tags_are_those_of_the_page(built_in: Mapping[str, ScenarioDetails]) -> None:
+    """A closed list: a new tag needs a line on the page."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "tags.md").read_text("utf-8")
+    listed = set(re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE))
+    (boards,) = re.findall(r"^Leaderboards: (.*)\. Such", page, re.MULTILINE)
+    declared = {name: set(details.tags) for name, details in built_in.items()}
+    assert set().union(*declared.values()) == listed | set(re.findall(r"`([a-z0-9-]+)`", boards))
+    assert {name for name, tags in declared.items() if not tags} == {
+        name for name, details in built_in.items() if details.data.sample or details.data.anywhere
+    }
+    for name, details in built_in.items():
+        task = details.taxonomy["task"].replace(" ", "-")
+        assert task not in details.tags, f"{name} says its task twice"
+
+
+@pytest.mark.parametrize(
+    ("board", "size"),
+    [("helm-lite", 10), ("helm-capabilities", 5), ("helm-safety", 5), ("open-llm-v1", 6), ("open-llm-v2", 6)],
+)
+def test_boards_are_complete(board: str, size: int, registry: Registry) -> None:
+    assert len(registry.tags()[board]) == size
