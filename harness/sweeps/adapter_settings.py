@@ -19,6 +19,9 @@ from harness.sweeps.keys import DefaultKeys
 from harness.sweeps.shorthand import parse_entry
 from harness.sweeps.written import Setting, Written, read_component
 
+GENERATE = "generate"
+"""The kind of request for which a model writes text."""
+
 _LOGPROBS = "give log-probabilities"
 
 SHARED = ("max_train_instances", "train_trials")
@@ -84,7 +87,8 @@ def resolve_adapter(
         arguments = params.model_dump(mode="json")
         trials = settings.get("train_trials")
         ignored = arguments.get("train_trials") == 1 and arguments.get("max_train_instances") == 0
-        if trials is not None and trials.value not in (1, "1") and ignored:
+        inherited = trials is not None and trials.path[0] == "defaults"  # which are for runs that show examples
+        if trials is not None and not inherited and trials.value not in (1, "1") and ignored:
             message = "is ignored because max_train_instances is 0: without examples, every trial has the same prompts."
             hint = "The run has one trial. For several answers to each prompt, write `samples` instead."
             diagnostics.warn(trials.path, message, hint)
@@ -121,8 +125,7 @@ def check_probabilities(
 
     They have no value then, which is an error if one of them is the main metric.
     """
-    asks = frozenset(getattr(context.registry.get(Kind.ADAPTER, adapter.name).target, "asks", ()))
-    if asks != {"generate"} or _LOGPROBS in _answers(model.backend):
+    if asks_of(adapter, context.registry) != {GENERATE} or _LOGPROBS in _answers(model.backend):
         return
     lacking = [metric.name for metric in metrics if needs_probabilities(context.registry.get(Kind.METRIC, metric.name))]
     if not lacking:
@@ -137,6 +140,11 @@ def check_probabilities(
         context.diagnostics.add(path, message, "Name another main metric with `main_metric`, or take another model.")
     else:
         context.diagnostics.warn(path, message, "All other metrics are computed.")
+
+
+def asks_of(adapter: Component, registry: Registry) -> frozenset[str]:
+    """Return the kinds of requests that a method makes."""
+    return frozenset(getattr(registry.get(Kind.ADAPTER, adapter.name).target, "asks", ()))
 
 
 def needs_probabilities(metric: Plugin) -> bool:

@@ -16,6 +16,8 @@ from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import KeyPath
 from harness.sweeps.adapter_settings import (
+    GENERATE,
+    asks_of,
     check_capabilities,
     check_probabilities,
     default_adapter,
@@ -38,7 +40,8 @@ from harness.sweeps.written import Setting, Written
 def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> Iterator[RunSpec]:
     """Yield the runs of one entry: scenario's parameters × adapter's settings × models.
 
-    Every error is reported; runs with errors are not yielded.
+    The sweep's default number of samples is for runs that generate text. Every error is reported; runs with errors are
+    not yielded.
     """
     diagnostics = context.diagnostics
     before = diagnostics.count
@@ -52,14 +55,17 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
         """Return a setting of the run from the command line, the entry, or the defaults."""
         return context.settings.get(name, getattr(keys if name in keys.model_fields_set else defaults.keys, name))
 
-    samples = setting("samples")
-    reductions = read_reductions(setting("reductions"), samples, _place(keys, "reductions", path), context)
+    chosen_samples = setting("samples")
+    inherited = "samples" not in keys.model_fields_set
+    read = read_reductions(setting("reductions"), chosen_samples, _place(keys, "reductions", path), context)
     measured = _place(keys, "metrics", path) if entry.own_metrics else path
     made = 0
     for arguments in combinations(model, entry.scenario.arguments, place, diagnostics, all_choices=True):
         scenario = Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json"))
         default = default_adapter(entry.plugin, arguments, place, diagnostics)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
+            idle = inherited and GENERATE not in asks_of(adapter, context.registry)
+            samples, reductions = (1, None) if idle else (chosen_samples, read)
             metrics, main_metric = run_metrics(
                 entry, adapter, adapter.name != (default and default.name), samples, context
             )

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from harness.contracts.model_settings import GENERATION
-from harness.contracts.plugins import Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import Diagnostic, KeyPath, PluginError, SpecError, did_you_mean, shown
 from harness.plugins.registry import Registry, default_registry
+from harness.sweeps.adapter_settings import GENERATE, asks_of
 from harness.sweeps.components import placed, resolve_models
 from harness.sweeps.context import Context
 from harness.sweeps.diagnostics import Diagnostics
@@ -192,6 +192,7 @@ def _read(
     entries = data.get("runs")
     runs = _expand(entries, key, shared, context) if isinstance(entries, list) else []
     _warn_of_idle_settings(runs, context)
+    _warn_of_idle_defaults(runs, shared, context)
     runs = _select(runs, overrides.get("only", ()), diagnostics)
     diagnostics.raise_any()
     sweep = Sweep(
@@ -283,15 +284,27 @@ def _warn_of_idle_settings(runs: Sequence[RunSpec], context: Context) -> None:
     for model in context.models or ():
         own = [run for run in runs if run.model == model.component]
         idle = [name for name in GENERATION if name in model.component.arguments]
-        if own and idle and not any("generate" in _asks(run, context.registry) for run in own):
+        if own and idle and not any(GENERATE in asks_of(run.adapter, context.registry) for run in own):
             verb = "has" if len(idle) == 1 else "have"
             message = f"{' and '.join(idle)} {verb} no effect, since none of the model's runs generates text."
             context.diagnostics.warn(model.path, message)
 
 
-def _asks(run: RunSpec, registry: Registry) -> frozenset[str]:
-    """Return the kinds of requests that a run makes."""
-    return frozenset(getattr(registry.get(Kind.ADAPTER, run.adapter.name).target, "asks", ()))
+def _warn_of_idle_defaults(runs: Sequence[RunSpec], defaults: Defaults, context: Context) -> None:
+    """Warn of default numbers of samples and trials that apply to no run."""
+    trials = defaults.settings.get("train_trials")
+    idle = {
+        "samples": (defaults.keys.samples > 1, {run.samples for run in runs}, "generate no text"),
+        "train_trials": (
+            trials is not None and trials.value not in (1, "1"),
+            {run.adapter.arguments.get("train_trials", 1) for run in runs},
+            "show no examples",
+        ),
+    }
+    for key, (given, used, why) in idle.items():
+        if given and used == {1}:
+            message = f"has no effect: runs without a number of their own {why}."
+            context.diagnostics.warn(("defaults", key), message)
 
 
 def _select(runs: Sequence[RunSpec], patterns: Sequence[str], diagnostics: Diagnostics) -> list[RunSpec]:

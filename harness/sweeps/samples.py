@@ -11,6 +11,7 @@ from harness.contracts.specs import Component
 from harness.errors import KeyPath, did_you_mean, shown
 from harness.plugins.parameters import given_names
 from harness.statistics.reductions import read_reduction
+from harness.sweeps.adapter_settings import GENERATE, asks_of
 from harness.sweeps.context import Context, SweepModel
 
 
@@ -47,8 +48,7 @@ def check_choosing_scores(
 
 def check_samples(samples: int, adapter: Component, model: SweepModel, path: KeyPath, context: Context) -> None:
     """Report samples that would all be the same answer."""
-    plugin = context.registry.get(Kind.ADAPTER, adapter.name)
-    if "generate" not in getattr(plugin.target, "asks", ()):
+    if GENERATE not in asks_of(adapter, context.registry):
         message = f"is {samples}, but method {adapter.name!r} generates no text: it would measure the same each time."
         context.diagnostics.add(path, message, "Leave it out, or choose a method that generates.")
         return

@@ -116,17 +116,24 @@ def test_evaluating_the_train_split_is_warned_of_by_validate_and_run(harness: Ha
     assert without.err == ""
 
 
-def test_trials_without_examples_are_one_and_warned_of(harness: Harness, folder: Path) -> None:
+def test_default_trials_are_for_the_runs_that_show_examples(harness: Harness, folder: Path) -> None:
+    zero_shot = "  - {scenario: sample_generation, max_train_instances: 0}\n"
     (folder / "trials.yaml").write_text(
-        "suite: trials\nmodels: ['fake:0']\ndefaults: {train_trials: 4}\nruns:\n"
-        "  - {scenario: sample_generation, max_train_instances: 0}\n  - sample_reading\n"
+        "suite: trials\nmodels: ['fake:0']\ndefaults: {train_trials: 4}\nruns:\n" + zero_shot + "  - sample_reading\n"
     )
     said = harness("run", "trials.yaml")
     assert said.code == 0, said.err
-    assert "Warning: trials.yaml:3: defaults.train_trials: is ignored because max_train_instances is 0" in said.err
+    assert "Warning" not in said.err
     trials = {
         record["spec"]["scenario"]["name"]: record["spec"]["adapter"]["train_trials"]
         for file in (folder / "results" / "trials").glob("*/run.json")
         for record in [json.loads(file.read_text())]
     }
     assert trials == {"sample_generation": 1, "sample_reading": 4}
+
+    (folder / "idle.yaml").write_text(
+        "suite: idle\nmodels: ['fake:0']\ndefaults: {train_trials: 4}\nruns:\n" + zero_shot
+    )
+    said = harness("validate", "idle.yaml")
+    assert said.code == 0, said.err
+    assert "Warning: idle.yaml:3: defaults.train_trials: has no effect" in said.err

@@ -24,17 +24,18 @@ from harness.yaml_lines import loads
 Load = Callable[..., Sweep]
 
 RUNS = {
-    "bias": 7,
+    "bias": 10,
     "capabilities": 5,
-    "classic": 38,
-    "classic_targeted": 74,
+    "classic": 40,
+    "classic_targeted": 118,
     "contamination": 340,
     "holistic": 14,
     "holistic_stand_ins": 19,
     "lite": 28,
     "long_context": 72,
     "mmlu": 57,
-    "multilingual": 67,
+    "multilingual": 79,
+    "paper": 161,
     "quick": 14,
     "quickstart": 8,
     "safety": 5,

@@ -74,3 +74,27 @@ def test_trials_without_examples_point_to_samples(tmp_path: Path) -> None:
     (warning,) = load_sweep(sweep, registry=default_registry())[0].warnings
     assert (warning.line, warning.path) == (4, "runs[0].train_trials")
     assert "write `samples`" in warning.hint
+
+
+def test_default_samples_are_for_the_runs_that_generate(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(
+        "suite: s\nmodels: [{name: 'fake:x', temperature: 0.7}]\ndefaults: {samples: 4, reductions: [maj@4]}\n"
+        "runs: [sample_reading, sample_multiple_choice, "
+        "{scenario: sample_generation, samples: 2, reductions: [maj@2]}]\n"
+    )
+    found, _ = load_sweep(sweep, registry=default_registry())
+    assert found.warnings == ()
+    assert [(run.scenario.name, run.samples, run.reductions) for run in found.runs] == [
+        ("sample_reading", 4, ("maj@4",)),
+        ("sample_multiple_choice", 1, None),
+        ("sample_generation", 2, ("maj@2",)),
+    ]
+
+
+def test_default_samples_that_no_run_takes_are_warned_of(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text("suite: s\nmodels: [fake:x]\ndefaults: {samples: 4}\nruns: [sample_multiple_choice]\n")
+    (warning,) = load_sweep(sweep, registry=default_registry())[0].warnings
+    assert (warning.line, warning.path) == (3, "defaults.samples")
+    assert "generate no text" in warning.message
