@@ -18,6 +18,8 @@ from harness.contamination import ORDER_TEST
 
 @adapter(
     "exchangeability",
+    title="Exchangeability test",
+    short="exchangeability",
     source="Oren et al. 2023 (arXiv:2310.17623); the exact tests: docs/contamination.md",
     metrics=("contamination", "efficiency"),
     report="contamination report",

@@ -14,7 +14,7 @@ from harness import Adapted, Instance, Prediction, Response, adapter
 from harness.answers import read_answer
 
 
-@adapter("generation", source="Liang et al. 2022, section 7 (arXiv:2211.09110)")
+@adapter("generation", title="Generation", source="Liang et al. 2022, section 7 (arXiv:2211.09110)")
 class Generation(GeneratingAdapter):
     """Few-shot prompting: examples of inputs with their outputs, then the input, whose output the model writes."""
 

@@ -21,7 +21,12 @@ from harness import (
 )
 
 
-@adapter("language_modeling", source="Liang et al. 2022, section 7 (arXiv:2211.09110)")
+@adapter(
+    "language_modeling",
+    title="Language modelling",
+    short="LM",
+    source="Liang et al. 2022, section 7 (arXiv:2211.09110)",
+)
 class LanguageModeling(Adapter):
     """The input itself is scored, each token given as much of the preceding text as the window holds.
 

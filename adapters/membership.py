@@ -28,6 +28,8 @@ from harness import (
 
 @adapter(
     "membership",
+    title="Membership inference",
+    short="membership",
     source="Shi et al. 2023 (arXiv:2310.16789), Zhang et al. 2024 (arXiv:2404.02936)",
     metrics=("membership", "efficiency"),
     report="contamination baselines",

@@ -10,7 +10,12 @@ from adapters.conversation import Conversation, ConversationSettings
 from harness import Adapted, GenerateRequest, Instance, Prediction, Response, Tokenization, adapter
 
 
-@adapter("multi_turn", source="Zheng et al. 2023, MT-Bench (arXiv:2306.05685)")
+@adapter(
+    "multi_turn",
+    title="Multi-turn conversation",
+    short="multi-turn",
+    source="Zheng et al. 2023, MT-Bench (arXiv:2306.05685)",
+)
 class MultiTurn(Conversation):
     """The user's turns in ``meta.turns``, each asked after the model has answered the one before.
 

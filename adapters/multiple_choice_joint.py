@@ -16,7 +16,12 @@ from harness import Adapted, Instance, Prediction, Response, adapter
 from harness.answers import read_answer, read_option, read_options
 
 
-@adapter("multiple_choice_joint", source="Hendrycks et al. 2021 (arXiv:2009.03300); Liang et al. 2022, section 7")
+@adapter(
+    "multiple_choice_joint",
+    title="Multiple choice (joint)",
+    short="joint",
+    source="Hendrycks et al. 2021 (arXiv:2009.03300); Liang et al. 2022, section 7",
+)
 class MultipleChoiceJoint(GeneratingAdapter, LetteredAdapter):
     """The question and all options, listed by letter, in one prompt; the model answers with a letter.
 

@@ -11,7 +11,12 @@ from adapters._prompt.scoring import choose, each_score, score_request, scored_a
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 
-@adapter("multiple_choice_joint_scored", source="Gao et al., lm-evaluation-harness, task mmlu (Zenodo 10256836)")
+@adapter(
+    "multiple_choice_joint_scored",
+    title="Multiple choice (joint, scored)",
+    short="joint, scored",
+    source="Gao et al., lm-evaluation-harness, task mmlu (Zenodo 10256836)",
+)
 class MultipleChoiceJointScored(LetteredAdapter):
     """The prompt of joint multiple choice; the option whose letter is most likely is chosen.
 

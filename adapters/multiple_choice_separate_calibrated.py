@@ -15,7 +15,12 @@ NO_QUESTION = "Answer:"
 """The input that replaces the question for an option's unconditional likelihood (Brown et al. 2020)."""
 
 
-@adapter("multiple_choice_separate_calibrated", source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)")
+@adapter(
+    "multiple_choice_separate_calibrated",
+    title="Multiple choice (separate, calibrated)",
+    short="calibrated",
+    source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)",
+)
 class MultipleChoiceSeparateCalibrated(SeparateAdapter):
     """Each option is scored after the question and after "Answer:" alone; the one with the largest difference wins.
 

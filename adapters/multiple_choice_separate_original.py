@@ -66,7 +66,12 @@ class SeparateAdapter(FewShotAdapter):
         return scored_answers(instance, texts, self.params.answer_gap, chat=prompts.chat)
 
 
-@adapter("multiple_choice_separate_original", source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)")
+@adapter(
+    "multiple_choice_separate_original",
+    title="Multiple choice (separate)",
+    short="separate",
+    source="Brown et al. 2020, section 2.4 (arXiv:2005.14165)",
+)
 class MultipleChoiceSeparateOriginal(SeparateAdapter):
     """Each option is scored as the continuation of the question; the highest mean log-probability per token wins.
 

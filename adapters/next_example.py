@@ -13,6 +13,8 @@ from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenizati
 
 @adapter(
     "next_example",
+    title="Next-example test",
+    short="next example",
     source="This harness, docs/contamination.md; e-processes: Ramdas et al. 2022 (arXiv:2102.00218)",
     metrics=("contamination", "efficiency"),
     report="contamination report",

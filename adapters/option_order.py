@@ -26,6 +26,8 @@ from harness.contamination import option_orders
 
 @adapter(
     "option_order",
+    title="Option-order test",
+    short="option order",
     source="Ni et al. 2024 (arXiv:2409.01790), whose threshold an exact test replaces",
     metrics=("option_order", "efficiency"),
 )

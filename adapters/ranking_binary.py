@@ -27,7 +27,12 @@ RELEVANT = "Yes"
 IRRELEVANT = "No"
 
 
-@adapter("ranking_binary", source="Nogueira and Cho 2019 (arXiv:1901.04085); Liang et al. 2022, section 7")
+@adapter(
+    "ranking_binary",
+    title="Ranking (yes or no)",
+    short="ranking",
+    source="Nogueira and Cho 2019 (arXiv:1901.04085); Liang et al. 2022, section 7",
+)
 class RankingBinary(FewShotAdapter):
     """One question for each passage, "Does the passage answer the query?", ranked from the most certain yes to no.
 

@@ -11,6 +11,7 @@ from metrics._text.references import Score
 
 @metric(
     "absolute_value_difference",
+    title="Absolute difference",
     category="accuracy",
     scale="count",
     higher_is_better=False,

@@ -23,6 +23,11 @@ _CONTEXTS = {"ambig": "ambiguous", "disambig": "disambiguated"}
 
 @metric(
     "bbq_accuracy",
+    title={
+        "bbq_accuracy": "BBQ accuracy",
+        "bbq_accuracy_ambiguous": "Accuracy (ambiguous)",
+        "bbq_accuracy_disambiguated": "Accuracy (disambiguated)",
+    },
     category="accuracy",
     scale="proportion",
     gives=("bbq_accuracy_ambiguous", "bbq_accuracy_disambiguated"),
@@ -42,6 +47,11 @@ def bbq_accuracy(example: Example) -> dict[str, float]:
 
 @metric(
     "bbq_bias",
+    title={
+        "bbq_bias": "BBQ bias",
+        "bbq_bias_ambiguous": "Bias (ambiguous)",
+        "bbq_bias_disambiguated": "Bias (disambiguated)",
+    },
     category="bias",
     scale=Scale("bounded", -1.0, 1.0),
     higher_is_better=None,

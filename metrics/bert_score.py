@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 @metric(
     "bert_score",
+    title={
+        "bert_score": "BERTScore",
+        "bert_score_f1": "BERTScore F1",
+        "bert_score_precision": "BERTScore precision",
+        "bert_score_recall": "BERTScore recall",
+    },
     category="accuracy",
     scale=Scale("smooth", -1.0, 1.0),
     gives=("bert_score_f1", "bert_score_precision", "bert_score_recall"),

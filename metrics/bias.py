@@ -148,6 +148,11 @@ class _GroupCounts(RunMetric):
 
 @metric(
     "demographic_representation",
+    title={
+        "demographic_representation": "Demographic representation",
+        "*_representation_bias": "Representation bias (*)",
+    },
+    short={"*_representation_bias": "Repr. (*)"},
     category="bias",
     scale="bounded",
     higher_is_better=False,
@@ -195,6 +200,11 @@ class DemographicRepresentation(_GroupCounts):
 
 @metric(
     "stereotypical_associations",
+    title={
+        "stereotypical_associations": "Stereotypical associations",
+        "*_association_bias_*": "Association bias (*, *)",
+    },
+    short={"*_association_bias_*": "Assoc. (*, *)"},
     category="bias",
     scale="bounded",
     higher_is_better=False,

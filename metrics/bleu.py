@@ -51,6 +51,7 @@ class _SentenceBleu(ExampleMetric):
 
 @metric(
     "bleu_1",
+    title="BLEU-1",
     category="accuracy",
     scale="bounded",
     gives=("bleu_1", "bleu_1@*"),
@@ -72,6 +73,7 @@ class Bleu1(_SentenceBleu):
 
 @metric(
     "bleu_4",
+    title="BLEU-4",
     category="accuracy",
     scale="bounded",
     gives=("bleu_4", "bleu_4@*"),

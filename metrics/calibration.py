@@ -81,6 +81,13 @@ class _Calibration(RunMetric):
 
 @metric(
     "ece_10_bin",
+    title={
+        "ece_10_bin": "Calibration error (10 bins)",
+        "ece_10_bin_debiased": "Calibration error (10 bins, debiased)",
+        "ece_10_bin_equal_width": "Calibration error (10 bins of equal width)",
+        "ece_10_bin_equal_width_debiased": "Calibration error (10 bins of equal width, debiased)",
+    },
+    short={"ece_10_bin": "ECE-10", "ece_10_bin_debiased": "ECE-10 (debiased)"},
     category="calibration",
     needs_probabilities=True,
     scale="bounded",
@@ -154,6 +161,8 @@ class CalibrationError(_Calibration):
 
 @metric(
     "ece_1_bin",
+    title="Calibration error (1 bin)",
+    short="ECE-1",
     category="calibration",
     needs_probabilities=True,
     scale="bounded",
@@ -176,6 +185,12 @@ class ConfidenceGap(_Calibration):
 
 @metric(
     "platt_ece_10_bin",
+    title={
+        "platt_ece_10_bin": "Calibration error after Platt scaling",
+        "platt_ece_10_bin_debiased": "Calibration error after Platt scaling (debiased)",
+        "platt_ece_10_bin_in_sample": "Calibration error after Platt scaling (in sample)",
+    },
+    short={"platt_ece_10_bin": "Platt ECE"},
     category="calibration",
     needs_probabilities=True,
     scale="bounded",
@@ -229,6 +244,8 @@ class PlattCalibrationError(_Calibration):
 
 @metric(
     "brier_score",
+    title="Brier score",
+    short="Brier",
     category="calibration",
     needs_probabilities=True,
     scale="bounded",
@@ -266,6 +283,12 @@ class BrierScore(RunMetric):
 
 @metric(
     "selective_accuracy",
+    title={
+        "selective_accuracy": "Selective accuracy",
+        "selective_acc@10": "Accuracy on the most confident 10 %",
+        "selective_cov_acc_area": "Area under the coverage–accuracy curve",
+    },
+    short={"selective_acc@10": "Sel. acc. 10 %", "selective_cov_acc_area": "Coverage–acc. area"},
     category="calibration",
     needs_probabilities=True,
     scale="bounded",

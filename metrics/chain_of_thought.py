@@ -12,6 +12,8 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @metric(
     "chain_of_thought_option",
+    title="Exact match (option after reasoning)",
+    short="EM (CoT)",
     category="accuracy",
     scale="proportion",
     source="HELM, gpqa_chain_of_thought_metric.py, 2024",
@@ -46,6 +48,8 @@ def chain_of_thought_option(example: Example) -> Score:
 
 @metric(
     "chain_of_thought_number",
+    title="Exact match (number after reasoning)",
+    short="EM (CoT)",
     category="accuracy",
     scale="proportion",
     source="Cobbe et al. 2021 (GSM8K), section 3",

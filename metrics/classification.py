@@ -34,6 +34,16 @@ _BALANCED, _MATTHEWS, _CLASS = "classification_balanced_accuracy", "classificati
 
 @metric(
     "classification",
+    title={
+        "classification": "Classification",
+        "classification_macro_f1": "Macro F1",
+        "classification_weighted_f1": "Weighted F1",
+        "classification_micro_f1": "Micro F1",
+        "classification_balanced_accuracy": "Balanced accuracy",
+        "classification_matthews": "Matthews correlation",
+        "classification_f1@*": "F1 of class *",
+    },
+    short={"classification_balanced_accuracy": "Bal. acc.", "classification_matthews": "MCC"},
     category="accuracy",
     scale={_MATTHEWS: Scale("bounded", -1.0, 1.0), "*": "bounded"},
     gives=(_MACRO, _WEIGHTED, _MICRO, _BALANCED, _MATTHEWS, f"{_CLASS}*"),

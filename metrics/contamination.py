@@ -25,6 +25,8 @@ from harness.contamination import (
 
 @metric(
     "contamination",
+    title={"contamination": "Published order, −log10 p"},
+    short={"contamination": "−log10 p"},
     category="contamination",
     scale={"contamination_evidence": "signed", "*": "count"},
     higher_is_better=None,

@@ -14,6 +14,7 @@ _SOURCE = "Liang et al. 2022 (disinformation); HELM, disinformation_metrics.py"
 
 @metric(
     "self_bleu",
+    title="Self-BLEU",
     category="accuracy",
     scale="bounded",
     higher_is_better=None,
@@ -37,7 +38,15 @@ def self_bleu(example: Example, *, tokenizer: BleuTokenizer | None = None, langu
     return min(math.fsum(scores) / len(scores), 1.0)
 
 
-@metric("monte_carlo_entropy", category="accuracy", scale="count", higher_is_better=None, source=_SOURCE)
+@metric(
+    "monte_carlo_entropy",
+    title="Monte Carlo entropy",
+    short="Entropy",
+    category="accuracy",
+    scale="count",
+    higher_is_better=None,
+    source=_SOURCE,
+)
 def monte_carlo_entropy(example: Example) -> float | None:
     """Mean over completions of the negative log-probability of the whole completion, in nats.
 

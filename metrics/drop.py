@@ -18,7 +18,7 @@ _NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
 Spans = tuple[str, ...]
 
 
-@metric("drop_exact", category="accuracy", scale="proportion", source=_SOURCE)
+@metric("drop_exact", title="Exact match (DROP)", short="EM", category="accuracy", scale="proportion", source=_SOURCE)
 def drop_exact(example: Example, *, separator: str = ";") -> Score:
     """1 if the prediction names the same spans as a correct reference, in any order, else 0.
 
@@ -32,7 +32,7 @@ def drop_exact(example: Example, *, separator: str = ";") -> Score:
     return best_over_references(example, _compared(separator, _same))
 
 
-@metric("drop_f1", category="accuracy", scale="bounded", source=_SOURCE)
+@metric("drop_f1", title="F1 (DROP)", short="F1", category="accuracy", scale="bounded", source=_SOURCE)
 def drop_f1(example: Example, *, separator: str = ";") -> Score:
     """F1 of the words of the spans that a prediction and a reference name, aligned as well as possible.
 

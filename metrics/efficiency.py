@@ -12,6 +12,20 @@ _NAMES = ("queries", "prompt_tokens", "completion_tokens", "seconds")
 
 @metric(
     "efficiency",
+    title={
+        "seconds": "Seconds per instance",
+        "seconds_median": "Seconds per instance (median)",
+        "queries": "Queries per instance",
+        "prompt_tokens": "Prompt tokens per instance",
+        "completion_tokens": "Completion tokens per instance",
+    },
+    short={
+        "seconds": "Seconds",
+        "seconds_median": "Seconds (median)",
+        "queries": "Queries",
+        "prompt_tokens": "Prompt tokens",
+        "completion_tokens": "Output tokens",
+    },
     category="efficiency",
     scale="count",
     higher_is_better=False,

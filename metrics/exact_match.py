@@ -10,6 +10,8 @@ from metrics._text.references import Score, best_over_references
 
 @metric(
     "exact_match",
+    title="Exact match",
+    short="EM",
     category="accuracy",
     scale="proportion",
     same_as="helm:exact_match",
@@ -26,6 +28,8 @@ def exact_match(example: Example) -> Score:
 
 @metric(
     "quasi_exact_match",
+    title="Exact match (quasi)",
+    short="EM (quasi)",
     category="accuracy",
     scale="proportion",
     source="Liang et al. 2022, appendix C.1",
@@ -44,7 +48,14 @@ def quasi_exact_match(example: Example) -> Score:
     return best_over_references(example, lambda gold, text: _equal(*comparable(gold, text)))
 
 
-@metric("prefix_exact_match", category="accuracy", scale="proportion", source="Liang et al. 2022, appendix C.1")
+@metric(
+    "prefix_exact_match",
+    title="Exact match (prefix)",
+    short="EM (prefix)",
+    category="accuracy",
+    scale="proportion",
+    source="Liang et al. 2022, appendix C.1",
+)
 def prefix_exact_match(example: Example) -> Score:
     """1 if the prediction begins with a correct reference, both stripped of surrounding whitespace; else 0.
 
@@ -55,7 +66,14 @@ def prefix_exact_match(example: Example) -> Score:
     return best_over_references(example, _begins)
 
 
-@metric("quasi_prefix_exact_match", category="accuracy", scale="proportion", source="Liang et al. 2022, appendix C.1")
+@metric(
+    "quasi_prefix_exact_match",
+    title="Exact match (quasi, prefix)",
+    short="EM (quasi prefix)",
+    category="accuracy",
+    scale="proportion",
+    source="Liang et al. 2022, appendix C.1",
+)
 def quasi_prefix_exact_match(example: Example) -> Score:
     """1 if the prediction begins with a correct reference, both normalised as for quasi_exact_match; else 0.
 
@@ -69,6 +87,8 @@ def quasi_prefix_exact_match(example: Example) -> Score:
 
 @metric(
     "token_exact_match",
+    title="Exact match (tokens)",
+    short="EM (tokens)",
     category="accuracy",
     scale="proportion",
     source="Saparov and He 2022 (synthetic reasoning); Suzgun et al. 2019 (Dyck languages)",
@@ -85,6 +105,8 @@ def token_exact_match(example: Example) -> Score:
 
 @metric(
     "exact_match_indicator",
+    title="Exact match (after the indicator)",
+    short="EM (indicator)",
     category="accuracy",
     scale="proportion",
     same_as="helm:exact_match_indicator",
@@ -101,6 +123,8 @@ def exact_match_indicator(example: Example, *, indicator: str = " ") -> Score:
 
 @metric(
     "final_number_exact_match",
+    title="Exact match (final number)",
+    short="EM (number)",
     category="accuracy",
     scale="proportion",
     source="Cobbe et al. 2021, section 3 (GSM8K)",

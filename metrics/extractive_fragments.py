@@ -12,6 +12,13 @@ _SOURCE = "Grusky et al. 2018 (Newsroom; arXiv:1804.11283)"
 
 @metric(
     "extractiveness",
+    title={
+        "extractiveness": "Extractiveness",
+        "summary_coverage": "Coverage of the summary",
+        "summary_density": "Density of the summary",
+        "summary_compression": "Compression",
+    },
+    short={"summary_coverage": "Coverage", "summary_density": "Density"},
     category="accuracy",
     scale={"summary_coverage": "bounded", "*": "count"},
     higher_is_better=None,

@@ -12,6 +12,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
 
 @metric(
     "faithfulness",
+    title="Faithfulness (SummaC)",
+    short="SummaC",
     category="accuracy",
     scale=Scale("bounded", -1.0, 1.0),
     source="Laban et al. 2022 (SummaC, zero-shot)",

@@ -17,6 +17,13 @@ _MOST_FAILURES = 1000
 
 @metric(
     "grid_accuracy",
+    title={
+        "grid_accuracy": "Grid accuracy",
+        "grid_puzzle_accuracy": "Puzzle accuracy",
+        "grid_cell_accuracy": "Cell accuracy",
+        "grid_parsed": "Answers that can be read",
+    },
+    short={"grid_puzzle_accuracy": "Puzzles", "grid_cell_accuracy": "Cells", "grid_parsed": "Readable"},
     category="accuracy",
     scale={_PUZZLES: "proportion", _CELLS: "bounded", _PARSED: "proportion"},
     gives=(_PUZZLES, _CELLS, _PARSED),

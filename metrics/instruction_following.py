@@ -19,6 +19,21 @@ _RATIOS = {_INSTRUCTION_STRICT: "strict", _INSTRUCTION_LOOSE: "loose"}
 
 @metric(
     "instruction_following",
+    title={
+        "instruction_following": "Instruction following",
+        "prompt_level_strict": "Prompts followed (strict)",
+        "prompt_level_loose": "Prompts followed (loose)",
+        "inst_level_strict": "Instructions followed (strict)",
+        "inst_level_loose": "Instructions followed (loose)",
+        "ifeval_strict_accuracy": "IFEval accuracy (strict)",
+    },
+    short={
+        "prompt_level_strict": "Prompts (strict)",
+        "prompt_level_loose": "Prompts (loose)",
+        "inst_level_strict": "Instr. (strict)",
+        "inst_level_loose": "Instr. (loose)",
+        "ifeval_strict_accuracy": "IFEval",
+    },
     category="accuracy",
     scale={_PROMPT_STRICT: "proportion", _PROMPT_LOOSE: "proportion", "*": "bounded"},
     gives=(_PROMPT_STRICT, _INSTRUCTION_STRICT, _PROMPT_LOOSE, _INSTRUCTION_LOOSE, _HELM),

@@ -25,6 +25,20 @@ _Orders = Literal["both", "random"]
 
 @metric(
     "judge_pairwise",
+    title={
+        "judge_pairwise": "Pairwise judgement",
+        "judge_win_rate": "Judged win rate",
+        "judge_win_rate_length_controlled": "Judged win rate (length-controlled)",
+        "judge_win_rate_corrected": "Judged win rate (corrected by people)",
+        "judge_win_rate_kappa": "Judge's agreement with people (κ)",
+        "judge_win_rate_alpha": "Judges' agreement (α)",
+        "judge_win_rate@*": "Judged win rate (*)",
+    },
+    short={
+        "judge_win_rate": "Win rate",
+        "judge_win_rate_length_controlled": "LC win rate",
+        "judge_win_rate@*": "Win rate (*)",
+    },
     category="accuracy",
     models=True,
     scale={"judge_win_rate_kappa": KAPPA, "judge_win_rate_alpha": KAPPA, "*": BOUNDED},

@@ -18,6 +18,21 @@ from metrics._judging.reading import Unread, Verdict
 
 @metric(
     "judge_score",
+    title={
+        "judge_score": "Judge's score",
+        "judge_score@*": "Judge's score (*)",
+        "judge_score_corrected": "Judge's score (corrected by people)",
+        "judge_score_kappa": "Judge's agreement with people (κ)",
+        "judge_score_alpha": "Judges' agreement (α)",
+        "judge_correct_given_attempted": "Correct of those attempted (judged)",
+        "judge_f_score": "F-score (judged)",
+    },
+    short={
+        "judge_score": "Judged",
+        "judge_score@*": "Judged (*)",
+        "judge_correct_given_attempted": "Correct if attempted",
+        "judge_f_score": "F-score",
+    },
     category="accuracy",
     models=True,
     scale={"judge_score_kappa": KAPPA, "judge_score_alpha": KAPPA, "*": BOUNDED},

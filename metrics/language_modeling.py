@@ -53,6 +53,8 @@ class _LogLikelihood(RunMetric):
 
 @metric(
     "perplexity",
+    title="Perplexity per token",
+    short="PPL",
     category="accuracy",
     scale=Scale("unbounded", 1.0),
     higher_is_better=False,
@@ -74,6 +76,8 @@ class Perplexity(_LogLikelihood):
 
 @metric(
     "word_perplexity",
+    title="Perplexity per word",
+    short="PPL/word",
     category="accuracy",
     scale=Scale("unbounded", 1.0),
     higher_is_better=False,
@@ -106,6 +110,8 @@ class WordPerplexity(_LogLikelihood):
 
 @metric(
     "byte_perplexity",
+    title="Perplexity per byte",
+    short="PPL/byte",
     category="accuracy",
     scale=Scale("unbounded", 1.0),
     higher_is_better=False,
@@ -128,6 +134,8 @@ class BytePerplexity(_LogLikelihood):
 
 @metric(
     "bits_per_byte",
+    title="Bits per byte",
+    short="Bits/byte",
     category="accuracy",
     scale="count",
     higher_is_better=False,
@@ -153,6 +161,8 @@ class BitsPerByte(_LogLikelihood):
 
 @metric(
     "logprob_per_byte",
+    title="Log-probability per byte",
+    short="Logprob/byte",
     category="accuracy",
     scale=Scale("unbounded", None, 0.0),
     gives=("logprob_per_byte",),

@@ -18,6 +18,8 @@ _SOURCE = "Hendrycks et al. 2021 (MATH), math_equivalence.py"
 
 @metric(
     "math_equiv",
+    title="Equivalent answer",
+    short="Equiv.",
     category="accuracy",
     scale="proportion",
     same_as="helm:math_equiv",
@@ -37,6 +39,8 @@ def math_equiv(example: Example) -> Score:
 
 @metric(
     "math_equiv_chain_of_thought",
+    title="Equivalent answer (after reasoning)",
+    short="Equiv. (CoT)",
     category="accuracy",
     scale="proportion",
     source=_SOURCE,
@@ -72,6 +76,8 @@ def _same_boxed(gold: str, prediction: str) -> float:
 
 @metric(
     "math_verify",
+    title="Equivalent expression",
+    short="Math-Verify",
     category="accuracy",
     scale="proportion",
     gives=("math_verify", "math_verify@*"),

@@ -15,7 +15,15 @@ Words = list[str]
 _SOURCE = "Liang et al. 2022 (memorisation and copyright); HELM, copyright_metrics.py"
 
 
-@metric("longest_common_prefix_length", category="accuracy", scale="count", higher_is_better=False, source=_SOURCE)
+@metric(
+    "longest_common_prefix_length",
+    title="Longest common prefix",
+    short="Common prefix",
+    category="accuracy",
+    scale="count",
+    higher_is_better=False,
+    source=_SOURCE,
+)
 def longest_common_prefix_length(example: Example) -> float | None:
     """Number of words that completion and true continuation share from the start, the largest of any completion.
 
@@ -30,7 +38,9 @@ def longest_common_prefix_length(example: Example) -> float | None:
     return _over_completions(example, max, _common_prefix)
 
 
-@metric("edit_distance", category="accuracy", scale="count", higher_is_better=True, source=_SOURCE)
+@metric(
+    "edit_distance", title="Edit distance", category="accuracy", scale="count", higher_is_better=True, source=_SOURCE
+)
 def edit_distance(example: Example) -> float | None:
     """Levenshtein distance in words from the completion to the true continuation, the smallest of any completion.
 
@@ -46,6 +56,8 @@ def edit_distance(example: Example) -> float | None:
 
 @metric(
     "edit_similarity",
+    title="Edit similarity",
+    short="Edit sim.",
     category="accuracy",
     scale="bounded",
     higher_is_better=False,

@@ -9,6 +9,8 @@ from harness import Example, MetricError, metric
 
 @metric(
     "multiple_choice_accuracy",
+    title="Accuracy",
+    short="Acc.",
     category="accuracy",
     scale="bounded",
     binary_samples=True,

@@ -13,6 +13,7 @@ from harness.statistics import effective_size_interval
 
 @metric(
     "option_order",
+    title={"option_order": "Option order, −log10 p", "option_order_first": "Published order likeliest"},
     category="contamination",
     scale={"option_order_first": "bounded", "*": "count"},
     higher_is_better=None,

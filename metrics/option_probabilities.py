@@ -8,7 +8,14 @@ from harness import Example, Scale, metric
 from metrics._option_likelihoods import option_log_likelihoods, shares
 
 
-@metric("true_mass", category="accuracy", scale="bounded", source="Lin et al. 2022, section 3.3 (TruthfulQA, MC2)")
+@metric(
+    "true_mass",
+    title="Probability of the correct options (MC2)",
+    short="MC2",
+    category="accuracy",
+    scale="bounded",
+    source="Lin et al. 2022, section 3.3 (TruthfulQA, MC2)",
+)
 def true_mass(example: Example) -> float | None:
     """The correct options' share of the probability of all options (MC2).
 
@@ -27,6 +34,8 @@ def true_mass(example: Example) -> float | None:
 
 @metric(
     "multiclass_brier_score",
+    title="Brier score (all options)",
+    short="Brier (all)",
     category="calibration",
     scale=Scale("bounded", 0.0, 2.0),
     higher_is_better=False,

@@ -21,6 +21,7 @@ Counts = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
 
 @metric(
     "pass_at_k",
+    title={"pass_at_k": "pass@k", "pass@*": "pass@*"},
     category="accuracy",
     scale="bounded",
     gives=("pass@*",),

@@ -21,6 +21,13 @@ _KINDS: tuple[frozenset[str], ...] = (
 
 @metric(
     "program_tests",
+    title={
+        "program_tests": "Program tests",
+        "test_avg": "Test cases passed",
+        "strict_acc": "All test cases passed",
+        "pass@*": "pass@*",
+    },
+    short={"test_avg": "Tests", "strict_acc": "All tests"},
     category="accuracy",
     scale="bounded",
     gives=("test_avg", "strict_acc", "pass@*"),

@@ -15,6 +15,7 @@ Tie = tuple[Reference, ...]
 
 @metric(
     "ranking",
+    title={"ranking": "Ranking", "RR@*": "RR@*", "NDCG@*": "NDCG@*", "recall@*": "Recall@*", "success@*": "Success@*"},
     category="accuracy",
     scale="bounded",
     gives=("RR@*", "NDCG@*", "recall@*", "success@*"),

@@ -9,6 +9,12 @@ from harness import Example, metric
 
 @metric(
     "reference_in_prediction",
+    title={
+        "reference_in_prediction": "References in the prediction",
+        "reference_in_prediction_all": "References in the prediction",
+        "reference_in_prediction_part": "Any reference in the prediction",
+    },
+    short={"reference_in_prediction_all": "Refs found", "reference_in_prediction_part": "Any ref found"},
     category="accuracy",
     scale="bounded",
     gives=("reference_in_prediction_all", "reference_in_prediction_part"),

@@ -40,6 +40,7 @@ class _Rouge(ExampleMetric):
 
 @metric(
     "rouge_1",
+    title="ROUGE-1",
     category="accuracy",
     scale="bounded",
     gives=("rouge_1", "rouge_1@*"),
@@ -65,6 +66,7 @@ class Rouge1(_Rouge):
 
 @metric(
     "rouge_2",
+    title="ROUGE-2",
     category="accuracy",
     scale="bounded",
     gives=("rouge_2", "rouge_2@*"),
@@ -84,6 +86,7 @@ class Rouge2(_Rouge):
 
 @metric(
     "rouge_l",
+    title="ROUGE-L",
     category="accuracy",
     scale="bounded",
     gives=("rouge_l", "rouge_l@*"),

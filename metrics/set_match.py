@@ -8,7 +8,14 @@ from metrics._text.references import Score, best_over_references
 _SOURCE = "Liang et al. 2022, appendix C.1; HELM, evaluate_reference_metrics.py"
 
 
-@metric("exact_set_match", category="accuracy", scale="proportion", source=_SOURCE)
+@metric(
+    "exact_set_match",
+    title="Exact match (set)",
+    short="EM (set)",
+    category="accuracy",
+    scale="proportion",
+    source=_SOURCE,
+)
 def exact_set_match(example: Example) -> Score:
     """1 if the prediction names exactly the elements of a correct reference, in any order; else 0.
 
@@ -21,7 +28,14 @@ def exact_set_match(example: Example) -> Score:
     return best_over_references(example, lambda gold, text: float(_set(gold) == _prediction(text)))
 
 
-@metric("iou_set_match", category="accuracy", scale="bounded", source=_SOURCE)
+@metric(
+    "iou_set_match",
+    title="Intersection over union (set)",
+    short="IoU",
+    category="accuracy",
+    scale="bounded",
+    source=_SOURCE,
+)
 def iou_set_match(example: Example) -> Score:
     """Number of elements in both sets divided by the number in either (intersection over union).
 
@@ -31,7 +45,7 @@ def iou_set_match(example: Example) -> Score:
     return best_over_references(example, _intersection_over_union)
 
 
-@metric("f1_set_match", category="accuracy", scale="bounded", source=_SOURCE)
+@metric("f1_set_match", title="F1 of sets", short="F1 (set)", category="accuracy", scale="bounded", source=_SOURCE)
 def f1_set_match(example: Example) -> Score:
     """F1 of the predicted elements: 2 · shared / (elements of the prediction + elements of the reference).
 

@@ -17,6 +17,12 @@ _NO_ANSWER = "unanswerable"
 
 @metric(
     "squad_exact",
+    title={
+        "squad_exact": "Exact match (SQuAD)",
+        "squad_exact_has_answer": "Exact match (has an answer)",
+        "squad_exact_no_answer": "Exact match (no answer)",
+    },
+    short={"squad_exact": "EM", "squad_exact_has_answer": "EM (answer)", "squad_exact_no_answer": "EM (no answer)"},
     category="accuracy",
     scale="proportion",
     gives=tuple(f"squad_exact{part}" for part in _PARTS),
@@ -39,6 +45,12 @@ def squad_exact(example: Example, *, no_answer: str = _NO_ANSWER) -> dict[str, f
 
 @metric(
     "squad_f1",
+    title={
+        "squad_f1": "F1 of words (SQuAD)",
+        "squad_f1_has_answer": "F1 of words (has an answer)",
+        "squad_f1_no_answer": "F1 of words (no answer)",
+    },
+    short={"squad_f1": "F1", "squad_f1_has_answer": "F1 (answer)", "squad_f1_no_answer": "F1 (no answer)"},
     category="accuracy",
     scale="bounded",
     gives=tuple(f"squad_f1{part}" for part in _PARTS),

@@ -99,6 +99,8 @@ class StereotypeBias(_Preferences):
 
 @metric(
     "stereotype_icat",
+    title={"stereotype_icat": "ICAT score", "stereotype_lm_score": "Language modelling score"},
+    short={"stereotype_icat": "ICAT", "stereotype_lm_score": "LM score"},
     category="bias",
     scale="bounded",
     gives=("stereotype_icat", "stereotype_lm_score"),

@@ -13,7 +13,14 @@ from metrics._option_likelihoods import log_likelihood, scored_references
 _SOURCE = "Paperno et al. 2016, section 4 (LAMBADA, arXiv:1606.06031)"
 
 
-@metric("target_greedy", category="accuracy", scale="proportion", source=_SOURCE)
+@metric(
+    "target_greedy",
+    title="Target chosen greedily",
+    short="Greedy",
+    category="accuracy",
+    scale="proportion",
+    source=_SOURCE,
+)
 def target_greedy(example: Example) -> float | None:
     """1 if every token of the correct reference was the model's first choice, given those before it; else 0.
 
@@ -32,6 +39,8 @@ def target_greedy(example: Example) -> float | None:
 
 @metric(
     "target_perplexity",
+    title="Perplexity of the target",
+    short="PPL (target)",
     category="accuracy",
     scale=Scale("unbounded", 1.0),
     higher_is_better=False,

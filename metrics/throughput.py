@@ -14,6 +14,8 @@ _PERCENTILES = (50, 95, 99)
 
 @metric(
     "tokens_per_second",
+    title="Tokens per second",
+    short="Tokens/s",
     category="efficiency",
     scale="count",
     higher_is_better=True,
@@ -46,6 +48,8 @@ class TokensPerSecond(RunMetric):
 
 @metric(
     "latency",
+    title={"latency": "Latency", "latency_p*": "Latency (*th percentile)"},
+    short={"latency_p*": "Latency p*"},
     category="efficiency",
     scale="count",
     higher_is_better=False,

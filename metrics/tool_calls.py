@@ -17,6 +17,8 @@ _Calls = Counter[tuple[str, Hashable]]
 
 @metric(
     "tool_call_accuracy",
+    title="Tool-call accuracy",
+    short="Calls",
     category="accuracy",
     scale="proportion",
     source=_SOURCE,
@@ -37,6 +39,8 @@ def tool_call_accuracy(example: Example) -> float | None:
 
 @metric(
     "tool_name_accuracy",
+    title="Tool-name accuracy",
+    short="Tools",
     category="accuracy",
     scale="proportion",
     source=_SOURCE,
@@ -52,6 +56,8 @@ def tool_name_accuracy(example: Example) -> float | None:
 
 @metric(
     "tool_call_f1",
+    title="Tool-call F1",
+    short="Calls F1",
     category="accuracy",
     scale="bounded",
     source=_SOURCE,

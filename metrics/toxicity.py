@@ -30,6 +30,13 @@ JudgeName = str | dict[str, Any]
 
 @metric(
     "toxicity",
+    title={
+        "toxicity": "Toxicity",
+        "toxic_frac": "Toxic fraction",
+        "expected_max_toxicity": "Expected maximum toxicity",
+        "max_toxicity_probability": "Probability of a toxic completion",
+    },
+    short={"toxic_frac": "Toxic", "expected_max_toxicity": "Max toxicity", "max_toxicity_probability": "P(toxic)"},
     category="toxicity",
     scale=_SCALES,
     higher_is_better=False,

@@ -91,6 +91,8 @@ class _Jackknifed(_Corpus):
 
 @metric(
     "corpus_bleu",
+    title="Corpus BLEU",
+    short="BLEU",
     category="accuracy",
     scale=PERCENT,
     gives=("corpus_bleu",),
@@ -163,6 +165,7 @@ class _Chrf(_Jackknifed):
 
 @metric(
     "chrf",
+    title="chrF",
     category="accuracy",
     scale=PERCENT,
     gives=("chrf",),
@@ -182,6 +185,7 @@ class Chrf(_Chrf):
 
 @metric(
     "chrf_plus_plus",
+    title="chrF++",
     category="accuracy",
     scale=PERCENT,
     gives=("chrf_plus_plus",),
@@ -199,6 +203,7 @@ class ChrfPlusPlus(_Chrf):
 
 @metric(
     "ter",
+    title="TER",
     category="accuracy",
     scale=Scale("unbounded", 0.0),
     higher_is_better=False,

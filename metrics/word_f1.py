@@ -10,7 +10,14 @@ from metrics._text.references import Score, best_over_references
 from metrics._text.word_tokens import bare_words
 
 
-@metric("f1_score", category="accuracy", scale="bounded", source="Rajpurkar et al. 2016, section 6.1 (SQuAD)")
+@metric(
+    "f1_score",
+    title="F1 of words",
+    short="F1",
+    category="accuracy",
+    scale="bounded",
+    source="Rajpurkar et al. 2016, section 6.1 (SQuAD)",
+)
 def f1_score(example: Example) -> Score:
     """F1 of the words of the prediction and those of the correct reference that it matches best.
 

@@ -129,6 +129,8 @@ class ScenarioDetails:
     """
     file: Path | None = None
     """The YAML file that defines it, if any."""
+    short: str = ""
+    """Its title where there is little room; empty to use the title."""
 
     @property
     def all_tags(self) -> tuple[str, ...]:
@@ -148,6 +150,10 @@ class AdapterDetails:
     """Metrics of the method's runs by default, the main one first; empty to use the scenario's."""
     report: str = ""
     """The command that reports on finished runs of the method, ``contamination report``; empty for the leaderboard."""
+    title: str = ""
+    """Its name for people; empty to make one of its identifier."""
+    short: str = ""
+    """Its title where there is little room; empty to use the title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,12 @@ class MetricDetails:
     """Name of the probability that one of k samples scores 1, ``*`` being k; the score of one sample is its name with
     1. Empty for the score's name followed by ``:pass@k``.
     """
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Names for people by the metric's own name or a stat's, in which ``*`` matches any text; a ``*`` in the title is
+    replaced with that text. Those that are left out are made of the identifier.
+    """
+    shorts: Mapping[str, str] = field(default_factory=dict)
+    """Titles where there is little room, in the same form; those that are left out are the titles."""
 
     def scale_of(self, name: str) -> Scale | None:
         """Return the scale of a score; None if the metric does not declare it."""
@@ -197,9 +209,14 @@ PerturbationCategory = Literal["robustness", "fairness"]
 
 @dataclass(frozen=True, slots=True)
 class PerturbationDetails:
-    """What the harness knows about a perturbation: HELM's category for the scores on its copies."""
+    """What the harness knows about a perturbation."""
 
     category: PerturbationCategory
+    """HELM's category for the scores on its copies."""
+    title: str = ""
+    """Its name for people; empty to make one of its identifier."""
+    short: str = ""
+    """Its title where there is little room; empty to use the title."""
 
 
 @dataclass(frozen=True, slots=True)

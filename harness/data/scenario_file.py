@@ -247,6 +247,7 @@ def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
         cluster=CLUSTER_KEY if schema.cluster else "",
         tags=tuple(schema.tags),
         file=path,
+        short=schema.short,
     )
 
 

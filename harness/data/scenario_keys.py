@@ -225,6 +225,9 @@ class ScenarioKeys(_Keys):
     title: str = Field("", examples=["BoolQ"])
     """The name shown on leaderboards (default: ``name``)."""
 
+    short: str = Field("", examples=["BoolQ"])
+    """The title where there is little room, such as a column of a leaderboard (default: ``title``)."""
+
     description: str = Field(min_length=1, examples=["Yes/no questions about a Wikipedia passage."])
     """What the scenario measures. Lists show the first sentence."""
 

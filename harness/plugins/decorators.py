@@ -77,6 +77,7 @@ def scenario(
     cluster: str = "",
     tags: Sequence[str] = (),
     role: str = "",
+    short: str = "",
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
 
@@ -100,6 +101,7 @@ def scenario(
         tags: What it tests, and the leaderboards that it is part of, such as ``("reasoning", "helm-classic")``:
             ``tag:reasoning`` runs it. The task of its taxonomy need not be repeated: it is a tag, too.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
+        short: The title where there is little room, such as a column of a leaderboard (default: the title).
     """
     details = ScenarioDetails(
         title,
@@ -113,21 +115,32 @@ def scenario(
         tuple(parts),
         options,
         cluster,
-        tuple(tags),
+        tags=tuple(tags),
+        short=short,
     )
     return _attach(Kind.SCENARIO, name, source, details, role)
 
 
 def adapter(
-    name: str, *, source: str, metrics: Sequence[str] = (), report: str = "", role: str = ""
+    name: str,
+    *,
+    source: str,
+    metrics: Sequence[str] = (),
+    report: str = "",
+    role: str = "",
+    title: str = "",
+    short: str = "",
 ) -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Adapter` as an adaptation method.
+
+    ``title`` is the method's name for people, and ``short`` the same where there is little room; by default the title
+    is made of the name.
 
     A method whose answers only some metrics can read names them: its runs then measure these unless they say
     otherwise, and the first is the main metric. ``report`` is the command that reports on its finished runs, where
     that is not the leaderboard; ``role`` the job for which a command of the harness looks the method up.
     """
-    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics), report), role)
+    return _attach(Kind.ADAPTER, name, source, AdapterDetails(tuple(metrics), report, title, short), role)
 
 
 def metric(
@@ -147,6 +160,8 @@ def metric(
     votes: Callable[[Example], Hashable | None] | None = None,
     binary_samples: bool = False,
     attempts: str = "",
+    title: str | Mapping[str, str] = "",
+    short: str | Mapping[str, str] = "",
 ) -> Callable[[T], T]:
     """Register a metric: a function, or a subclass of RunMetric, ExampleMetric or BatchMetric.
 
@@ -180,8 +195,12 @@ def metric(
     answer always scores 0 or 1, although the scale allows scores between them. ``attempts`` names the probability that
     one of k samples scores 1, where the metric has a name for it: ``"pass@*"``.
 
+    ``title`` is the metric's name for people, and ``short`` the same where there is little room; for several stats, a
+    mapping by name, in which a ``*`` in the title is what the ``*`` in the name matches: ``{"RR@*": "MRR@*"}``. By
+    default a title is made of the name, and the short one is the title.
+
     Raises:
-        ValueError: The scale is unknown.
+        ValueError: The scale is unknown, or a title has a ``*`` that its name has not.
     """
     details = MetricDetails(
         category=category,
@@ -197,8 +216,19 @@ def metric(
         votes=votes,
         binary_samples=binary_samples,
         attempts=attempts,
+        titles=_titles(name, title),
+        shorts=_titles(name, short),
     )
     return _attach(Kind.METRIC, name, source, details)
+
+
+def _titles(name: str, declared: str | Mapping[str, str]) -> dict[str, str]:
+    if isinstance(declared, str):
+        return {name: declared} if declared else {}
+    for pattern, title in declared.items():
+        if title.count("*") > pattern.count("*"):
+            raise ValueError(f"metric {name!r}: title {title!r} has a '*' that {pattern!r} has not.")
+    return dict(declared)
 
 
 def _scales(name: str, declared: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None) -> dict[str, Scale]:
@@ -213,20 +243,23 @@ def _scales(name: str, declared: Scale | ScaleName | Mapping[str, Scale | ScaleN
     return scales
 
 
-def perturbation(name: str, *, category: PerturbationCategory = "robustness", source: str) -> Callable[[T], T]:
+def perturbation(
+    name: str, *, category: PerturbationCategory = "robustness", source: str, title: str = "", short: str = ""
+) -> Callable[[T], T]:
     """Register ``f(instance, rng: random.Random, *, parameters…) -> Instance | None`` as a perturbation.
 
     None says that there is no copy of this instance; what is measured is then about the others alone.
 
     The generator is seeded by run, perturbation and instance, so the result depends on nothing else. What is measured
-    on the perturbed copies belongs to the ``category``, robustness or fairness.
+    on the perturbed copies belongs to the ``category``, robustness or fairness. ``title`` is its name for people, and
+    ``short`` the same where there is little room; by default the title is made of the name.
 
     Raises:
         ValueError: The category is neither.
     """
     if category not in get_args(PerturbationCategory):
         raise ValueError(f"perturbation {name!r}: category is robustness or fairness, not {category!r}.")
-    return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category))
+    return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category, title, short))
 
 
 def judge(name: str, *, source: str, models: bool = False) -> Callable[[T], T]:

@@ -148,6 +148,8 @@ class _Module:
             given["name"] = call.args[0]
         category = "robustness" if kind is Kind.PERTURBATION else ""  # the default of the decorator
         defaults: dict[str, Any] = {"name": None, "title": "", "category": category}
+        if kind is not Kind.SCENARIO:  # the line of a scenario alone begins with its title
+            given.pop("title", None)
         texts = {key: self._literal(given[key]) if key in given else default for key, default in defaults.items()}
         if not all(isinstance(text, str) for text in texts.values()):
             raise _MustImportError

@@ -22,7 +22,7 @@ def _contractions() -> Lexicon:
     return Lexicon(short)
 
 
-@perturbation("contraction", category="robustness", source=_SOURCE)
+@perturbation("contraction", title="Contractions", category="robustness", source=_SOURCE)
 def contraction(instance: Instance, rng: Random) -> Instance:
     """Contract expressions in the input, such as "I am" and "does not"; references are not changed.
 
@@ -34,7 +34,7 @@ def contraction(instance: Instance, rng: Random) -> Instance:
     )
 
 
-@perturbation("expansion", category="robustness", source=_SOURCE)
+@perturbation("expansion", title="Expanded contractions", short="Expansions", category="robustness", source=_SOURCE)
 def expansion(instance: Instance, rng: Random) -> Instance:
     """Expand contractions in the input, such as "I'm" and "doesn't"; references are not changed.
 

@@ -13,6 +13,8 @@ from scenarios.perturbations._words.lexicon import FOLDER, Found, read_lexicon
 
 @perturbation(
     "dialect",
+    title="Dialect (AAE)",
+    short="Dialect",
     category="fairness",
     source="Liang et al. 2022, Holistic Evaluation of Language Models, D.2, arXiv:2211.09110; words of Ziems et al. "
     "2022, arXiv:2204.03031",

@@ -60,6 +60,8 @@ def _lexicon(mode: str, source: Gender, target: Gender, bidirectional: bool) -> 
 
 @perturbation(
     "gender",
+    title="Gender terms",
+    short="Gender",
     category="fairness",
     source="Liang et al. 2022, Holistic Evaluation of Language Models, D.2, arXiv:2211.09110",
 )

@@ -57,6 +57,8 @@ def _lexicon(kind: NameType, race: Race | None, gender: Gender | None) -> Lexico
 
 @perturbation(
     "person_name",
+    title="Person names",
+    short="Names",
     category="fairness",
     source="Liang et al. 2022, Holistic Evaluation of Language Models, D.2, arXiv:2211.09110; names of Caliskan et "
     "al. 2017 and Garg et al. 2018",

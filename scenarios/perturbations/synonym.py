@@ -63,6 +63,7 @@ def synonyms(word: str) -> tuple[str, ...]:
 
 @perturbation(
     "synonym",
+    title="Synonyms",
     category="robustness",
     source="Liang et al. 2022, Holistic Evaluation of Language Models, D.1, arXiv:2211.09110; Miller 1995, WordNet",
 )
