@@ -164,9 +164,12 @@ def leaderboard_command(
         return
     from harness.leaderboard.aggregate import build_board
     from harness.leaderboard.board_table import board_table
+    from harness.plugins.registry import default_registry
+    from harness.plugins.titles import Titles
     from harness.storage.results import find_runs
 
-    put_table(board_table(build_board(find_runs(results_dir, suites or None))), format_, output)
+    board = build_board(find_runs(results_dir, suites or None), titles=Titles(default_registry()))
+    put_table(board_table(board), format_, output)
 
 
 def put_table(table: ResultTable, format_: str, output: Path | None = None, width: int = 80) -> None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import ColumnKey, Group, agreed, canonical, group_runs, grouped
+from harness.leaderboard.model_names import backend_of, model_names, model_of
 from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.repeats import by_seeds, parts, pooled_repeats
-from harness.leaderboard.win_rate import WinRate, best, mean_win_rates, ranks
-from harness.output.display import brief
+from harness.leaderboard.win_rate import WinRate, mean_win_rates, ranks
+from harness.plugins.titles import SEPARATOR, Titles
 from harness.storage.results import RunRecord
-
-_LONGEST_LABEL = 100
-"""Characters of a model's label; a system prompt may be long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +35,22 @@ class Row:
     """One model."""
 
     model: str
-    """Its name with the arguments that were given for it."""
+    """Its name for people."""
     rank: int | None
     """By mean win rate, from 1; ties share a rank. None without a mean win rate."""
     win_rate: WinRate | None
     """Mean win rate; None if there is no other model to compare with."""
     cells: tuple[Cell | None, ...]
     """One cell per column; None where the model was not run."""
+    identifier: str = ""
+    """Its name with the arguments that were given for it, as specs have them."""
+    backend: str = ""
+    """The name of its backend."""
+
+    @property
+    def measured(self) -> int:
+        """Number of columns in which it has a complete result."""
+        return sum(cell is not None and cell.complete and cell.mean is not None for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ class Board:
     """True if the mean win rate is over sample data."""
     finished: str = ""
     """The time at which the newest run ended, UTC, ISO 8601; empty without runs."""
+    titles: Titles = field(default_factory=Titles)
+    """Names for people of what the columns show."""
 
 
 def build_board(
@@ -71,6 +79,7 @@ def build_board(
     pool: bool = True,
     check: Callable[[RunRecord], str] = examples_problem,
     names: Mapping[str, str] | None = None,
+    titles: Titles | None = None,
 ) -> Board:
     """Return the leaderboard of some runs.
 
@@ -83,10 +92,12 @@ def build_board(
         pool: True to pool a scenario's runs with different parameters in one column; otherwise each has its own.
         check: Returns what is wrong with a run's examples; '' if nothing is.
         names: The names of models, as :func:`model_names` gives them (default: those of these runs).
+        titles: Names for people of metrics, methods and scenarios (default: made of identifiers).
     """
     runs = list(runs)
-    known = model_names(runs) if names is None else names
-    names = {identity: known[identity] for identity in dict.fromkeys(map(_identity, runs))}
+    names = model_names(runs) if names is None else names
+    titles = titles or Titles()
+    models = {model_of(run, names): run for run in runs}
     columns: list[Column] = []
     cells: list[Mapping[str, Cell]] = []
     contests: list[Contest] = []
@@ -100,14 +111,21 @@ def build_board(
         columns.append(_column(group, agreed(stat.higher_is_better for stat in _stats(counting))))
         contests.append(contest_of(group, found, columns[-1].higher_is_better, counting))
         cells.append(with_ranks(found, contests[-1]))
-        notes += _notes(group, counting, names)
+        notes += _notes(group, counting, names, titles)
     counted = counted_in_win_rate(contests, [column.sample for column in columns])
     columns = [replace(column, contested=counts) for column, counts in zip(columns, counted, strict=True)]
     rates = mean_win_rates([contest for contest, counts in zip(contests, counted, strict=True) if counts])
     places = ranks({model: rate.value for model, rate in rates.items()})
     rows = [
-        Row(model, places.get(model), rates.get(model), tuple(column.get(model) for column in cells))
-        for model in names.values()
+        Row(
+            model,
+            places.get(model),
+            rates.get(model),
+            tuple(column.get(model) for column in cells),
+            identifier=run.spec.model.label,
+            backend=backend_of(run),
+        )
+        for model, run in models.items()
     ]
     return Board(
         suites=tuple(sorted({run.suite for run in runs})),
@@ -116,43 +134,12 @@ def build_board(
         notes=tuple(dict.fromkeys(notes)),
         sample_win_rate=any(counted) and all(column.sample for column in columns if column.contested),
         finished=max((run.finished for run in runs), default=""),
+        titles=titles,
     )
 
 
 Counting = Mapping[str, Mapping[str, RunRecord]]
 """The runs that count in a column: by model, then by sub-run."""
-
-
-def model_names(runs: Iterable[RunRecord]) -> dict[str, str]:
-    """Return a name for each model of some runs, by the model as JSON.
-
-    It is the display name that the newest run has, else the label. Names that several models share are followed by the
-    label, and equal labels by the JSON.
-    """
-    newest_last = sorted(runs, key=lambda run: run.finished)
-    specs = {_identity(run): run.spec for run in newest_last}
-    shown = {
-        identity: spec.settings.display_name or brief(spec.model.label, _LONGEST_LABEL)
-        for identity, spec in specs.items()
-    }
-    names: dict[str, str] = {}
-    labels = Counter(spec.model.label for spec in specs.values())
-    taken = Counter(shown.values())
-    for identity, spec in sorted(specs.items()):
-        names[identity] = shown[identity]
-        if taken[shown[identity]] > 1:
-            label = spec.model.label if labels[spec.model.label] == 1 else f"{spec.model.label} {identity}"
-            names[identity] = f"{shown[identity]} ({label})" if spec.settings.display_name else label
-    return names
-
-
-def model_of(run: RunRecord, names: Mapping[str, str]) -> str:
-    """Return the name of a run's model among the names of all models."""
-    return names[_identity(run)]
-
-
-def _identity(run: RunRecord) -> str:
-    return canonical(run.spec.model.model_dump(mode="json"))
 
 
 def _same_question(group: Group, names: Mapping[str, str]) -> Iterator[tuple[str, str, list[RunRecord]]]:
@@ -234,12 +221,16 @@ def counted_in_win_rate(contests: Sequence[Contest], sample: Sequence[bool]) -> 
 
 
 def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
-    """Return a column's cells, by model, with their ranks and with the best ones marked."""
-    leading, ranges = best(contest), column_ranks(contest)
+    """Return a column's cells, by model, with their ranks, and with those marked that are tied with the best.
+
+    A model is tied with the best if no other is shown to be better. Where that is true of all, none is marked.
+    """
+    ranges = column_ranks(contest)
+    separated = any(first > 1 for first, _ in ranges.values())
     found = {}
     for model, cell in cells.items():
         first, last = ranges.get(model, (None, None))
-        found[model] = replace(cell, best=model in leading, first=first, last=last)
+        found[model] = replace(cell, best=separated and first == 1, first=first, last=last)
     return found
 
 
@@ -255,19 +246,22 @@ def _column(group: Group, direction: bool | None) -> Column:
 # Warnings for the reader
 
 
-def _notes(group: Group, counting: Counting, names: Mapping[str, str]) -> Iterator[str]:
-    name = f"{group.scenario} ({group.method})"
+def _notes(group: Group, counting: Counting, names: Mapping[str, str], titles: Titles) -> Iterator[str]:
+    parameters = titles.parameters(group.scenario, group.parameters)
+    scenario = SEPARATOR.join(filter(None, [titles.scenario(group.scenario).title, parameters]))
+    name = f"{scenario} ({titles.method(group.method).title})"
     for setting, values in group.varying.items():
         shown = ", ".join(canonical(value) for value in values)
         yield f"{name}: its runs differ in {setting}: {shown}."
     if len({stat.higher_is_better for stat in _stats(counting)}) > 1:
-        yield f"{name}: the runs disagree on whether a higher {group.metric} is better, so nothing is compared."
+        metric = titles.metric(group.metric).title
+        yield f"{name}: the runs disagree on whether a higher {metric} is better, so nothing is compared."
     for model, _, found in _same_question(group, names):
         repeats = by_seeds(found)
         for same in repeats:
-            yield from _disagreement(model, same)
+            yield from _disagreement(model, same, titles)
         if (number := len(parts(counting_run(found)))) > 1:
-            label = found[0].spec.scenario.label
+            label = titles.run(found[0].spec.scenario)
             yield f"{model} on {label}: the mean over {number} repeats, which differ in their seeds."
     if _differ(counting, _data_identity):
         yield f"{name}: the models were evaluated on different files or revisions of the data."
@@ -288,11 +282,11 @@ def _interval_notes(counting: Counting) -> dict[str, list[str]]:
     return models
 
 
-def _disagreement(model: str, runs: Sequence[RunRecord]) -> Iterator[str]:
+def _disagreement(model: str, runs: Sequence[RunRecord], titles: Titles) -> Iterator[str]:
     """Yield a note if runs of the same thing gave different numbers, or if a newer run failed."""
     counts = newest(runs)
     stat = main_stat(counts)
-    label = counts.spec.scenario.label
+    label = titles.run(counts.spec.scenario)
     if stat is None:
         return
     others = [other for run in runs if run.status == "ok" and (other := main_stat(run)) is not None]

@@ -18,7 +18,7 @@ MODEL_WIDTH = 36
 """Characters of a model's name in a line on the terminal."""
 
 CSV_FIELDS = (
-    "rank", "rank_first", "rank_last", "model", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",
+    "rank", "rank_first", "rank_last", "model", "model_id", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",
     "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method", "split", "metric",
     "higher_is_better", "settings", "sample", "status", "mean", "stderr", "low", "high", "count", "missing",
     "declined", "declined_kinds", "runs_have", "runs_of", "best", "column_rank_first", "column_rank_last",
@@ -117,11 +117,18 @@ def _json_value(board: Board) -> dict[str, Any]:
         "finished": board.finished,
         "sample_win_rate": board.sample_win_rate,
         "models": [
-            {"name": row.model, "rank": row.rank, "mean_win_rate": asdict(row.win_rate) if row.win_rate else None}
+            {
+                "name": row.model,
+                "identifier": row.identifier,
+                "backend": row.backend,
+                "rank": row.rank,
+                "mean_win_rate": asdict(row.win_rate) if row.win_rate else None,
+                "columns": row.measured,
+            }
             for row in board.rows
         ],
         "columns": [
-            {"title": heading.title, **asdict(column)}
+            {"title": heading.full, "identifier": heading.identifier, **asdict(column)}
             for heading, column in zip(board_text.headings(board), board.columns, strict=True)
         ],
         "cells": [
@@ -141,13 +148,14 @@ def _json_value(board: Board) -> dict[str, Any]:
 
 
 def _records(board: Board) -> list[dict[str, Any]]:
-    titles = [heading.title for heading in board_text.headings(board)]
+    titles = [heading.full for heading in board_text.headings(board)]
     return [
         {
             "rank": row.rank,
             "rank_first": row.win_rate and row.win_rate.first,
             "rank_last": row.win_rate and row.win_rate.last,
             "model": row.model,
+            "model_id": row.identifier,
             "mean_win_rate": row.win_rate and row.win_rate.value,
             "mean_win_rate_low": row.win_rate and row.win_rate.low,
             "mean_win_rate_high": row.win_rate and row.win_rate.high,

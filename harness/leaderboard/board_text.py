@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from harness.answers.reasoning_count import UNANNOUNCED, UNFINISHED
+from harness.contracts.specs import Component
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
 from harness.leaderboard.formatting import arrow
-from harness.output.display import brief, sentence, visible
+from harness.output.display import brief, sentence
+from harness.plugins.titles import SEPARATOR, Titles, value_title
 
 SAMPLE, PARTIAL, FAILED, MISSING, DECLINED, DAMAGED, IMPORTED = "†", "‡", "✗", "§", "⊘", "◊", "¶"
 SHORTENED, UNREAD, ENDLESS, REASONED = "⋯", "∅", "∞", "※"
@@ -35,7 +36,7 @@ MEANINGS = {
     ENDLESS: "in some answers the reasoning did not end; they are scored as wrong; counts are below.",
     REASONED: "some answers have reasoning that the model's entry does not announce; counts are below.",
     DAMAGED: "a file of examples is damaged or missing, so the number cannot be checked; details are below.",
-    IMPORTED: "imported: measured by another program, which is named at the start of the model's name.",
+    IMPORTED: "imported: measured by another program, which is named after the model.",
 }
 """What the marks mean."""
 
@@ -51,17 +52,30 @@ RANKS = (
 MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
 UNDECIDED = "n too small to separate the models"
 
+_MEAN_OF = "mean of "
+
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The heading of a column."""
+    """The heading of a column, for people."""
 
     title: str
-    """The scenario, with the parameters that all its runs share."""
+    """The scenario with the parameters that all its runs share, ``MMLU · anatomy``."""
     metric: str
     """The metric with an arrow in the direction that is better."""
     details: tuple[str, ...]
     """What distinguishes the column from similar ones, and what it is a mean of."""
+    group: str = ""
+    """The scenario alone, ``MMLU``: the heading of a group of columns."""
+    short: str = ""
+    """The column within its group, ``anatomy``; the scenario, if there is nothing to add."""
+    identifier: str = ""
+    """The scenario and its parameters as specs have them, ``mmlu:subject=anatomy``."""
+
+    @property
+    def full(self) -> str:
+        """The title with all that distinguishes the column from others; no two columns have the same."""
+        return SEPARATOR.join([self.title, *(detail for detail in self.details if not detail.startswith(_MEAN_OF))])
 
 
 def readable(board: Board) -> Board:
@@ -88,7 +102,7 @@ def measured(row: Row) -> bool:
 
 def headings(board: Board) -> list[Heading]:
     """Return the heading of each column; method and split only where they distinguish columns."""
-    return [_heading(column, board.columns) for column in board.columns]
+    return [_heading(column, board.columns, board.titles) for column in board.columns]
 
 
 def marks(cell: Cell, column: Column) -> str:
@@ -134,7 +148,7 @@ def explanations(board: Board) -> list[str]:
         return []
     means = MEANS
     if any(cell is not None and cell.best for row in board.rows for cell in row.cells):
-        means += " The best of each column is bold."
+        means += " Bold: statistically tied with the best of its column."
     return [means, WIN_RATE, RANKS] if any(row.win_rate for row in board.rows) else [means]
 
 
@@ -153,12 +167,12 @@ def failures(board: Board) -> Iterator[str]:
     titles = headings(board)
     for (r, c), number in failure_numbers(board).items():
         for error in _errors(board.rows[r].cells[c]):
-            yield f"{FAILED}{number} {brief(board.rows[r].model)}, {titles[c].title}: {error}"
+            yield f"{FAILED}{number} {brief(board.rows[r].model)}, {titles[c].full}: {error}"
 
 
 def notes(board: Board) -> list[str]:
     """Return the warnings that a reader needs."""
-    titles = [heading.title for heading in headings(board)]
+    titles = [heading.full for heading in headings(board)]
     found = [*_declined(board, titles), *_counts(board, titles), *_damaged(board, titles)]
     found += [sentence(note) for note in board.notes]
     rates = [row.win_rate for row in board.rows if row.win_rate is not None]
@@ -177,7 +191,7 @@ def notes(board: Board) -> list[str]:
 def _absence(row: Row) -> str:
     failed = [failure for cell in row.cells if cell is not None for failure in cell.failures]
     which = "its one run gave no number" if len(failed) == 1 else f"none of its {len(failed)} runs gave a number"
-    errors = (failure.error.removeprefix(f"{row.model}: ").rstrip(". ") for failure in failed)
+    errors = (failure.error.removeprefix(f"{row.identifier}: ").rstrip(". ") for failure in failed)
     return f"{brief(row.model)} has no row, since {which}: {'; '.join(dict.fromkeys(errors))}."
 
 
@@ -226,26 +240,38 @@ def _errors(cell: Cell | None) -> list[str]:
     ]
 
 
-def _heading(column: Column, columns: tuple[Column, ...]) -> Heading:
+def _heading(column: Column, columns: tuple[Column, ...], titles: Titles) -> Heading:
     peers = [other for other in columns if other.scenario == column.scenario and other is not column]
     details: list[str] = []
     if any(other.method != column.method for other in peers):
-        details.append(column.method)
+        details.append(titles.method(column.method).short)
+    if any(other.metric != column.metric and other.method == column.method for other in peers):
+        details.append(titles.metric(column.metric).short)
     if any(other.split != column.split for other in peers):
         details.append(f"{column.split} split")
     if any(other.sample != column.sample for other in peers):
         details.append("sample data" if column.sample else "real data")
-    details += [f"{name}={_setting(value)}" for name, value in column.settings.items()]
-    if len(column.subruns) > 1:
-        details.append(f"mean of {len(column.subruns)} runs ({', '.join(column.pooled)})")
-    shared = {name: value for name, value in column.parameters.items() if value not in (None, False, "", [], {})}
-    arguments = ",".join(f"{name}={_setting(value)}" for name, value in shared.items())
+    details += [value_title(name, value) or f"{name} unset" for name, value in column.settings.items()]
+    differing = {
+        name
+        for name in column.parameters
+        if any(name not in peer.pooled and peer.parameters.get(name) != column.parameters[name] for peer in peers)
+    }
+    scenario = titles.scenario(column.scenario)
+    parameters = titles.parameters(column.scenario, column.parameters, differing)
+    distinct = tuple(brief(detail) for detail in details)
+    pooled = f"{_MEAN_OF}{len(column.subruns)} runs ({', '.join(column.pooled)})" if len(column.subruns) > 1 else ""
+    metric = titles.metric(column.metric).title
     return Heading(
-        title=brief(f"{column.scenario}:{arguments}" if arguments else column.scenario),
-        metric=brief(column.metric, 40) + arrow(column.higher_is_better),
-        details=tuple(brief(detail) for detail in details),
+        title=brief(SEPARATOR.join(filter(None, [scenario.title, parameters]))),
+        metric=brief(metric, 60) + arrow(column.higher_is_better),
+        details=(*distinct, *([brief(pooled)] if pooled else [])),
+        group=brief(scenario.title),
+        short=brief(SEPARATOR.join(filter(None, [parameters, *distinct])) or scenario.short),
+        identifier=_identifier(column),
     )
 
 
-def _setting(value: Any) -> str:
-    return brief(value, 40) if isinstance(value, str) else visible(str(value))
+def _identifier(column: Column) -> str:
+    shared = {name: value for name, value in column.parameters.items() if value not in (None, False, "", [], {})}
+    return Component(name=column.scenario, arguments=shared).label

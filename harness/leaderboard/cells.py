@@ -56,7 +56,7 @@ class Cell:
     of: int
     """Number of sub-runs of the column."""
     best: bool = False
-    """True if no complete cell of the column is better, and at least one is worse."""
+    """True if no other model of the column is shown to be better, but one is shown to be worse than another."""
     first: int | None = None
     """The best rank in the column that the model may have; the ranks of all models are correct at once with 95 %
     probability. None if the column is not compared.

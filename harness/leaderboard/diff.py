@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from harness.answers.reasoning_count import unfinished_note
 from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
-from harness.leaderboard.aggregate import model_names, model_of
 from harness.leaderboard.cells import declined_by, main_stat, newest
 from harness.leaderboard.columns import canonical, grouped, run_settings
 from harness.leaderboard.comparison import Comparison, compare_runs, question_label
+from harness.leaderboard.model_names import model_names, model_of
 from harness.plugins.registry import Registry
 from harness.statistics import holm
 from harness.statistics.quantiles import Z

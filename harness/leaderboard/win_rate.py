@@ -120,15 +120,6 @@ def ranks(values: Mapping[str, float]) -> dict[str, int]:
     return {name: 1 + sum(other > value for other in rounded.values()) for name, value in rounded.items()}
 
 
-def best(contest: Contest) -> frozenset[str]:
-    """Return the models with the best result of a column, several if they tie; none unless a model is worse."""
-    rounded = {model: snapped(result.mean) for model, result in contest.results.items()}
-    if len(set(rounded.values())) < 2:
-        return frozenset()
-    top = max(rounded.values()) if contest.higher_is_better else min(rounded.values())
-    return frozenset(model for model, mean in rounded.items() if mean == top)
-
-
 def _intervals(pairs: Sequence[Floats], alphas: Sequence[float]) -> list[tuple[float, float]]:
     """Return a model's interval at each error probability, from its z-scores against the others in each column."""
     import numpy as np

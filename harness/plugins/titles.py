@@ -29,6 +29,14 @@ from harness.plugins.registry import Registry
 SEPARATOR = " · "
 """Between a title and what narrows it down: ``MMLU · anatomy``."""
 
+COMPUTED_ON = {
+    "original": "originals",
+    "perturbed": "perturbed copies",
+    "worst": "worst of original and copies",
+    "drop": "drop from the original",
+}
+"""What a statistic is computed on, in words."""
+
 _STAT = re.compile(r"(?P<of>.+?)(?P<reduction>:[^:(]+)?(?P<reading> \(.+\))?", re.DOTALL)
 """A stat's name: ``exact_match:maj@8 (flexible)``."""
 
@@ -115,7 +123,7 @@ class Titles:
         return SEPARATOR.join(
             words
             for name, value in arguments.items()
-            if (name in kept or name not in defaults or defaults[name] != value) and (words := _value(name, value))
+            if (name in kept or name not in defaults or defaults[name] != value) and (words := value_title(name, value))
         )
 
     def run(self, scenario: Component) -> str:
@@ -128,9 +136,9 @@ class Titles:
         parts = []
         if stat.perturbation is not None:
             copies = self.perturbation(stat.perturbation).title
-            parts.append(copies if stat.computed_on == "perturbed" else f"{copies}, {_COMPUTED_ON[stat.computed_on]}")
+            parts.append(copies if stat.computed_on == "perturbed" else f"{copies}, {COMPUTED_ON[stat.computed_on]}")
         elif stat.computed_on != "original":
-            parts.append(_COMPUTED_ON[stat.computed_on])
+            parts.append(COMPUTED_ON[stat.computed_on])
         if stat.group is not None:
             parts.append(group_title(stat.group))
         return SEPARATOR.join(parts)
@@ -185,14 +193,6 @@ class Titles:
         return self.registry.find(kind, name) if self.registry else None
 
 
-_COMPUTED_ON = {
-    "original": "originals",
-    "perturbed": "perturbed copies",
-    "worst": "worst of original and copies",
-    "drop": "drop from the original",
-}
-
-
 def group_title(group: str) -> str:
     """Return a group of instances in words: ``gender: female`` for ``gender=female``, ``gender, largest gap``."""
     key, equals, value = group.partition("=")
@@ -215,6 +215,24 @@ def first_sentence(text: str) -> str:
     return found[0] if found else line
 
 
+def value_title(name: str, value: Any) -> str:
+    """Return a parameter in words; text says by itself what it is, a number needs the parameter's name.
+
+    '' for None and whatever is empty. Of a path only the file is shown.
+    """
+    if value is None or value == "" or value == [] or value == {}:
+        return ""
+    if isinstance(value, bool):
+        return _words(name) if value else f"no {_words(name)}"
+    if isinstance(value, str):
+        return _words(value.rstrip("/").rpartition("/")[2])
+    if isinstance(value, list | tuple):
+        return ", ".join(filter(None, (value_title("", one) for one in value)))
+    if isinstance(value, Mapping):
+        return ", ".join(filter(None, (value_title(key, one) for key, one in value.items())))
+    return f"{_words(name)} {value:g}".strip() if isinstance(value, float) else f"{_words(name)} {value}".strip()
+
+
 def _titled(name: str, plugin: Plugin | None, title: str = "", short: str = "") -> Title:
     title = title or readable(name)
     definition = first_sentence(plugin.summary) if plugin else ""
@@ -223,21 +241,6 @@ def _titled(name: str, plugin: Plugin | None, title: str = "", short: str = "") 
 
 def _words(identifier: str) -> str:
     return " ".join(identifier.replace("_", " ").split())
-
-
-def _value(name: str, value: Any) -> str:
-    """Return a parameter in words; text says by itself what it is, a number needs the parameter's name."""
-    if value is None or value == "" or value == [] or value == {}:
-        return ""
-    if isinstance(value, bool):
-        return _words(name) if value else f"no {_words(name)}"
-    if isinstance(value, str):
-        return _words(value.rstrip("/").rpartition("/")[2])  # of a path the file
-    if isinstance(value, list | tuple):
-        return ", ".join(filter(None, (_value("", one) for one in value)))
-    if isinstance(value, Mapping):
-        return ", ".join(filter(None, (_value(key, one) for key, one in value.items())))
-    return f"{_words(name)} {value:g}".strip() if isinstance(value, float) else f"{_words(name)} {value}".strip()
 
 
 def _matching(name: str, patterns: Iterable[str]) -> str:

@@ -17,8 +17,14 @@ scenarios. A page reads them with ``await harness.get("KEY")``.
 
 Parts. A part is a function ``write(snapshot, folder)`` in a module of this package; ``builder.PARTS`` lists them. The
 :class:`snapshot.Snapshot` holds all records, read once, and what every part needs of them. Keys by part: ``site``
-(first; what all pages know), ``boards/…``, ``models``, ``models/…``, ``scenarios/…``, ``runs/ADDRESS/…``,
+(first; what all pages know), ``names`` (titles for the
+identifiers in all others), ``boards/…``, ``models``, ``models/…``, ``scenarios/…``, ``runs/ADDRESS/…``,
 ``contamination``, ``plots/…``, ``compare/…``.
+
+Names. Data have identifiers; ``harness.named(kind, identifier)`` is the element that shows their title, with the
+identifier, the definition, the direction, the range and the source on hover, and ``harness.title(kind, identifier)``
+the title alone. Kinds are those of :mod:`names`: ``metrics``, ``methods``, ``perturbations``, ``categories``,
+``scenarios``. Core has loaded them before a page is rendered.
 
 Pages. A page is ``assets/pages/NAME.js``, which calls ``harness.page("NAME", {title, render(main, path, query)})``:
 ``render`` is called again whenever the address changes (``#/NAME/path…?query``), is asynchronous, and appends to

@@ -32,7 +32,7 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     folder.put(
         "site",
         {
-            "boards": [[view.key, view.title, view.suite] for view in snapshot.boards],
+            "boards": [[view.key, view.title, view.suite, view.board.finished] for view in snapshot.boards],
             "finished": max((run.finished for run in snapshot.runs), default=""),
             "runs": len(snapshot.runs),
             "failed": sum(run.status != "ok" for run in snapshot.runs),
@@ -72,7 +72,10 @@ def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, 
     """Return the description of a column, as JSON."""
     about, heading = view.board.columns[column], view.headings[column]
     return {
-        "title": heading.title,
+        "title": heading.full,
+        "short": heading.short,
+        "group": heading.group,
+        "identifier": heading.identifier,
         "scenario": about.scenario,
         "address": scenario_address(about.scenario),
         "metric": about.metric,
@@ -108,6 +111,8 @@ def _board(
         "models": [
             {
                 "name": row.model,
+                "identifier": row.identifier,
+                "backend": row.backend,
                 "address": addresses[row.model],
                 "rank": row.rank,
                 "rate": win_rate_values(row.win_rate),

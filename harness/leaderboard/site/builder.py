@@ -10,7 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.site import boards, comparisons, contamination_page, model_pages, plots, scenario_pages
+from harness.leaderboard.site import boards, comparisons, contamination_page, model_pages, names, plots, scenario_pages
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.reading import read_runs
 from harness.leaderboard.site.snapshot import Snapshot
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = (
+    names.write,
     boards.write,
     model_pages.write,
     scenario_pages.write,

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from harness.contamination.order_tests import JudgedTest, judged_tests
-from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs, model_names, model_of
+from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs
 from harness.leaderboard.board_text import Heading, headings
 from harness.leaderboard.columns import Group, group_runs
+from harness.leaderboard.model_names import model_names, model_of
 from harness.leaderboard.site.addresses import address, address_of
 from harness.leaderboard.site.measures import Measure, all_measures, representatives
 from harness.plugins.registry import Registry
+from harness.plugins.titles import Titles
 from harness.storage.results import RunRecord
 
 ALL_SUITES = "all"
@@ -50,6 +52,11 @@ class Snapshot:
     """The plugins, which describe scenarios and metrics; records may name others that are not installed."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """The problems with the examples of runs, by the run's address."""
+
+    @cached_property
+    def titles(self) -> Titles:
+        """Names for people of what the records name."""
+        return Titles(self.registry)
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -99,5 +106,7 @@ class Snapshot:
             all_measures(column, *parts, self._representatives)
             for column, parts in enumerate(zip(groups, counting, strict=True))
         ]
-        board = build_board(runs, check=lambda run: self.problems.get(address_of(run), ""), names=self.names)
+        board = build_board(
+            runs, check=lambda run: self.problems.get(address_of(run), ""), names=self.names, titles=self.titles
+        )
         return BoardView(key, title, suite, board, groups, counting, measures, headings(board))

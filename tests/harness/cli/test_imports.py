@@ -19,7 +19,7 @@ def test_lm_eval_stands_on_the_leaderboard(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.output
     assert ran.output.count("10 examples.") == 3
     board = runner.invoke(group, ["leaderboard", "lm-eval", "--results-dir", str(tmp_path), "--format", "csv"])
-    assert "lm-eval:checkpoints/small-gpt2" in board.output
+    assert ",small-gpt2 (lm-eval),lm-eval:checkpoints/small-gpt2," in board.output
     assert "tiny_quiz" in board.output
 
 

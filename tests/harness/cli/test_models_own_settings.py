@@ -97,8 +97,8 @@ def test_two_models_with_one_display_name_are_told_apart(harness: Harness, folde
     sweep(folder, "{name: 'fake:0', display_name: Fake}", "{name: 'fake:0', temperature: 0.9, display_name: Fake}")
     assert harness("run", "own.yaml").code == 0
     said = harness("leaderboard", "own", "--format", "md")
-    assert "Fake (fake:0)" in said.out
-    assert "Fake (fake:0:temperature=0.9)" in said.out
+    assert "| Fake |" in said.out
+    assert "| Fake · temperature 0.9 |" in said.out
 
 
 def test_models_are_compared_by_their_display_names_and_by_their_settings(harness: Harness, folder: Path) -> None:

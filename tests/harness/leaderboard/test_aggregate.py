@@ -65,10 +65,10 @@ def test_partial_and_failed_cells_are_shown_and_not_compared(make_run: Any) -> N
 
     board = build_board(
         [
-            mmlu("hf:a", "anatomy", 0.2),
-            mmlu("hf:a", "virology", 0.4),
-            mmlu("hf:b", "anatomy", 0.6),
-            mmlu("hf:b", "virology", 0.2),
+            mmlu("hf:a", "anatomy", 0.2, stderr=0.01),
+            mmlu("hf:a", "virology", 0.4, stderr=0.01),
+            mmlu("hf:b", "anatomy", 0.8, stderr=0.01),
+            mmlu("hf:b", "virology", 0.6, stderr=0.01),
             mmlu("hf:c", "anatomy", 0.9),
             mmlu("hf:d", "anatomy", None, error="no memory"),
         ]
@@ -98,7 +98,7 @@ def test_models_with_other_arguments_are_other_models(make_run: Any) -> None:
         make_run({"name": "hf:a", "dtype": dtype}, "boolq", mean)
         for dtype, mean in (("bfloat16", 0.4), ("float32", 0.6))
     ]
-    assert [r.model for r in build_board(runs).rows] == ["hf:a:dtype=float32", "hf:a:dtype=bfloat16"]
+    assert [r.model for r in build_board(runs).rows] == ["hf:a · float32", "hf:a · bfloat16"]
 
 
 def test_models_whose_labels_read_alike_stay_apart(make_run: Any) -> None:
@@ -126,7 +126,7 @@ def test_runs_of_the_same_thing_that_disagree_are_noted(make_run: Any) -> None:
     [
         ({"data": "x"}, {"data": "y"}, "different files or revisions of the data"),
         ({"count": 100}, {"count": 90}, "different numbers of instances"),
-        ({"higher": True}, {"higher": False}, "the runs disagree on whether a higher exact_match is better"),
+        ({"higher": True}, {"higher": False}, "the runs disagree on whether a higher Exact match is better"),
     ],
 )
 def test_models_that_were_not_asked_the_same_are_noted(
@@ -142,10 +142,10 @@ def test_what_there_is_to_know_of_an_interval_is_noted(make_run: Any) -> None:
         return replace(run, stats=stats)
 
     perfect = [told(make_run(model, "boolq", 1.0), "20 of 20; at least 86 %") for model in ("hf:a", "hf:b")]
-    assert build_board(perfect).notes == ("boolq (generation), hf:a, hf:b: 20 of 20; at least 86 %.",)
+    assert build_board(perfect).notes == ("boolq (Generation), hf:a, hf:b: 20 of 20; at least 86 %.",)
     parts = [make_run("hf:a", {"name": "mmlu", "subject": subject}, 0.5) for subject in ("anatomy", "virology")]
     board = build_board([told(parts[0], "20 of 20; at least 86 %"), told(parts[1], "n too small", interval=False)])
-    assert board.notes == ("mmlu (generation), hf:a: n too small.",)
+    assert board.notes == ("mmlu (Generation), hf:a: n too small.",)
 
 
 def test_changed_weights_behind_one_name_are_noted(make_run: Any) -> None:
@@ -170,7 +170,7 @@ def test_settings_that_vary_within_a_column_are_noted(make_run: Any) -> None:
         make_run("hf:a", {"name": "raft", "subset": s}, 0.5, settings={"max_tokens": n})
         for s, n in (("x", 5), ("y", 30))
     ]
-    assert build_board(runs).notes == ("raft (generation): its runs differ in max_tokens: 30, 5.",)
+    assert build_board(runs).notes == ("raft (Generation): its runs differ in max_tokens: 30, 5.",)
 
 
 def test_the_order_of_the_records_changes_nothing(make_run: Any) -> None:

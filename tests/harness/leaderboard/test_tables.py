@@ -65,14 +65,14 @@ def test_a_model_whose_every_run_failed_is_a_line_below_and_no_row(make_run: Any
         make_run("hf:gone", "riddle", None, error="there is no such folder."),
     ]
     shown = " ".join(render(build_board(runs), format).replace("\\", "").split())
-    above, below = shown.split("hf:gone has no row, since none of its 2 runs gave a number: there is no such folder.")
-    assert "hf:good" in above
-    assert "hf:some" in above
-    assert "hf:gone" not in above + below
+    above, below = shown.split("gone has no row, since none of its 2 runs gave a number: there is no such folder.")
+    assert "good" in above
+    assert "some" in above
+    assert "gone" not in above + below
     assert "riddle" not in shown
     assert "too long" in shown
     cells = json.loads(render(build_board(runs), "json"))["cells"]
-    assert sum(cell["model"] == "hf:gone" for cell in cells) == 2
+    assert sum(cell["model"] == "gone" for cell in cells) == 2
 
 
 @pytest.mark.parametrize("format", SHOWN)
@@ -101,7 +101,7 @@ def test_failures_beside_a_run_that_counts_are_marked_and_told(make_run: Any, fo
 
 def test_where_nothing_has_a_number_the_failures_are_the_table(make_run: Any) -> None:
     shown = render(build_board([make_run("hf:gone", "quiz", None, error="no such folder")]), "terminal")
-    assert "✗1 hf:gone, quiz: quiz: no such folder" in shown
+    assert "✗1 gone, quiz: quiz: no such folder" in shown
 
 
 @pytest.mark.parametrize("format", SHOWN)
@@ -109,8 +109,8 @@ def test_where_nothing_has_a_number_the_failures_are_the_table(make_run: Any) ->
     "seen",
     [
         "mmlu",
-        "exact_match ↑",
-        "perplexity ↓",
+        "Exact match ↑",
+        "Perplexity ↓",
         "mean of 2 runs (subject)",
         "0.300",
         "12.50",
@@ -178,14 +178,23 @@ def test_too_few_instances_to_separate_the_models_are_told(make_run: Any, format
     assert "too small" not in render(_separated(make_run, 1000), format)
 
 
-def test_the_best_of_a_column_is_bold(board: Board) -> None:
-    assert re.search(r"\*\*0\.300[^|]*\*\*", render(board, "md"))
-    assert "**0.125" not in render(board, "md")
+def test_what_is_tied_with_the_best_of_a_column_is_bold(make_run: Any) -> None:
+    means = {"hf:a": 0.9, "hf:b": 0.89, "hf:c": 0.5}
+    board = build_board(make_run(model, "quiz", mean, stderr=0.01, count=1000) for model, mean in means.items())
+    assert re.search(r"\*\*0\.900[^|]*\*\*", render(board, "md"))
+    assert re.search(r"\*\*0\.890[^|]*\*\*", render(board, "md"))
+    assert "**0.500" not in render(board, "md")
     console = Console(file=io.StringIO(), width=200, force_terminal=True, color_system="truecolor")
     show(board, console)
     assert isinstance(console.file, io.StringIO)
-    assert re.search(r"\x1b\[1m0\.300", console.file.getvalue())
-    assert not re.search(r"\x1b\[1m0\.125", console.file.getvalue())
+    assert re.search(r"\x1b\[1m0\.890", console.file.getvalue())
+    assert not re.search(r"\x1b\[1m0\.500", console.file.getvalue())
+
+
+def test_nothing_is_bold_where_all_are_tied(make_run: Any) -> None:
+    board = build_board(make_run(model, "quiz", mean) for model, mean in (("hf:a", 0.9), ("hf:b", 0.8)))
+    assert not any(cell.best for row in board.rows for cell in row.cells if cell)
+    assert "Bold" not in render(board, "md")
 
 
 @pytest.mark.parametrize(
@@ -210,14 +219,14 @@ def test_numbers_in_words(mean: float, low: float | None, high: float | None, sh
 
 def test_method_and_split_are_shown_where_they_tell_columns_apart(make_run: Any) -> None:
     runs = [make_run("hf:a", "boolq", 0.5, method=method) for method in ("generation", "multiple_choice_joint")]
-    assert [h.details for h in board_text.headings(build_board(runs))] == [("generation",), ("multiple_choice_joint",)]
+    assert [h.details for h in board_text.headings(build_board(runs))] == [("Generation",), ("Multiple choice joint",)]
     assert board_text.headings(build_board(runs[:1]))[0].details == ()
 
 
 def test_settings_that_separate_columns_are_in_their_headings(make_run: Any) -> None:
     runs = [make_run("hf:a", "boolq", 0.5, settings={"max_train_instances": n}) for n in (0, 5)]
     details = [h.details for h in board_text.headings(build_board(runs))]
-    assert details == [("max_train_instances=0",), ("max_train_instances=5",)]
+    assert details == [("max train instances 0",), ("max train instances 5",)]
 
 
 def test_equal_errors_of_many_runs_are_told_once(make_run: Any) -> None:
@@ -247,7 +256,7 @@ def test_a_column_is_printed_only_where_it_fits_unfolded(make_run: Any) -> None:
     for width in range(46, 120):
         file = io.StringIO()
         show(board, Console(file=file, width=width))
-        assert "multiple_choice_accuracy ↑" in file.getvalue(), width
+        assert "Multiple choice accuracy ↑" in file.getvalue(), width
 
 
 @pytest.mark.parametrize("format", ["terminal", "md", "latex"])
@@ -436,8 +445,8 @@ def test_json_from_hostile_names_gives_them_back(hostile: Board) -> None:
 
 def test_markup_is_shown_as_it_is(make_run: Any) -> None:
     file = io.StringIO()
-    show(build_board([make_run("[red]x[/red]:smile:", "boolq", 0.5)]), Console(file=file, width=100))
-    assert "[red]x[/red]:smile:" in file.getvalue()
+    show(build_board([make_run("hf:[red]x[red]:smile:", "boolq", 0.5)]), Console(file=file, width=100))
+    assert "[red]x[red]:smile:" in file.getvalue()
 
 
 def _nothing_invisible(text: str) -> None:

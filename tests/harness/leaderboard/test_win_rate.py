@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.leaderboard.pairwise import Contest, ContestResult
-from harness.leaderboard.win_rate import best, mean_win_rates, ranks, win_rates
+from harness.leaderboard.win_rate import mean_win_rates, ranks, win_rates
 from harness.storage.instance_scores import InstanceScores
 
 
@@ -213,21 +213,6 @@ def test_thirty_models_and_a_hundred_columns_take_a_moment() -> None:
 )
 def test_ranks_are_shared_by_ties(values: dict[str, float], expected: dict[str, int]) -> None:
     assert ranks(values) == expected
-
-
-@pytest.mark.parametrize(
-    ("values", "higher", "expected"),
-    [
-        ({"a": 0.9, "b": 0.5}, True, {"a"}),
-        ({"a": 0.9, "b": 0.5}, False, {"b"}),
-        ({"a": 0.9, "b": 0.9, "c": 0.5}, True, {"a", "b"}),
-        ({"a": 0.9}, True, set()),
-        ({"a": 0.0, "b": 0.0}, True, set()),
-        ({"a": 0.5, "b": 0.5, "c": 0.5}, False, set()),
-    ],
-)
-def test_best_needs_a_rival(values: dict[str, float], higher: bool, expected: set[str]) -> None:
-    assert best(contest(values, higher=higher)) == expected
 
 
 MODELS = st.sampled_from("abcdef")

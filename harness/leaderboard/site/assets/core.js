@@ -229,7 +229,8 @@
     const where = `${name}/${path.join("/")}`;
     try {
       if (!known.has(name)) throw new Error("This page does not exist.");
-      if (!pages.has(name)) await harness.load(`assets/pages/${name}.js`);
+      const [names] = await Promise.all([harness.get("names"), pages.has(name) || harness.load(`assets/pages/${name}.js`)]);
+      harness.names = names;
       const page = pages.get(name);
       const title = await page.render(fresh, path, query);
       if (mine !== turn) return;
@@ -270,6 +271,20 @@
   // ------------------------------------------------------------------------------------------------------------
   // Parts that several pages share
 
+  // The title of an identifier, and what its tooltip says; what is not known is shown as it is.
+  harness.title = (kind, identifier, form = "title") => harness.names[kind]?.[identifier]?.[form] || identifier;
+  harness.about = (kind, identifier) => {
+    const about = harness.names[kind]?.[identifier];
+    if (!about) return identifier;
+    const range = about.range ? (about.range[0] === null ? (about.range[1] === null ? "any number" : `at most ${about.range[1]}`)
+      : about.range[1] === null ? `at least ${about.range[0]}` : `from ${about.range[0]} to ${about.range[1]}`) : "";
+    return [about.title === identifier ? identifier : `${about.title} (${identifier})`, about.definition,
+      about.direction && `${about.direction === "higher" ? "↑ Higher" : "↓ Lower"} is better.`, range && `Range: ${range}.`, about.source && `Source: ${about.source}`]
+      .filter(Boolean).map((line) => harness.plain(line, 400)).join("\n");
+  };
+  harness.named = (kind, identifier, limit = 60, form = "title") => make("span", { title: harness.about(kind, identifier) }, harness.text(harness.title(kind, identifier, form), limit));
+  // The title of a scenario with its parameters, by its label.
+  harness.runTitle = (label) => harness.names.runs[label] || label;
   harness.capitalized = (name) => name[0].toUpperCase() + name.slice(1);
   // Whether a text contains every word of a search.
   harness.matcher = (search) => {

@@ -45,7 +45,7 @@ def routes(results: Path) -> dict[str, str]:
         "board?view=all": "Leaderboard",
         "board?view=robustness": "Leaderboard",
         "models": "Models",
-        f"model/{ALPHA}": "hf:org/alpha",
+        f"model/{ALPHA}": "alpha",
         f"scenario/{BOOLQ}": "BoolQ",
         f"scenario/{MMLU}?view=accuracy": "MMLU",
         "coverage": "Coverage",
@@ -198,14 +198,14 @@ def test_win_rates_in_the_page_equal_the_builder_s(visit: Visit) -> None:
 def test_headings_sort_and_the_address_keeps_the_order(visit: Visit) -> None:
     page = visit.go("")
     page.click("#overview-calibration")
-    assert visit.texts("#overview tbody th") == ["hf:org/alpha", "hf:org/beta", "hf:org/gamma"]
+    assert visit.texts("#overview tbody th") == ["alpha", "beta", "gamma"]
     page.click("#overview-calibration")
-    assert visit.texts("#overview tbody th") == ["hf:org/gamma", "hf:org/beta", "hf:org/alpha"]
+    assert visit.texts("#overview tbody th") == ["gamma", "beta", "alpha"]
     assert page.locator("#overview th[aria-sort=ascending]").inner_text().startswith("Calibration")
     assert "sort=calibration" in page.url
     page.reload()
     visit.drawn()
-    assert visit.texts("#overview tbody th") == ["hf:org/gamma", "hf:org/beta", "hf:org/alpha"]
+    assert visit.texts("#overview tbody th") == ["gamma", "beta", "alpha"]
 
 
 def test_the_keyboard_sorts_too(visit: Visit) -> None:
@@ -213,7 +213,7 @@ def test_the_keyboard_sorts_too(visit: Visit) -> None:
     page.focus("#overview-model")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    assert visit.texts("#overview tbody th") == ["hf:org/gamma", "hf:org/beta", "hf:org/alpha"]
+    assert visit.texts("#overview tbody th") == ["gamma", "beta", "alpha"]
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "overview-rank"
 
@@ -260,7 +260,7 @@ def test_what_a_model_has_seen_is_struck_through_and_can_be_left_out(visit: Visi
     assert struck.count() == 1
     assert struck.inner_text() == "0.800"
     assert page.locator("#scenarios td.best s").count() == 0  # the largest number, but nobody's best
-    assert page.locator("#scenarios tr", has=page.locator("s")).locator("th").inner_text() == "hf:org/alpha"
+    assert page.locator("#scenarios tr", has=page.locator("s")).locator("th").inner_text() == "alpha"
     mark = page.locator("#scenarios a.tip")
     mark.focus()
     assert "3.2 × 10⁻¹³" in mark.evaluate("e => getComputedStyle(e, '::after').content")
