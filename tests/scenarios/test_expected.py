@@ -1,10 +1,11 @@
 """Each scenario against a file of what it must give: ``expected/NAME.yaml``, a list of cases.
 
-A case has the scenario's ``arguments``, the ``counts`` of instances by split, and of the first evaluated instance its
-``id``, the beginnings of its ``correct`` references, its ``meta``, and what is asked without examples: the ``prompt``
-of a generation with ``max_tokens`` and ``stop``, or the pairs of context and continuation that are ``scored``. A long
-prompt can be given by its ``begin`` and ``end``. With ``data: excerpt``, the rows in ``excerpts/`` are read:
-they were written by hand in the official layout, because the data are not here. Otherwise the data folder is read.
+A case has the scenario's ``arguments``, the ``counts`` of instances by split (unless rows.yaml has them), and of the
+first evaluated instance its ``id``, the beginnings of its ``correct`` references, its ``meta``, and what is asked
+without examples: the ``prompt`` of a generation with ``max_tokens`` and ``stop``, or the pairs of context and
+continuation that are ``scored``. A long prompt can be given by its ``begin`` and ``end``. With ``data: excerpt``, the
+rows in ``excerpts/`` are read: they were written by hand in the official layout, because the data are not here.
+Otherwise the data folder is read.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
 from tests.scenarios.conftest import read_from
+from tests.scenarios.row_facts import ROWS
 from tests.scenarios.test_prompts import Unlimited
 
 HERE = Path(__file__).parent
@@ -50,7 +52,8 @@ def test_scenario_gives_what_is_expected(
     folder: Path = HERE / "excerpts" if excerpt else request.getfixturevalue("data_dir")
     arguments = case.get("arguments", {})
     instances = read_from(registry, folder, name, arguments)
-    assert Counter(str(instance.split) for instance in instances) == case["counts"]
+    counts = case["counts"] if "counts" in case else _counts_of_rows(name, arguments)
+    assert Counter(str(instance.split) for instance in instances) == counts
     assert len({instance.id for instance in instances}) == len(instances)
     details = registry.get(Kind.SCENARIO, name).details
     assert isinstance(details, ScenarioDetails)
@@ -58,6 +61,11 @@ def test_scenario_gives_what_is_expected(
     first = next(instance for instance in instances if instance.split == details.eval_split)
     _check_instance(first, case)
     _check_requests(first, details, arguments, case, registry)
+
+
+def _counts_of_rows(name: str, arguments: Mapping[str, Any]) -> dict[str, int]:
+    same = next(case for case in ROWS[name]["cases"] if case.get("arguments", {}) == arguments)
+    return {split: part["rows"] for split, part in same.items() if split != "arguments"}
 
 
 def _check_instance(first: Instance, case: Mapping[str, Any]) -> None:
