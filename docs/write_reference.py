@@ -20,8 +20,11 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 import harness
+from docs.markdown import prose, table
+from docs.scenario_table import scenario_table
 from harness import backends, contamination, judging, statistics
 from harness.cli import group
+from harness.cli.plugins import UNTESTED
 from harness.contracts.model_settings import ModelSettings
 from harness.contracts.plugins import BackendDetails, Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.data.scenario_keys import ScenarioKeys
@@ -62,6 +65,8 @@ def reference_pages() -> dict[str, str]:
 
 def _plugins_page(kind: Kind, plugins: Sequence[Plugin]) -> str:
     parts = [f"# {kind.capitalize()}s", INTRODUCTIONS[kind], f"`harness show {kind} NAME` prints the same."]
+    if kind is Kind.SCENARIO:
+        parts.append(scenario_table(plugins))
     return "\n\n".join([*parts, *map(_plugin, plugins)]) + "\n"
 
 
@@ -94,6 +99,7 @@ def _facts(plugin: Plugin) -> list[tuple[str, str]]:
                 ("Hub", f"`{hub.path}` at `{hub.revision}`" if hub else ""),
                 ("Data", scenario.data.url),
                 ("Licence", scenario.data.licence),
+                ("Tested on", UNTESTED if scenario.data.untested else ""),
             ]
         case MetricDetails() as metric:
             better = {True: "higher", False: "lower", None: "neither"}[metric.higher_is_better]
@@ -348,22 +354,3 @@ def split_docstring(doc: str) -> tuple[str, dict[str, str]]:
             for name, meaning in re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE):
                 arguments[name] = " ".join(meaning.split())
     return body.strip(), arguments
-
-
-def prose(text: str) -> str:
-    """Return a docstring's text as Markdown: cross-references become code, and signs of markup are escaped."""
-    text = re.sub(r":[a-z]+:`~?([^`]+)`", r"``\1``", text)
-    text = re.sub(r"(?:``)?\bdocs/(\w+)\.md\b(?:``)?", r"`docs/\1.md`", text)
-    pieces = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
-    escaped = (each if each.startswith("`") else re.sub(r"([<*\[\]$])", r"\\\1", each) for each in pieces)
-    return re.sub(r"`docs/(\w+)\.md`", r"[docs/\1.md](../\1.md)", "".join(escaped))
-
-
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; nothing if it has no rows."""
-    if not rows:
-        return ""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(
-        "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |" for line in lines
-    )

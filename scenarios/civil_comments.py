@@ -29,6 +29,7 @@ WILDS_FILE = "all_data_with_identities.csv"
         },
         url="https://wilds.stanford.edu/datasets/#civilcomments",
         licence="CC0-1.0",
+        untested=True,
     ),
     adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5},
     metrics=("accuracy", "classification", "efficiency"),

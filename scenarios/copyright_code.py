@@ -19,6 +19,7 @@ FILE = "copyright/prompt_num_line_{}-min_lines_20.json"
         files={"test": FILE.format("{{ num_lines }}")},
         url="https://github.com/torvalds/linux",
         licence="GPL-2.0 (the Linux kernel)",
+        untested=True,
     ),
     adapter={
         "method": "generation",

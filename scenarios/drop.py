@@ -21,6 +21,7 @@ from harness import Data, HubSource, Instance, Reference, Source, Split, scenari
         ),
         url="https://allenai.org/data/drop",
         licence="CC BY-SA 4.0",
+        untested=True,
     ),
     adapter={
         "method": "generation",

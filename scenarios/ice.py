@@ -62,6 +62,7 @@ ENTITIES = {
         files={"test": f"ice/{{{{ {FOLDERS!r}[subset] }}}}"},
         url="https://www.ice-corpora.uzh.ch/en.html",
         licence="by agreement with each region's team",
+        untested=True,
     ),
     adapter={"method": "language_modeling"},
     metrics=("language_modeling", "efficiency"),

@@ -53,6 +53,7 @@ from typing import Dict, List, Optional, Set, Tuple
         files={"test": "livecodebench/test.jsonl"},
         url="https://huggingface.co/datasets/livecodebench/code_generation_lite",
         licence="CC, as the data card says; the problems are their sites'",
+        untested=True,
     ),
     adapter={
         "method": "generation",

@@ -21,6 +21,7 @@ FILES = Files("queries.dev.small.tsv", "qrels.dev.small.tsv", "top1000.dev.small
         files={"train": "msmarco/queries.train.tsv", "valid": COLLECTION},
         url="https://microsoft.github.io/msmarco/",
         licence="non-commercial research",
+        untested=True,
     ),
     adapter={"method": "ranking_binary"},
     metrics=("ranking", "efficiency"),

@@ -21,6 +21,7 @@ FILES = Files("msmarco-test2019-queries.tsv", "2019qrels-pass.txt", "top1000.tes
         files={"train": "msmarco/queries.train.tsv", "valid": COLLECTION},
         url="https://microsoft.github.io/msmarco/",
         licence="non-commercial research",
+        untested=True,
     ),
     adapter={"method": "ranking_binary"},
     metrics=("ranking", "efficiency"),

@@ -24,6 +24,7 @@ Task = Literal["murder_mysteries", "object_placements", "team_allocation"]
         ),
         url="https://github.com/Zayne-sprague/MuSR",
         licence="CC BY 4.0",
+        untested=True,
     ),
     # As on the second Open LLM Leaderboard: the texts of the answers are scored after the question.
     adapter={

@@ -28,6 +28,7 @@ SUMMARIES = ("narrative_qa/third_party/wikipedia/summaries.csv", "narrative_qa/s
         ),
         url="https://github.com/google-deepmind/narrativeqa",
         licence="Apache-2.0; summaries CC BY-SA (Wikipedia)",
+        untested=True,
     ),
     adapter={"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 100},
     metrics=("open_ended", "efficiency"),

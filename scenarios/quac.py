@@ -23,6 +23,7 @@ Edition = Literal["official", "prompts"]
         files={"train": OFFICIAL[Split.TRAIN], "valid": (OFFICIAL[Split.VALID], PROMPTS)},
         url="https://quac.ai",
         licence="CC BY-SA 4.0",
+        untested=True,
     ),
     adapter={"method": "generation", "input_noun": None, "output_noun": "Answer", "max_tokens": 100},
     metrics=("open_ended", "efficiency"),

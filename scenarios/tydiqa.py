@@ -22,6 +22,7 @@ Language = Literal["all", Single]
         },
         url="https://github.com/google-research-datasets/tydiqa",
         licence="Apache-2.0",
+        untested=True,
     ),
     adapter={
         "method": "generation",

@@ -16,6 +16,9 @@ from harness.plugins.parameters import describe_parameters, given_names, honoure
 from harness.plugins.registry import Registry, default_registry
 from harness.sweeps.tags import unknown_tag_hint
 
+UNTESTED = "rows written by hand in the official layout, or a stand-in; not the official data"
+"""What is said of a scenario that was never run on its official data."""
+
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 
 
@@ -144,6 +147,7 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
         ("Sample", ", ".join(details.data.sample.values())),
         ("Found at", details.data.url),
         ("Licence", details.data.licence),
+        ("Tested on", UNTESTED if details.data.untested else ""),
     ]
     return [(label, text) for label, text in rows if text]
 

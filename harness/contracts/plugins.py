@@ -74,6 +74,8 @@ class Source:
     """A web page with the data, for people."""
     licence: str = ""
     """The data's licence, as stated by its authors."""
+    untested: bool = False
+    """True if the scenario was never run on the official data, only on rows written by hand or on a stand-in."""
     columns: tuple[str, ...] = ()
     """Names of the columns of CSV and TSV files without a header."""
     encoding: str = "utf-8"

@@ -145,6 +145,10 @@ class SourceKeys(_Keys):
     licence: str = Field("", examples=["CC BY-SA 3.0"])
     """Licence of the data, as their authors state it."""
 
+    untested: bool = Field(False, examples=[True])
+    """True if the scenario was never run on the official data, only on rows written by hand in their layout:
+    ``harness show`` and the reference say so."""
+
     columns: list[str] = Field([], examples=[["question", "answer"]])
     """Column names, for CSV and TSV files without a header."""
 

@@ -12,14 +12,13 @@ import click
 import pytest
 
 import harness
+from docs.markdown import prose, table
 from docs.write_reference import (
     api_groups,
     commands,
     models_within,
-    prose,
     reference_pages,
     split_docstring,
-    table,
 )
 from harness import backends, contamination, statistics
 from harness.contracts.plugins import Kind, Plugin

@@ -43,6 +43,8 @@ def test_a_plugin_is_shown_with_definition_source_and_parameters(harness: Harnes
     assert said.code == 0
     for part in ("quiz (scenario)", "Made-up yes/no questions.", "Made up for these tests.", "exact_match"):
         assert part in said.out
+    assert "Tested on:" not in said.out
+    assert "Tested on:    rows written by hand" in harness("show", "winogrande").out
     said = harness("show", "perturbation", "typos")
     assert "Parameters\n  prob: float = " in said.out
     assert harness("show", "typos").out == said.out
