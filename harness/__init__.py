@@ -40,7 +40,11 @@ if TYPE_CHECKING:
         short_key as short_key,
     )
     from harness.contracts.data import Data as Data
-    from harness.contracts.plugins import HubSource as HubSource, Source as Source
+    from harness.contracts.plugins import (
+        HubSource as HubSource,
+        PromptVariant as PromptVariant,
+        Source as Source,
+    )
     from harness.contracts.row import Row as Row
     from harness.data.strict_json import parse_json as parse_json
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
-from harness import Data, DataError, Instance, Reference, Source, Split, scenario
+from harness import Data, DataError, Instance, PromptVariant, Reference, Source, Split, scenario
 
 Task = Literal[
     "boolean_expressions",
@@ -36,8 +36,6 @@ Task = Literal[
     "web_of_lies",
     "word_sorting",
 ]
-Prompt = Literal["cot", "direct"]
-
 PROMPTS = "bbh/cot-prompts"
 # The text of a file of examples follows a line of dashes, before which a line asks that it is not trained on.
 RULE = "-----"
@@ -46,13 +44,44 @@ STEPS = "Let's think step by step."
 STATED = r"(?im)the answer is(?!.*the answer is)[:\s]*(.*?)\.?[*\s]*$"
 
 
-def _adapter(*, prompt: str = "cot", **_: Any) -> Mapping[str, Any]:
-    plain = {"method": "generation", "input_prefix": "", "max_train_instances": 0}
-    if prompt == "direct":
-        return {**plain, "output_prefix": "A:", "max_tokens": 128}
-    answer = {"last": STATED, "steps": ["remove_markup"]}
-    settings = {"max_tokens": 1024, "stop_sequences": ["\nQ:"], "answer": answer}
-    return {**plain, "output_prefix": f"A: {STEPS}", "global_suffix": "\n", **settings}
+PLAIN = {"method": "generation", "input_prefix": "", "max_train_instances": 0}
+COT = {
+    **PLAIN,
+    "output_prefix": f"A: {STEPS}",
+    "global_suffix": "\n",
+    "max_tokens": 1024,
+    "stop_sequences": ["\nQ:"],
+    "answer": {"last": STATED, "steps": ["remove_markup"]},
+}
+# The options that lm-evaluation-harness scores: words, or how many letters in brackets. Three tasks have none.
+OPTIONS: Mapping[str, int | tuple[str, ...]] = {
+    "boolean_expressions": ("False", "True"),
+    "causal_judgement": ("Yes", "No"),
+    "date_understanding": 6,
+    "disambiguation_qa": 3,
+    "formal_fallacies": ("valid", "invalid"),
+    "geometric_shapes": 11,
+    "hyperbaton": 2,
+    "logical_deduction_five_objects": 5,
+    "logical_deduction_seven_objects": 7,
+    "logical_deduction_three_objects": 3,
+    "movie_recommendation": 6,
+    "navigate": ("Yes", "No"),
+    "object_counting": tuple(map(str, range(19))),
+    "penguins_in_a_table": 5,
+    "reasoning_about_colored_objects": 18,
+    "ruin_names": 6,
+    "salient_translation_error_detection": 6,
+    "snarks": 2,
+    "sports_understanding": ("yes", "no"),
+    "temporal_sequences": 4,
+    "tracking_shuffled_objects_five_objects": 5,
+    "tracking_shuffled_objects_seven_objects": 7,
+    "tracking_shuffled_objects_three_objects": 3,
+    "web_of_lies": ("Yes", "No"),
+}
+
+DIRECT = {**PLAIN, "output_prefix": "A:", "max_tokens": 128}
 
 
 @scenario(
@@ -64,7 +93,7 @@ def _adapter(*, prompt: str = "cot", **_: Any) -> Mapping[str, Any]:
         url="https://github.com/suzgunmirac/BIG-Bench-Hard",
         licence="MIT",
     ),
-    adapter=_adapter,
+    adapter=COT,
     metrics=("exact_match", "quasi_exact_match", "efficiency"),
     main_metric="exact_match",
     parts=("task",),
@@ -77,8 +106,24 @@ def _adapter(*, prompt: str = "cot", **_: Any) -> Mapping[str, Any]:
         "language": "English",
     },
     tags=("open-llm-v2",),
+    prompt="cot",
+    prompts={
+        "direct": PromptVariant("The examples show their answers alone.", adapter=DIRECT),
+        "lm_eval": PromptVariant(
+            "As lm-evaluation-harness 0.4.13 asks leaderboard_bbh_*; the options are scored. 24 tasks have options.",
+            adapter={
+                "method": "multiple_choice_separate_original",
+                "input_suffix": "\n",
+                "output_prefix": "A: ",
+                "example_selection": "lm_eval",
+                "length_normalization": "characters",
+            },
+            metrics=("acc_norm", "efficiency"),
+            options=True,
+        ),
+    },
 )
-def bbh(data: Data, *, task: Task, prompt: Prompt = "cot") -> Iterator[Instance]:
+def bbh(data: Data, *, task: Task, prompt: str = "cot") -> Iterator[Instance]:
     """One of 27 tasks of reasoning, each asked after its description and the authors' three examples.
 
     The examples belong to the input, so that perturbations change them too. With ``cot`` the examples show their
@@ -87,11 +132,13 @@ def bbh(data: Data, *, task: Task, prompt: Prompt = "cot") -> Iterator[Instance]
     Args:
         data: The data.
         task: The task: 250 questions, or 146 to 187 of penguins_in_a_table, snarks and causal_judgement.
-        prompt: Examples with their reasoning (cot), or with their answers alone (direct).
+        prompt: How it is asked; lm-evaluation-harness has no options for dyck_languages, multistep_arithmetic_two and
+            word_sorting.
     """
     description, examples = _examples(data, task)
     shown = [f"Q: {question}\nA: {_answer(text, prompt)}" for question, text in examples]
-    before = "\n\n".join([description, *shown, "Q: "])
+    before = "\n\n".join([*shown, "Q: "])
+    before = description + before if prompt == "lm_eval" else f"{description}\n\n{before}"
     for row in data.rows(Split.TEST):
         if row["key"] != "examples":  # the file is one object, with a canary
             continue
@@ -99,9 +146,25 @@ def bbh(data: Data, *, task: Task, prompt: Prompt = "cot") -> Iterator[Instance]
             yield Instance(
                 id=f"{task}-{number}",
                 input=f"{before}{example['input']}",
-                references=(Reference(example["target"], correct=True),),
+                references=_references(example["target"], _options(task) if prompt == "lm_eval" else ()),
                 split=Split.TEST,
             )
+
+
+def _options(task: str) -> Sequence[str]:
+    """Return the options that lm-evaluation-harness scores.
+
+    Raises:
+        DataError: It has none for the task.
+    """
+    options = OPTIONS.get(task)
+    if options is None:
+        raise DataError(f"task {task!r} has no options, which prompt: lm_eval scores. Choose another task or prompt.")
+    return [f"({chr(ord('A') + n)})" for n in range(options)] if isinstance(options, int) else options
+
+
+def _references(target: str, options: Sequence[str]) -> tuple[Reference, ...]:
+    return tuple(Reference(text, text == target) for text in options) or (Reference(target, correct=True),)
 
 
 def _examples(data: Data, task: str) -> tuple[str, Sequence[tuple[str, str]]]:

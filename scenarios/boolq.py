@@ -5,10 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from harness import Data, DataError, HubSource, Instance, Reference, Row, Source, Split, scenario, short_key
+from harness import (
+    Data,
+    DataError,
+    HubSource,
+    Instance,
+    PromptVariant,
+    Reference,
+    Row,
+    Source,
+    Split,
+    scenario,
+    short_key,
+)
 
 SPLITS = (Split.TRAIN, Split.VALID)
 ANSWERS = ("Yes", "No")
+LM_EVAL_ANSWERS = ("no", "yes")
 CONTRAST_FILE = "boolq/boolq_perturbed.json"
 ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
 
@@ -40,8 +53,25 @@ ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
         "language": "English",
     },
     tags=("reading", "helm-classic"),
+    prompt="helm",
+    prompts={
+        "lm_eval": PromptVariant(
+            "As lm-evaluation-harness 0.4.13 asks boolq; the words no and yes are scored.",
+            adapter={
+                "method": "multiple_choice_separate_original",
+                "instance_prefix": "\n\n",
+                "input_suffix": "\n",
+                "output_prefix": "Answer: ",
+                "example_selection": "lm_eval_excluding",
+                "length_normalization": "none",
+            },
+            metrics=("acc", "efficiency"),
+        )
+    },
 )
-def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = False) -> Iterator[Instance]:
+def boolq(
+    data: Data, *, prompt: str = "helm", contrast_sets: bool = False, only_contrast: bool = False
+) -> Iterator[Instance]:
     """Yes/no questions that people asked a search engine, each with a Wikipedia passage that contains the answer.
 
     Both answers are references, and the right one is correct; HELM Classic, whose scenario this is, has only the right
@@ -51,17 +81,18 @@ def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = Fals
     ``valid`` contains only these questions.
     """
     contrast = _contrast_questions(data) if contrast_sets or only_contrast else {}
+    write, answers = (_input, ANSWERS) if prompt == "helm" else (_lm_eval_input, LM_EVAL_ANSWERS)
     for split in SPLITS:
         for row in data.rows(split):
             question, passage = str(row["question"]), str(row["passage"])
             edited = contrast.get(question, ()) if split is Split.VALID else ()
-            others = [{"input": _input(passage, other), "answer": answer} for other, answer in edited]
+            others = [{"input": write(passage, other), "answer": answer} for other, answer in edited]
             if only_contrast and split is Split.VALID and not others:
                 continue
             yield Instance(
                 id=f"{split}-{row.number}",
-                input=_input(passage, question),
-                references=tuple(Reference(answer, answer == _answer(row)) for answer in ANSWERS),
+                input=write(passage, question),
+                references=tuple(Reference(answer, answer.capitalize() == _answer(row)) for answer in answers),
                 split=split,
                 published=row.published,
                 meta={"passage": short_key(passage), **({"contrast": others} if others else {})},
@@ -70,6 +101,10 @@ def boolq(data: Data, *, contrast_sets: bool = False, only_contrast: bool = Fals
 
 def _input(passage: str, question: str) -> str:
     return f"{passage}\nQuestion: {question.strip().capitalize()}?"
+
+
+def _lm_eval_input(passage: str, question: str) -> str:
+    return f"{passage}\nQuestion: {question}?"
 
 
 def _answer(row: Row) -> str:

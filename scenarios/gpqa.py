@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import Literal
 
-from harness import Data, HubSource, Instance, Reference, Source, Split, scenario
+from harness import Data, HubSource, Instance, PromptVariant, Reference, Source, Split, scenario
 
 Subset = Literal["gpqa_main", "gpqa_diamond", "gpqa_extended"]
 
 # The rows, from 0, that HELM shows as examples and never evaluates.
 EXAMPLES = {"gpqa_main": (339, 105), "gpqa_diamond": (124, 39), "gpqa_extended": (146, 330, 436)}
+LETTERS = "ABCD"
 WRONG = tuple(f"Incorrect Answer {number}" for number in (1, 2, 3))
 SUFFIX = (
     "Let’s think step by step. Based on your reasoning, what is the single, most likely answer choice? Format your "
@@ -55,8 +57,22 @@ SUFFIX = (
         "language": "English",
     },
     tags=("knowledge", "reasoning", "science", "helm-capabilities", "open-llm-v2"),
+    prompt="helm",
+    prompts={
+        "lm_eval": PromptVariant(
+            "As lm-evaluation-harness 0.4.13 asks leaderboard_gpqa_*; the letters of the options are scored.",
+            adapter={
+                "method": "multiple_choice_separate_original",
+                "input_prefix": "What is the correct answer to this question:",
+                "output_prefix": "Answer:  ",
+                "example_selection": "lm_eval_excluding",
+                "length_normalization": "characters",
+            },
+            metrics=("acc_norm", "efficiency"),
+        )
+    },
 )
-def gpqa(data: Data, *, subset: Subset = "gpqa_main") -> Iterator[Instance]:
+def gpqa(data: Data, *, subset: Subset = "gpqa_main", prompt: str = "helm") -> Iterator[Instance]:
     """Four-option questions by people with a doctorate in the field, checked by others.
 
     The options are shuffled row by row with the seed that HELM uses, the correct one being the first before, and the
@@ -65,7 +81,12 @@ def gpqa(data: Data, *, subset: Subset = "gpqa_main") -> Iterator[Instance]:
     Args:
         data: The data.
         subset: The main set, its hardest part, or the extended set.
+        prompt: How it is asked. For lm-evaluation-harness's prompt, the options are shuffled as there if the task is
+            the first that it loads, and all rows are evaluated.
     """
+    if prompt == "lm_eval":
+        yield from _as_lm_eval(data, subset)
+        return
     rng = Random(42)  # noqa: S311 - decides the letters as HELM's generator does
     for row in data.rows(Split.TEST):
         texts = [row["Correct Answer"].strip(), *(row[name].strip() for name in WRONG)]
@@ -79,3 +100,23 @@ def gpqa(data: Data, *, subset: Subset = "gpqa_main") -> Iterator[Instance]:
             split=Split.TRAIN if example else Split.TEST,
             meta={"chain_of_thought": row["Explanation"].strip()},
         )
+
+
+def _as_lm_eval(data: Data, subset: str) -> Iterator[Instance]:
+    """Yield the questions with their options in the text, of which the letters are chosen."""
+    rng = Random(0)  # noqa: S311 - lm-evaluation-harness seeds Python's generator with 0, its ``--seed``
+    for row in data.rows(Split.TEST):
+        right = _cleaned(row["Correct Answer"])
+        choices = [*(_cleaned(row[name]) for name in WRONG), right]
+        rng.shuffle(choices)
+        listed = "".join(f"({letter}) {choice}\n" for letter, choice in zip(LETTERS, choices, strict=True))
+        yield Instance(
+            id=f"{subset}-{row.number}",
+            input=f"{row['Question']}\nChoices:\n{listed}",
+            references=tuple(Reference(f"({letter})", LETTERS[choices.index(right)] == letter) for letter in LETTERS),
+            split=Split.TEST,
+        )
+
+
+def _cleaned(text: str) -> str:
+    return re.sub(r"\[.*?\]", "", text.strip().replace(" [title]", ". ")).replace("  ", " ")

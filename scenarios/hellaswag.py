@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, zip_longest
+from typing import NamedTuple
 
-from harness import Data, HubSource, Instance, Reference, Row, Source, Split, scenario
+from harness import Data, HubSource, Instance, PromptVariant, Reference, Row, Source, Split, scenario
 
 ENDINGS = 4
 TRAIN_FILE = "hellaswag/hellaswag_train.jsonl"  # read where there is one: the method of asking needs no examples
 LINES_PER_ITEM = 2 + ENDINGS  # the text layout: context, number of the right ending, the endings
 # The fragment that the endings go on from: what follows the last sentence.
-FRAGMENT = re.compile(r"(?<=[.!?] )[a-z](?=[^.!?]*$)")
+FRAGMENT = re.compile(r"(?<=[.!?] )[a-z][^.!?]*$")
 MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substeps]
 
 
@@ -42,23 +43,37 @@ MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substep
         "language": "English",
     },
     tags=("commonsense", "helm-classic", "open-llm-v1"),
+    prompt="helm",
+    prompts={
+        "lm_eval": PromptVariant(
+            "As lm-evaluation-harness 0.4.13 asks hellaswag; its usual number of examples is 0 or 10.",
+            adapter={
+                "method": "multiple_choice_separate_original",
+                "instance_prefix": "\n\n",
+                "example_selection": "lm_eval_excluding",
+                "length_normalization": "characters",
+            },
+            metrics=("acc_norm", "acc", "efficiency"),
+        )
+    },
 )
-def hellaswag(data: Data) -> Iterator[Instance]:
+def hellaswag(data: Data, *, prompt: str = "helm") -> Iterator[Instance]:
     """Scenes from ActivityNet or WikiHow with four endings, three of them written by a model to mislead models.
 
     The question is HELM's, ``activity: context Fragment``, with two corrections from lm-evaluation-harness: WikiHow's
     mark-up (``[header]``, ``[title]``, ``[step]``) is removed, and a context without a fragment does not end in a
     space. The correct ending is found by its index (in HELM by its text). Files in text layout (six lines per item)
     contain the same items in the same order, already cleaned. In both layouts the first letter of the fragment is
-    capitalised.
+    capitalised. With lm-evaluation-harness's prompt, the rest of the fragment is in lower case, as there.
     """
+    style = HELM if prompt == "helm" else LM_EVAL
     for split in (Split.TRAIN, Split.VALID):
         rows = data.read(TRAIN_FILE) if split == Split.TRAIN and data.has(TRAIN_FILE) else data.rows(split)
         first = next(rows, None)
         if first is None:
             continue
         items = _from_lines if "endings" not in first else _from_records
-        for number, (row, published, question, endings, label) in enumerate(items(first, rows), start=1):
+        for number, (row, published, question, endings, label) in enumerate(items(first, rows, style), start=1):
             correct = _index(row, label)
             yield Instance(
                 id=f"{split}-{number}",
@@ -72,27 +87,47 @@ def hellaswag(data: Data) -> Iterator[Instance]:
 Item = tuple[Row, str, str, list[str], object]
 
 
-def _from_records(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
+class _Style(NamedTuple):
+    """How the parts of an item become a question."""
+
+    begin: Callable[[str], str]
+    """Writes the fragment that the endings go on from."""
+    clean: Callable[[str], str]
+    """Removes WikiHow's mark-up."""
+
+
+def _first_upper(fragment: str) -> str:
+    return fragment[:1].upper() + fragment[1:]
+
+
+def _clean(text: str) -> str:
+    return re.sub(" +", " ", _clean_as_lm_eval(text)).strip()
+
+
+def _clean_as_lm_eval(text: str) -> str:
+    return MARKUP.sub("", text.strip().replace(" [title]", ". ")).replace("  ", " ")
+
+
+HELM = _Style(_first_upper, _clean)
+LM_EVAL = _Style(str.capitalize, _clean_as_lm_eval)
+
+
+def _from_records(first: Row, rest: Iterator[Row], style: _Style) -> Iterator[Item]:
     for row in chain([first], rest):
         if len(row["endings"]) != ENDINGS:
             raise row.error(f"has {len(row['endings'])} endings, not {ENDINGS}.")
-        fragment = row["ctx_b"]
-        context = f"{row['activity_label']}: {row['ctx_a']} {fragment[:1].upper()}{fragment[1:]}"
-        yield row, row.published, _clean(context), [_clean(ending) for ending in row["endings"]], row["label"]
+        context = style.clean(f"{row['activity_label']}: {row['ctx_a']} {style.begin(row['ctx_b'])}")
+        yield row, row.published, context, [style.clean(ending) for ending in row["endings"]], row["label"]
 
 
-def _from_lines(first: Row, rest: Iterator[Row]) -> Iterator[Item]:
+def _from_lines(first: Row, rest: Iterator[Row], style: _Style) -> Iterator[Item]:
     rows = chain([first], rest)
     for lines in zip_longest(*[rows] * LINES_PER_ITEM):
         if lines[-1] is None:
             raise lines[0].error(f"begins an item that is cut short; an item has {LINES_PER_ITEM} lines.")
         texts = [line["text"].strip() for line in lines]
-        context = FRAGMENT.sub(lambda letter: letter[0].upper(), texts[0])
+        context = FRAGMENT.sub(lambda fragment: style.begin(fragment[0]), texts[0])
         yield lines[1], "\n".join(line.published for line in lines), context, texts[2:], texts[1]
-
-
-def _clean(text: str) -> str:
-    return re.sub(" +", " ", MARKUP.sub("", text.strip().replace(" [title]", ". "))).strip()
 
 
 def _index(row: Row, label: object) -> int:

@@ -1,14 +1,17 @@
 """Few-shot examples: which train instances a prompt shows.
 
-All evaluation instances of a train trial share one set of examples, except those that are in it: they get a set drawn
-from the other train instances. A sampled set depends only on the run's seed, the trial and the train instances as a
-set, not on the order of the data or of the evaluation, its limit or the worker.
+By default, all evaluation instances of a train trial share one set of examples, except those that are in it: they get
+a set drawn from the other train instances. A sampled set depends only on the run's seed, the trial and the train
+instances as a set, not on the order of the data or of the evaluation, its limit or the worker. ``drawn_examples``
+instead draws for each instance, as lm-evaluation-harness does.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from random import Random
 
 from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError, Instance, derive_rng
@@ -82,6 +85,40 @@ def select_examples(
         order = [label for label in order if pools[label]]
     chosen += rng.sample(unlabelled, min(count - len(chosen), len(unlabelled)))
     return tuple(chosen)
+
+
+LM_EVAL_SEED = 1234
+"""The seed of few-shot examples in lm-evaluation-harness (``--seed``, the last of its values)."""
+
+
+def drawn_examples(
+    train: Sequence[Instance], policy: PromptPolicy, instances: Iterable[Instance], *, trial: int, seed: int
+) -> Iterator[tuple[Instance, tuple[Instance, ...]]]:
+    """Yield each evaluation instance with the examples that lm-evaluation-harness 0.4.13 shows with it.
+
+    One generator draws for one instance after the other, so that the examples depend on the order of the evaluation and
+    on the number of train instances. Perturbed copies show the examples of their original.
+
+    Raises:
+        HarnessError: There are fewer train instances than are drawn.
+    """
+    count, excluding = policy.max_train_instances, policy.example_selection == "lm_eval_excluding"
+    drawn = count + (excluding and policy.sample_train)
+    if len(train) < drawn:
+        raise HarnessError(
+            f"example_selection: {policy.example_selection} draws {drawn} train instances, and the scenario has only "
+            f"{len(train)}. Set a smaller max_train_instances."
+        )
+    rng = Random(LM_EVAL_SEED + seed + trial)  # noqa: S311 - draws what lm-evaluation-harness draws
+    chosen: tuple[Instance, ...] = ()
+    last: str | None = None
+    for instance in instances:
+        if instance.perturbation is None or instance.id != last:
+            last = instance.id
+            pool = rng.sample(train, drawn) if policy.sample_train else train
+            others = (one for one in pool if not excluding or not same_question(one, instance))
+            chosen = tuple(islice(others, count))
+        yield instance, chosen
 
 
 def _in_order(train: Sequence[Instance], count: int, trial: int) -> tuple[Instance, ...]:

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from adapters._prompt.few_shot import Label, correct_text, same_question, select_examples
+from adapters._prompt.few_shot import Label, correct_text, drawn_examples, same_question, select_examples
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import PromptWriter, Shot
 from adapters._prompt.prompt_policy import PromptPolicy
@@ -24,6 +24,7 @@ class FewShotAdapter(Adapter):
 
     def __init__(self, params: PromptPolicy) -> None:
         self.params = params
+        self.takes_first = params.example_selection != "shared"
 
     @property
     def train_trials(self) -> int:
@@ -64,12 +65,19 @@ class FewShotAdapter(Adapter):
         candidates = self.candidates(train) if self.params.max_train_instances else ()
         max_tokens = tokenization.most_generated(self.max_tokens) if self.max_tokens else 0
 
+        def showing(chosen: Sequence[Instance]) -> PromptFitter:
+            writer = PromptWriter(self.params, [self.shot(example) for example in chosen], chat=tokenization.chat)
+            return PromptFitter(writer, tokenization, max_tokens=max_tokens)
+
         def choose(among: Sequence[Instance]) -> _Prompts:
             chosen = select_examples(among, self.params, label=self.label, trial=trial, seed=seed)
-            writer = PromptWriter(self.params, [self.shot(example) for example in chosen], chat=tokenization.chat)
-            return chosen, PromptFitter(writer, tokenization, max_tokens=max_tokens)
+            return chosen, showing(chosen)
 
-        fitters = _fitters(instances, candidates, choose(candidates), choose)
+        if self.params.example_selection == "shared" or not self.params.max_train_instances:
+            fitters = _fitters(instances, candidates, choose(candidates), choose)
+        else:
+            drawn = drawn_examples(candidates, self.params, instances, trial=trial, seed=seed)
+            fitters = ((instance, showing(chosen)) for instance, chosen in drawn)
         return (self.ask(instance, prompts, trial=trial, seed=seed) for instance, prompts in fitters)
 
 

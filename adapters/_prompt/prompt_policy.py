@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
@@ -130,6 +130,14 @@ class PromptPolicy(ExampleFormat):
 
     sample_train: bool = True
     """Sample examples, balanced by label, instead of taking them in the scenario's order."""
+
+    example_selection: Literal["shared", "lm_eval", "lm_eval_excluding"] = "shared"
+    """Which examples each question shows. ``shared``: all questions of a trial show the same. ``lm_eval``: those that
+    lm-evaluation-harness shows, drawn anew for each question from all train instances; with ``sample_train: false``,
+    the first ones. ``lm_eval_excluding``: as lm-evaluation-harness does for a task without a test split: it draws one
+    more and leaves out the question itself, or else the last. Seed 0 draws as its default seed, 1234, does. With
+    ``lm_eval`` and ``lm_eval_excluding``, ``max_eval_instances`` takes the first instances, like ``--limit``.
+    """
 
     system_prompt: str = ""
     """System message for a chat model; an error for a model without a chat template, which would never see it."""

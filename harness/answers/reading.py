@@ -46,6 +46,7 @@ StepName = Literal[
     "upper",
     "remove_commas",
     "remove_currency",
+    "remove_full_stop",
     "remove_punctuation",
     "remove_markup",
 ]
@@ -151,7 +152,8 @@ class AnswerReading(BaseModel):
 
     steps: Annotated[tuple[_Step, ...], BeforeValidator(_listed)] = ()
     """Changes in order: ``lower``, ``upper``, ``strip``, ``strip_punctuation``, ``remove_commas``, ``remove_currency``,
-    ``remove_punctuation``, ``remove_markup``, or ``map: {text: replacement}``."""
+    ``remove_full_stop`` (one at the end), ``remove_punctuation``, ``remove_markup``, or ``map: {text: replacement}``.
+    """
 
     @model_validator(mode="after")
     def _one_choice(self) -> AnswerReading:
@@ -390,6 +392,8 @@ def _after_step(step: StepName | MapStep, text: str) -> str | None:
         return text.lower()
     if step == "upper":
         return text.upper()
+    if step == "remove_full_stop":
+        return text.removesuffix(".")
     return text.translate(_DELETED[step])
 
 

@@ -149,6 +149,12 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
         ("Licence", details.data.licence),
         ("Tested on", UNTESTED if details.data.untested else ""),
     ]
+    if details.named_prompts:
+        rows.append(("Prompts", ", ".join([f"{details.named_prompts[0]} (its own)", *details.prompts])))
+    for name in details.prompts:
+        asked = details.asked(name)
+        shown = "depends on the parameters" if callable(asked.adapter) else _settings(asked.adapter)
+        rows.append((f"With {name}", f"{shown}; metrics {', '.join(asked.metrics)}; main metric {asked.main_metric}"))
     return [(label, text) for label, text in rows if text]
 
 

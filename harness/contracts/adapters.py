@@ -134,6 +134,9 @@ class Adapter(ABC):
     instances instead of a random sample.
     """
 
+    takes_first: bool = False
+    """True if ``max_eval_instances`` gives the method the first instances instead of a random sample."""
+
     @property
     def train_trials(self) -> int:
         """Number of times the evaluation is repeated with other few-shot examples."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -98,6 +98,28 @@ def all_tags(tags: Iterable[str], task: str) -> tuple[str, ...]:
     return tuple(sorted(own | {"-".join(words)})) if own and words else tuple(sorted(own))
 
 
+OWN_PROMPT = "default"
+"""Name of a scenario's own prompt, where the scenario gives it none and has others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVariant:
+    """Another way to ask a scenario's questions, such as another harness's; what it leaves out is the scenario's."""
+
+    description: str
+    """How it asks, in one sentence, for ``harness show``."""
+    adapter: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None = None
+    """The whole adapter, ``{"method": …, settings}``, or a function of the scenario's parameters that returns it."""
+    metrics: tuple[str, ...] = ()
+    """Metrics and sets of metrics, by name."""
+    main_metric: str = ""
+    """The metric shown on leaderboards (default: the first of ``metrics``)."""
+    eval_split: Split | None = None
+    """The split to evaluate."""
+    options: bool | None = None
+    """True if its instances have wrong references, which methods of multiple choice need."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScenarioDetails:
     """What the harness knows about a scenario before it reads any data."""
@@ -133,11 +155,34 @@ class ScenarioDetails:
     """The YAML file that defines it, if any."""
     short: str = ""
     """Its title where there is little room; empty to use the title."""
+    prompt: str = ""
+    """Name of the scenario's own prompt; empty if it has no name, and there are no others."""
+    prompts: Mapping[str, PromptVariant] = field(default_factory=dict)
+    """Its other prompts by name; a run chooses one by the parameter ``prompt``."""
 
     @property
     def all_tags(self) -> tuple[str, ...]:
         """The tags by which it is found."""
         return all_tags(self.tags, self.taxonomy.get("task", ""))
+
+    @property
+    def named_prompts(self) -> tuple[str, ...]:
+        """The names by which a run can choose a prompt, the scenario's own first."""
+        return (self.prompt or OWN_PROMPT, *self.prompts) if self.prompt or self.prompts else ()
+
+    def asked(self, prompt: str) -> ScenarioDetails:
+        """Return the details of a run that asks by a prompt."""
+        variant = self.prompts.get(prompt)
+        if variant is None:
+            return self
+        return replace(
+            self,
+            adapter=self.adapter if variant.adapter is None else variant.adapter,
+            metrics=variant.metrics or self.metrics,
+            main_metric=variant.main_metric or (variant.metrics[0] if variant.metrics else self.main_metric),
+            eval_split=variant.eval_split or self.eval_split,
+            options=self.options if variant.options is None else variant.options,
+        )
 
     def chosen_parts(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the parameters of ``parts`` by which these arguments choose a part rather than the whole."""

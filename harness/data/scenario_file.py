@@ -16,7 +16,7 @@ from jinja2 import TemplateSyntaxError
 
 from harness.contracts import Instance, Reference, Split, short_key
 from harness.contracts.data import Data
-from harness.contracts.plugins import HubSource, Kind, Plugin, ScenarioDetails, Source
+from harness.contracts.plugins import HubSource, Kind, Plugin, PromptVariant, ScenarioDetails, Source
 from harness.contracts.row import Row
 from harness.data.templates import (
     FAILURES,
@@ -46,7 +46,7 @@ def load_scenario_file(path: Path) -> Plugin:
     Raises:
         SpecError: It has errors; all of them are reported.
     """
-    from harness.data.scenario_keys import ScenarioKeys, check_scenario
+    from harness.data.scenario_keys import ScenarioKeys, asked_by, check_scenario
 
     located = load(path)
     diagnostics: dict[tuple[int | None, str], Diagnostic] = {}
@@ -55,14 +55,15 @@ def load_scenario_file(path: Path) -> Plugin:
     if diagnostics:
         raise SpecError(sorted(diagnostics.values(), key=lambda diagnostic: diagnostic.line or 0))
     schema = ScenarioKeys.model_validate(located.data)
+    prompts = {name: ScenarioKeys.model_validate(asked_by(located.data, name)) for name in schema.prompts}
     return Plugin(
         kind=Kind.SCENARIO,
         name=schema.name,
-        target=MappedScenario(schema),
+        target=MappedScenario(schema, prompts),
         doc=schema.description.strip(),
         source=schema.citation.strip(),
         origin=str(path),
-        details=_details(schema, path),
+        details=_details(schema, prompts, path),
     )
 
 
@@ -72,12 +73,15 @@ class MappedScenario:
     Params: type[BaseModel]
     """The pydantic model of its parameters."""
 
-    def __init__(self, schema: ScenarioKeys) -> None:
+    def __init__(self, schema: ScenarioKeys, prompts: Mapping[str, ScenarioKeys]) -> None:
         self.__doc__ = schema.description
         self.__name__ = self.__qualname__ = schema.name
         self.Params = _parameter_model(schema.name, schema.parameters)
         self._name = schema.name
-        self._splits = tuple(split for split in Split if split in schema.source.splits)
+        self._prompts = {name: MappedScenario(changed, {}) for name, changed in prompts.items()}
+        self._examples = schema.examples
+        own = {Split.TRAIN} if schema.examples else set()
+        self._splits = tuple(split for split in Split if split in schema.source.splits | own)
         self._filter = compile_expression(schema.filter) if schema.filter else None
         self._id = compile_template(schema.id) if schema.id else None
         self._input = compile_template(schema.input)
@@ -88,15 +92,18 @@ class MappedScenario:
         self._meta = {key: _compiled(value) for key, value in schema.meta.items()}
         self._cluster = compile_template(schema.cluster) if schema.cluster else None
 
-    def __call__(self, data: Data, /, **parameters: Any) -> Iterator[Instance]:
+    def __call__(self, data: Data, /, *, prompt: str = "", **parameters: Any) -> Iterator[Instance]:
         """Yield an instance for each row, split by split; a split whose files are not there is left out.
 
         Raises:
             DataError: A row does not fit the templates; the message names the file and the row.
         """
+        if prompt in self._prompts:
+            yield from self._prompts[prompt](data, **parameters)
+            return
         seen: dict[str, tuple[str, int]] = {}
         for split in self._splits:
-            for row in () if data.lacking(split) else data.rows(split):
+            for row in self._rows(data, split):
                 instance = self._instance(row, split, parameters)
                 if instance is None:
                     continue
@@ -105,9 +112,16 @@ class MappedScenario:
                     raise row.error(f"id {instance.id!r} is also that of {first[0]}, row {first[1]}.")
                 yield instance
 
+    def _rows(self, data: Data, split: Split) -> Iterator[Row]:
+        if split is Split.TRAIN and self._examples is not None:
+            place = f"{self._name}: examples"
+            return (Row(record, file=place, number=number) for number, record in enumerate(self._examples, start=1))
+        return iter(()) if data.lacking(split) else data.rows(split)
+
     def _instance(self, row: Row, split: Split, parameters: Mapping[str, Any]) -> Instance | None:
         scope = {**GLOBALS, "row": row, "split": split.value, "number": row.number, **row.record, **parameters}
-        if self._filter is not None and not _value(self._filter, scope, row, "filter"):
+        from_source = split is not Split.TRAIN or self._examples is None
+        if from_source and self._filter is not None and not _value(self._filter, scope, row, "filter"):
             return None
         identifier = f"{split}-{row.number}" if self._id is None else _text(self._id, scope, row, "id")
         if not identifier.strip():
@@ -230,7 +244,7 @@ def _json(value: Any, row: Row) -> Any:
 # The plugin's description
 
 
-def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
+def _details(schema: ScenarioKeys, prompts: Mapping[str, ScenarioKeys], path: Path) -> ScenarioDetails:
     source = schema.source.model_dump(mode="json")
     hub = source.pop("hub")
     return ScenarioDetails(
@@ -243,12 +257,28 @@ def _details(schema: ScenarioKeys, path: Path) -> ScenarioDetails:
         eval_split=schema.eval_split,
         groups=tuple(schema.groups),
         parts=tuple(schema.parts),
-        options=schema.references not in (None, schema.correct),
+        options=_has_options(schema),
         cluster=CLUSTER_KEY if schema.cluster else "",
         tags=tuple(schema.tags),
         file=path,
         short=schema.short,
+        prompt=schema.prompt,
+        prompts={
+            name: PromptVariant(
+                description=schema.prompts[name].description.strip(),
+                adapter=_adapter(changed.adapter),
+                metrics=tuple(changed.metrics),
+                main_metric=changed.main_metric or changed.metrics[0],
+                eval_split=changed.eval_split,
+                options=_has_options(changed),
+            )
+            for name, changed in prompts.items()
+        },
     )
+
+
+def _has_options(schema: ScenarioKeys) -> bool:
+    return schema.references not in (None, schema.correct)
 
 
 def _adapter(settings: Mapping[str, Any]) -> Mapping[str, Any] | Callable[..., Mapping[str, Any]]:
@@ -285,11 +315,14 @@ def _template_diagnostics(located: Located) -> Iterator[Diagnostic]:
     parameters = data.get("parameters")
     known = set(parameters) if isinstance(parameters, dict) else set()
     places: list[tuple[tuple[str | int, ...], Any]] = [((key,), data.get(key)) for key in (*ROW_KEYS, "adapter")]
-    source = data.get("source")
+    source, prompts = data.get("source"), data.get("prompts")
     if isinstance(source, dict):
         places += [(("source", key), source.get(key)) for key in ("files", "hub", "sample")]
+    for name, changes in prompts.items() if isinstance(prompts, dict) else ():
+        if isinstance(changes, dict):
+            places += [(("prompts", name, key), changes.get(key)) for key in (*ROW_KEYS, "adapter")]
     for place, value in places:
-        compiler = compile_expression if place == ("filter",) else compile_template
+        compiler = compile_expression if place[-1] == "filter" else compile_template
         for path, text in _strings(value, place):
             try:
                 template = compiler(text)
@@ -297,7 +330,7 @@ def _template_diagnostics(located: Located) -> Iterator[Diagnostic]:
                 line = located.value_line(path) + (error.lineno - 1 if "\n" in text else 0)
                 yield located.diagnostic(path, f"is not a template: {str(error.message).rstrip('.')}.", line=line)
                 continue
-            if place[0] in ROW_KEYS:
+            if place[-1] in ROW_KEYS:
                 continue
             for name in sorted(template.names - known - GLOBALS.keys()):
                 hint = did_you_mean(name, known) or "The scenario has no parameters."

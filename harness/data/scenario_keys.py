@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from harness.contracts import Split
-from harness.contracts.plugins import TAG
+from harness.contracts.plugins import OWN_PROMPT, TAG
 from harness.errors import Diagnostic, did_you_mean, shown
 from harness.validation import explain
 from harness.yaml_lines import Located
@@ -220,6 +220,66 @@ def _adapter(value: Any) -> Any:
     return settings
 
 
+_ANSWERS = ("references", "correct", "correct_index")
+"""The keys that say which answers there are; a prompt that has one of them replaces all."""
+
+_AdapterKeys = Annotated[
+    dict[str, Any], BeforeValidator(_adapter), WithJsonSchema({"anyOf": [_Text, {"type": "object"}]})
+]
+
+
+class PromptKeys(_Keys):
+    """Another prompt of a scenario: what changes. A key that is left out is as in the scenario."""
+
+    description: str = Field(min_length=1, examples=["As task ``boolq`` of lm-evaluation-harness 0.4.13."])
+    """How it asks, in one sentence."""
+
+    adapter: _AdapterKeys | None = Field(None, examples=[{"method": "multiple_choice_separate_original"}])
+    """The whole adapter, ``method`` and its settings; nothing of the scenario's remains."""
+
+    metrics: list[str] = Field([], examples=[["multiple_choice_accuracy", "efficiency"]])
+    """The metrics and sets of metrics."""
+
+    main_metric: str = Field("", examples=["multiple_choice_accuracy"])
+    """The metric shown on leaderboards (default: the first of ``metrics``)."""
+
+    eval_split: Split | None = Field(None, examples=["valid"])
+    """The split that is evaluated."""
+
+    input: str = Field("", examples=["{{ passage }}\nQuestion: {{ question }}?"])
+    """Template of the instance's input."""
+
+    references: _Texts = Field(None, examples=[["no", "yes"]])
+    """Templates of the references, or one ``{{ expression }}``. With ``references``, ``correct`` or ``correct_index``,
+    none of the scenario's three remains."""
+
+    correct: str | None = Field(None, examples=["{{ 'yes' if answer else 'no' }}"])
+    """Template of the correct reference's text, or an expression that yields several texts."""
+
+    correct_index: str | int | list[int] | None = Field(None, examples=["{{ answer | int }}"])
+    """Instead of ``correct``: the correct reference's position, counted from 0."""
+
+    meta: dict[str, Any] | None = Field(None, examples=[{"subject": "{{ subject }}"}])
+    """Further data of each instance; none of the scenario's remains."""
+
+    filter: str | None = Field(None, examples=["{{ language == 'en' }}"])
+    """Expression; rows for which it is false are left out."""
+
+    examples: list[dict[str, Any]] | None = Field(None, examples=[[{"question": "2 + 2?", "answer": "4"}]])
+    """Rows that are the train split instead of the source's."""
+
+
+def asked_by(data: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """Return the keys of a scenario file whose own prompt would be another of its prompts."""
+    changes = {key: value for key, value in data["prompts"][prompt].items() if key != "description"}
+    replaced = {"prompt", "prompts"}
+    if changes.keys() & set(_ANSWERS):
+        replaced |= set(_ANSWERS)
+    if "metrics" in changes:
+        replaced.add("main_metric")
+    return {**{key: value for key, value in data.items() if key not in replaced}, **changes}
+
+
 class ScenarioKeys(_Keys):
     """A scenario file: how each row of a data set becomes an instance."""
 
@@ -287,9 +347,9 @@ class ScenarioKeys(_Keys):
     """Template that has the same value for instances which depend on each other, such as the questions about one
     passage; standard errors are over these clusters. It is kept as ``meta.cluster``, a long text as a digest."""
 
-    adapter: Annotated[
-        dict[str, Any], BeforeValidator(_adapter), WithJsonSchema({"anyOf": [_Text, {"type": "object"}]})
-    ] = Field(examples=[{"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5}])
+    adapter: _AdapterKeys = Field(
+        examples=[{"method": "generation", "input_noun": "Passage", "output_noun": "Answer", "max_tokens": 5}]
+    )
     """The default adapter: ``method`` and its settings. May contain ``{{ parameter }}``."""
 
     metrics: list[str] = Field(min_length=1, examples=[["accuracy", "calibration", "efficiency"]])
@@ -307,6 +367,36 @@ class ScenarioKeys(_Keys):
     parts: list[str] = Field([], examples=[["subject"]])
     """Parameters that choose one of several disjoint parts of the data, such as a subject. Runs of different parts
     share a column of the leaderboard; other parameters get a column for each value."""
+
+    examples: list[dict[str, Any]] | None = Field(None, examples=[[{"question": "2 + 2?", "answer": "4"}]])
+    """Rows that are the train split instead of the source's, for examples that belong to the prompt. ``filter`` does
+    not apply to them."""
+
+    prompt: Annotated[str, AfterValidator(_name)] = Field("", examples=["helm"])
+    """Name of the prompt that the keys above describe, which runs have unless they choose another (default: ``default``
+    where there are others)."""
+
+    prompts: dict[Annotated[str, AfterValidator(_name)], PromptKeys] = Field(
+        {},
+        examples=[
+            {
+                "lm_eval": {
+                    "description": "As task ``boolq`` of lm-evaluation-harness 0.4.13.",
+                    "adapter": {"method": "multiple_choice_separate_original", "max_train_instances": 0},
+                    "metrics": ["multiple_choice_accuracy", "efficiency"],
+                }
+            }
+        ],
+    )
+    """Other prompts by name, each with what changes. A run chooses one by ``prompt: NAME``."""
+
+    @model_validator(mode="after")
+    def _prompts_have_names_of_their_own(self) -> ScenarioKeys:
+        if (own := self.prompt or OWN_PROMPT) in self.prompts:
+            raise ValueError(f"has {own!r} under prompts, which is the name of its own prompt (key prompt)")
+        if (self.prompt or self.prompts) and "prompt" in self.parameters:
+            raise ValueError("has both prompts and a parameter named 'prompt', by which a run chooses one of them")
+        return self
 
     @model_validator(mode="after")
     def _answers_are_complete(self) -> ScenarioKeys:
@@ -348,3 +438,11 @@ def check_scenario(located: Located) -> Iterator[Diagnostic]:
     except ValidationError as error:
         for found in explain(error, ScenarioKeys, data):
             yield located.diagnostic(found.keys, found.message, found.hint)
+        return
+    for name in data.get("prompts", {}):
+        asked = asked_by(data, name)
+        try:
+            ScenarioKeys.model_validate(asked)
+        except ValidationError as error:
+            for found in explain(error, ScenarioKeys, asked):
+                yield located.diagnostic(("prompts", name, *found.keys), found.message, found.hint)

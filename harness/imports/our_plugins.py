@@ -7,15 +7,16 @@ from typing import Any
 
 from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.contracts.specs import Component
-from harness.plugins.parameters import check_parameters, parameters_of
+from harness.plugins.parameters import check_parameters, parameters_of, scenario_arguments
 from harness.plugins.registry import Registry
 
 
 def scenario_component(registry: Registry, name: str, arguments: Mapping[str, Any]) -> Component:
     """Return a scenario, with every parameter written out if it is one of ours."""
-    scenario = registry.find(Kind.SCENARIO, name)
+    scenario, details = registry.find(Kind.SCENARIO, name), scenario_details(registry, name)
     checked = None if scenario is None else check_parameters(parameters_of(scenario), arguments)[0]
-    return Component(name=name, arguments=dict(arguments) if checked is None else checked.model_dump(mode="json"))
+    written = dict(arguments) if checked is None or details is None else scenario_arguments(checked, details)
+    return Component(name=name, arguments=written)
 
 
 def chosen_parts(registry: Registry, scenario: Component) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar, get_args
 
 from harness.contracts import SCALES, Example, Scale, ScaleName, Split
 from harness.contracts.plugins import (
+    OWN_PROMPT,
     AdapterDetails,
     BackendDetails,
     Details,
@@ -31,6 +32,7 @@ from harness.contracts.plugins import (
     PerturbationCategory,
     PerturbationDetails,
     Plugin,
+    PromptVariant,
     ScenarioDetails,
     Source,
 )
@@ -78,6 +80,8 @@ def scenario(
     tags: Sequence[str] = (),
     role: str = "",
     short: str = "",
+    prompt: str = "",
+    prompts: Mapping[str, PromptVariant] | None = None,
 ) -> Callable[[T], T]:
     """Register ``f(data: Data, *, parameters…) -> Iterator[Instance]`` as a scenario.
 
@@ -102,7 +106,15 @@ def scenario(
             ``tag:reasoning`` runs it. The task of its taxonomy need not be repeated: it is a tag, too.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
         short: The title where there is little room, such as a column of a leaderboard (default: the title).
+        prompt: Name of the scenario's own prompt, such as ``helm`` (``default`` if there are others).
+        prompts: Other prompts by name, among which a run chooses by ``prompt: NAME``. If the text of the instances
+            differs too, the function has a keyword-only parameter ``prompt``, which is given the name.
+
+    Raises:
+        ValueError: One of the other prompts has the name of the scenario's own.
     """
+    if (own := prompt or OWN_PROMPT) in (prompts or ()):
+        raise ValueError(f"scenario {name!r}: {own!r} is the name of its own prompt and of another.")
     details = ScenarioDetails(
         title,
         dict(taxonomy),
@@ -117,6 +129,8 @@ def scenario(
         cluster,
         tags=tuple(tags),
         short=short,
+        prompt=prompt,
+        prompts=dict(prompts or {}),
     )
     return _attach(Kind.SCENARIO, name, source, details, role)
 

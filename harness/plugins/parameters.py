@@ -10,10 +10,10 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness.contracts import BestOf, Model
-from harness.contracts.plugins import MetricDetails, Plugin
+from harness.contracts.plugins import MetricDetails, Plugin, ScenarioDetails
 from harness.errors import Diagnostic, PluginError
 from harness.validation import explain
 
@@ -26,11 +26,41 @@ if TYPE_CHECKING:
 def parameters_of(plugin: Plugin) -> type[BaseModel]:
     """Return the pydantic model of a plugin's parameters; unknown names are forbidden.
 
-    It is the target's ``Params`` where there is one, else made from the signature's keyword-only parameters.
+    It is the target's ``Params`` where there is one, else made from the signature's keyword-only parameters. Of a
+    scenario with several prompts, the parameter ``prompt`` chooses one by name.
 
     Raises:
         PluginError: A parameter has no type.
     """
+    own = _own_parameters(plugin)
+    details = plugin.details
+    return _with_prompt(own, details) if isinstance(details, ScenarioDetails) and details.named_prompts else own
+
+
+PROMPT = "prompt"
+"""The parameter that chooses one of a scenario's prompts."""
+
+
+def _with_prompt(own: type[BaseModel], details: ScenarioDetails) -> type[BaseModel]:
+    from pydantic import Field, create_model
+
+    own_prompt, *_ = details.named_prompts
+    others = [f" ``{name}``: {variant.description}" for name, variant in details.prompts.items()]
+    meaning = f"How the questions are asked and scored. ``{own_prompt}`` is the scenario's own.{''.join(others)}"
+    names: Any = Literal[details.named_prompts]
+    fields: dict[str, Any] = {PROMPT: (names, Field(own_prompt, description=meaning))}
+    return create_model(own.__name__, __base__=own, **fields)
+
+
+def scenario_arguments(params: BaseModel, details: ScenarioDetails) -> dict[str, Any]:
+    """Return a scenario's arguments as JSON values; that it asks by its own prompt is left out."""
+    given = params.model_dump(mode="json")
+    if details.named_prompts and given[PROMPT] == details.named_prompts[0]:
+        del given[PROMPT]
+    return given
+
+
+def _own_parameters(plugin: Plugin) -> type[BaseModel]:
     from pydantic import ConfigDict, create_model
 
     target = plugin.target
@@ -109,7 +139,15 @@ def build(plugin: Plugin, *positional: Any, arguments: Mapping[str, Any]) -> Any
     if is_class and hasattr(target, "Params"):
         return target(*positional, params)
     keywords = {name: getattr(params, name) for name in type(params).model_fields}
+    if isinstance(plugin.details, ScenarioDetails) and plugin.details.named_prompts and not _takes(target, PROMPT):
+        del keywords[PROMPT]
     return target(*positional, **keywords) if is_class else partial(target, *positional, **keywords)
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Return True if a function has a parameter of this name, or takes any."""
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
 
 
 @cache

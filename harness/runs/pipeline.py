@@ -168,7 +168,7 @@ def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluat
     data = open_scenario_data(spec, registry, data_dir)
     instances = build(scenario, data, arguments=spec.scenario.arguments)
     labels: set[str] = set()
-    train, chosen, count = _survey(instances(), spec, labels, keeps_order=adapter.keeps_order)
+    train, chosen, count = _survey(instances(), spec, labels, in_order=adapter.keeps_order or adapter.takes_first)
     if count == 0:
         message = f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}."
         raise DataError(data.lacking(spec.eval_split) or message)
@@ -204,14 +204,14 @@ def open_scenario_data(spec: RunSpec, registry: Registry, data_dir: Path | None)
 
 
 def _survey(
-    instances: Iterable[Instance], spec: RunSpec, labels: set[str], *, keeps_order: bool
+    instances: Iterable[Instance], spec: RunSpec, labels: set[str], *, in_order: bool
 ) -> tuple[list[Instance], list[Instance] | None, int]:
     """Return the train instances, the chosen evaluation instances (None: all of them), and how many are evaluated.
 
     The keys of the evaluation instances' meta are added to ``labels``.
 
     Of more than ``max_eval_instances`` those with the smallest hash of instance seed and id are chosen: the same ones
-    whatever the order of the file, and mostly the same ones when the data grow; with ``keeps_order``, the first are.
+    whatever the order of the file, and mostly the same ones when the data grow; with ``in_order``, the first are.
 
     Raises:
         DataError: Two evaluation instances have the same id.
@@ -235,7 +235,7 @@ def _survey(
                 f"{instance.id!r}; ids must be unique."
             )
         if limit is not None:
-            rank = count if keeps_order else derive_seed(spec.instance_seed, f"eval-instances/{instance.id}")
+            rank = count if in_order else derive_seed(spec.instance_seed, f"eval-instances/{instance.id}")
             entry = (-rank, -count, instance)
             if len(heap) < limit:
                 heapq.heappush(heap, entry)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from harness.contracts.plugins import Kind, MetricDetails, Plugin, ScenarioDetails
 from harness.contracts.specs import Component
 from harness.errors import HarnessError, KeyPath
-from harness.plugins.parameters import check_parameters, parameters_of
+from harness.plugins.parameters import PROMPT, check_parameters, parameters_of
 from harness.plugins.registry import Registry
 from harness.sweeps.context import Context, SweepModel
 from harness.sweeps.diagnostics import Diagnostics
@@ -50,17 +50,21 @@ def read_adapter(
     return method, settings
 
 
-def default_adapter(plugin: Plugin, arguments: BaseModel, path: KeyPath, diagnostics: Diagnostics) -> Written | None:
+def default_adapter(
+    name: str, details: ScenarioDetails, arguments: BaseModel, path: KeyPath, diagnostics: Diagnostics
+) -> Written | None:
     """Return a scenario's default adapter for its parameters; None, and an error noted, if it has none for them."""
-    details = plugin.details
-    value: Any = details.adapter if isinstance(details, ScenarioDetails) else None
+    value: Any = details.adapter
     if callable(value):
+        given = {key: getattr(arguments, key) for key in type(arguments).model_fields}
+        if details.named_prompts:
+            del given[PROMPT]
         try:
-            value = value(**{key: getattr(arguments, key) for key in type(arguments).model_fields})
+            value = value(**given)
         except HarnessError as error:
             diagnostics.add(path, str(error))
             return None
-    origin = f"scenario {plugin.name!r}"
+    origin = f"scenario {name!r}"
     written = read_component(value, path, diagnostics, key="method", parse=parse_entry, origin=origin)
     if written is None:
         return None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pydantic import BaseModel
 
 from harness.contracts.plugins import Kind, Plugin, ScenarioDetails
 from harness.contracts.specs import Component
 from harness.errors import KeyPath, SpecError, did_you_mean, shown
+from harness.plugins.parameters import PROMPT
 from harness.plugins.registry import Registry
 from harness.sweeps.adapter_settings import SHARED, read_adapter
 from harness.sweeps.components import find_plugin, placed, resolve_members, resolve_models
@@ -118,10 +121,8 @@ def read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) 
         return None
     own_metrics = metrics is not None
     if metrics is None:
-        named = [(written.path, name) for name in plugin.details.metrics]
-        origin = f"scenario {plugin.name!r}"
-        name = "…" if written.arguments else plugin.name
-        metrics = resolve_members(Kind.METRIC, named, context, origin=origin, scenario=name)
+        metrics = _default_metrics(plugin, plugin.details, written, context)
+    written = _with_prompt(written, plugin, keys, defaults.keys, path, context)
     return Entry(
         keys,
         path,
@@ -135,6 +136,46 @@ def read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) 
         metrics,
         own_metrics,
     )
+
+
+def asked_by(entry: Entry, arguments: BaseModel, context: Context) -> Entry:
+    """Return an entry as it is with the prompt that the scenario's arguments choose."""
+    details = entry.details.asked(getattr(arguments, PROMPT, "")) if entry.details.prompts else entry.details
+    if details == entry.details:
+        return entry
+    own = entry.own_metrics or details.metrics == entry.details.metrics
+    metrics = entry.metrics if own else _default_metrics(entry.plugin, details, entry.scenario, context)
+    return replace(entry, details=details, metrics=metrics)
+
+
+def _default_metrics(
+    plugin: Plugin, details: ScenarioDetails, written: Written, context: Context
+) -> Sequence[Component]:
+    named = [(written.path, name) for name in details.metrics]
+    name = "…" if written.arguments else plugin.name
+    return resolve_members(Kind.METRIC, named, context, origin=f"scenario {plugin.name!r}", scenario=name)
+
+
+def _with_prompt(
+    written: Written, plugin: Plugin, keys: RunKeys, defaults: DefaultKeys, path: KeyPath, context: Context
+) -> Written:
+    """Return a scenario as written, with the prompt that its run or the sweep's defaults choose as an argument."""
+    own = keys.prompt is not None
+    chosen, place = (keys.prompt, (*path, PROMPT)) if own else (defaults.prompt, ("defaults", PROMPT))
+    if PROMPT in written.arguments and own:
+        where = context.diagnostics.where(written.arguments[PROMPT].path)
+        context.diagnostics.add(place, f"is also set at {where}.", "Remove one of them.")
+    if chosen is None or PROMPT in written.arguments:
+        return written
+    model = parameters(plugin, written.path, context.diagnostics)
+    if model is not None and PROMPT not in model.model_fields:
+        context.diagnostics.add(place, _one_prompt(plugin.name), "Leave `prompt` out, or set `adapter`.")
+        return written
+    return replace(written, arguments={**written.arguments, PROMPT: Setting(chosen, place)})
+
+
+def _one_prompt(scenario: str) -> str:
+    return f"chooses among the prompts of a scenario, and scenario {scenario!r} has only one."
 
 
 def _scenario_as_key(mapping: Mapping[str, Any], registry: Registry) -> str:
@@ -205,6 +246,8 @@ def _sort_arguments(written: Written, plugin: Plugin | None, context: Context) -
 
 def _not_in_shorthand(key: str, own: Set[str], written: Written, context: Context) -> tuple[str, str]:
     """Return what is wrong with a shorthand's key, and what would be right."""
+    if key == PROMPT:
+        return _one_prompt(written.name), "Leave `prompt` out, or set `adapter`."
     if ours := KEYS.get(key):
         if ours in {*own, *RUN_KEYS, *ADAPTER_SETTINGS}:
             return "is not a parameter.", f"Here it is called {ours!r}."

@@ -1,8 +1,8 @@
 """Expand one entry of a sweep to its runs, with every default filled in.
 
-A setting of the adapter comes from the first of these that has it: the entry, the sweep's defaults, the scenario's
-default adapter, the method's own default. The sweep's defaults apply to methods that have such a setting. An entry with
-another method than the scenario's keeps those of the scenario's settings that its method has as well.
+A setting of the adapter comes from the first of these that has it: the entry, the sweep's defaults, the adapter of the
+scenario's prompt, the method's own default. The sweep's defaults apply to methods that have such a setting. An entry
+with another method than the prompt's keeps those of the prompt's settings that its method has as well.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from harness.contracts.model_settings import CUTOFFS
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import KeyPath
+from harness.plugins.parameters import scenario_arguments
 from harness.sweeps.adapter_settings import (
     GENERATE,
     asks_of,
@@ -27,7 +28,7 @@ from harness.sweeps.adapter_settings import (
 from harness.sweeps.asked_models import without_operational
 from harness.sweeps.components import find_plugin
 from harness.sweeps.context import Context, SweepModel
-from harness.sweeps.entries import Defaults, Entry, read_entry
+from harness.sweeps.entries import Defaults, Entry, asked_by, read_entry
 from harness.sweeps.fan_out import MAX_RUNS, combinations, parameters
 from harness.sweeps.foreign_names import KEYS
 from harness.sweeps.keys import RunKeys
@@ -49,7 +50,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
     model = parameters(entry.plugin, entry.scenario.path, diagnostics) if entry else None
     if entry is None or model is None:
         return
-    keys, details, place = entry.keys, entry.details, entry.scenario.path
+    written, keys, place = entry, entry.keys, entry.scenario.path
 
     def setting(name: str) -> Any:
         """Return a setting of the run from the command line, the entry, or the defaults."""
@@ -61,8 +62,10 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
     measured = _place(keys, "metrics", path) if entry.own_metrics else path
     made = 0
     for arguments in combinations(model, entry.scenario.arguments, place, diagnostics, all_choices=True):
-        scenario = Component(name=entry.plugin.name, arguments=arguments.model_dump(mode="json"))
-        default = default_adapter(entry.plugin, arguments, place, diagnostics)
+        entry = asked_by(written, arguments, context)
+        details = entry.details
+        scenario = Component(name=entry.plugin.name, arguments=scenario_arguments(arguments, details))
+        default = default_adapter(entry.plugin.name, details, arguments, place, diagnostics)
         for adapter in _adapters(entry, default, defaults, context) if default else ():
             idle = inherited and GENERATE not in asks_of(adapter, context.registry)
             samples, reductions = (1, None) if idle else (chosen_samples, read)

@@ -20,6 +20,7 @@ _List = list[Any] | None
 # Checked when the names in them are looked up; here only their form in the JSON Schema is given.
 _NameOrMapping = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})]
 _WHOLE = {"type": "integer", "minimum": 0}
+_NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 _Counts = Annotated[Any, WithJsonSchema({"anyOf": [_WHOLE, {"type": "array", "items": _WHOLE, "minItems": 1}]})]
 
 
@@ -73,6 +74,10 @@ class DefaultKeys(_Keys):
 
     eval_split: _AnySplit | None = Field(None, examples=["test"])
     """Split to evaluate (default: the scenario's)."""
+
+    prompt: Annotated[Any, WithJsonSchema(_NAMES)] = Field(None, examples=["lm_eval"])
+    """Name of one of the scenario's prompts (default: its own), such as that of another harness. A list makes a run for
+    each. Settings under ``adapter`` replace the prompt's; `harness show scenario NAME` lists its prompts."""
 
     max_declined: Annotated[float, Field(strict=False)] = Field(0.1, ge=0, le=1, examples=[0.5])
     """Largest share of examples, from 0 to 1, that the model or its provider may decline before the run fails."""

@@ -131,7 +131,6 @@ FOREIGN = frozenset(
         "num_trials",
         "output_format_instructions",
         "process_output",
-        "prompt",
         "stop",
         "tokenizer",
     }
