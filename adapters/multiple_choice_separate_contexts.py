@@ -14,7 +14,11 @@ from adapters.multiple_choice_separate_original import SeparatePolicy
 from harness import Adapted, Instance, Prediction, Response, adapter
 
 
-@adapter("multiple_choice_separate_contexts", source="Trinh and Le 2018, section 3 (partial scoring, arXiv:1806.02847)")
+@adapter(
+    "multiple_choice_separate_contexts",
+    title="Multiple choice (separate contexts)",
+    source="Trinh and Le 2018, section 3 (partial scoring, arXiv:1806.02847)",
+)
 class MultipleChoiceSeparateContexts(FewShotAdapter):
     """Each option is a beginning; the option after which the instance's input is most likely is chosen.
 
