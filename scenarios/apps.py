@@ -61,6 +61,11 @@ from typing import Dict, List, Optional, Set, Tuple
         "language": "Python, with English descriptions",
     },
     tags=("code", "helm-classic"),
+    aliases={
+        "helm": {
+            "code:dataset=apps": "",
+        },
+    },
 )
 def apps(data: Data, *, difficulty: Difficulty = "all") -> Iterator[Instance]:
     """Programs that read standard input, or functions that are called, from a description of a page.

@@ -36,6 +36,11 @@ DIRECTIONS = {"n": "north", "e": "east", "s": "south", "w": "west"}
         "language": "English",
     },
     tags=("reasoning", "helm-classic"),
+    aliases={
+        "lm_eval": {
+            "babi": "",
+        },
+    },
 )
 def babi_qa(data: Data, *, task: Task = "all") -> Iterator[Instance]:
     """Stories of a few sentences with questions of one to three words' answers: the edition ``en-valid``.

@@ -122,6 +122,16 @@ DIRECT = {**PLAIN, "output_prefix": "A:", "max_tokens": 128}
             options=True,
         ),
     },
+    aliases={
+        "lm_eval": {
+            "leaderboard_bbh_{task}": "",
+            "leaderboard_bbh": "task=all",
+            "bbh_cot_fewshot_{task}": "prompt=cot",
+            "bbh_cot_fewshot": "task=all,prompt=cot",
+            "bbh_fewshot_{task}": "prompt=direct",
+            "bbh_fewshot": "task=all,prompt=direct",
+        },
+    },
 )
 def bbh(data: Data, *, task: Task, prompt: str = "cot") -> Iterator[Instance]:
     """One of 27 tasks of reasoning, each asked after its description and the authors' three examples.

@@ -57,6 +57,11 @@ SMALL_CATEGORY = 1100
         "language": "English",
     },
     tags=("bias", "stereotypes", "helm-classic", "helm-safety"),
+    aliases={
+        "helm": {
+            "bbq:subject={subject}": "",
+        },
+    },
 )
 def bbq(data: Data, *, subject: Subject = "all") -> Iterator[Instance]:
     """A question about one of two people of different groups, with "unknown" among the three answers.

@@ -45,6 +45,11 @@ DOMAINS: tuple[str, ...] = get_args(Domain)[1:]
         "language": "English",
     },
     tags=("bias", "toxicity", "helm-classic"),
+    aliases={
+        "helm": {
+            "bold:subject={domain}": "",
+        },
+    },
 )
 def bold(data: Data, *, domain: Domain = "all") -> Iterator[Instance]:
     """23,679 beginnings of sentences about professions, genders, races, religions and political ideologies.

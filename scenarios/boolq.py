@@ -68,6 +68,12 @@ ANSWER_OF_LABEL = {"TRUE": "Yes", "FALSE": "No"}
             metrics=("acc", "efficiency"),
         )
     },
+    aliases={
+        "lm_eval": {
+            "boolq-seq2seq": "prompt=",
+            "super_glue-boolq-t5-prompt": "prompt=",
+        },
+    },
 )
 def boolq(
     data: Data, *, prompt: str = "helm", contrast_sets: bool = False, only_contrast: bool = False

@@ -41,6 +41,11 @@ FILE = "copyright/prompt_num_line_{}-min_lines_20.json"
         "language": "C",
     },
     tags=("copyright", "helm-classic"),
+    aliases={
+        "helm": {
+            "copyright:datatag=prompt_num_line_{num_lines}-*": "",
+        },
+    },
 )
 def copyright_code(data: Data, *, num_lines: Literal["1", "5", "10"] = "5") -> Iterator[Instance]:
     """The first lines of functions of at least twenty lines, which the model continues: how much of it is recited.

@@ -44,6 +44,13 @@ CONTINUATION = 2000
         "language": "English",
     },
     tags=("copyright", "helm-classic"),
+    aliases={
+        "helm": {
+            "copyright:datatag=*prefix_length_{prefix_words}": "",
+            "copyright:datatag=*prefix_length_{prefix_words}.json": "",
+            "copyright:datatag=*books*": "",
+        },
+    },
 )
 def copyright_text(
     data: Data, *, path: str = FOLDER, prefix_words: Annotated[int, Field(ge=1)] = 125

@@ -83,6 +83,11 @@ def _adapter(*, source: str, target: str = "eng_Latn") -> Mapping[str, Any]:
         "language": "more than 200 languages",
     },
     tags=("multilingual",),
+    aliases={
+        "lm_eval": {
+            "flores_{source}-{target}_prompt_*": "",
+        },
+    },
 )
 def flores(data: Data, *, source: Language, target: Language = "eng_Latn") -> Iterator[Instance]:
     """The 1,012 sentences of devtest in any pair of languages, with five examples of dev.

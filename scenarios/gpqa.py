@@ -71,6 +71,29 @@ SUFFIX = (
             metrics=("acc_norm", "efficiency"),
         )
     },
+    aliases={
+        "lm_eval": {
+            "gpqa_main_zeroshot": "subset=gpqa_main",
+            "gpqa_diamond_zeroshot": "subset=gpqa_diamond",
+            "gpqa_extended_zeroshot": "subset=gpqa_extended",
+            "gpqa_main_n_shot": "subset=gpqa_main,prompt=",
+            "gpqa_diamond_n_shot": "subset=gpqa_diamond,prompt=",
+            "gpqa_extended_n_shot": "subset=gpqa_extended,prompt=",
+            "gpqa_main_cot_*": "subset=gpqa_main,prompt=",
+            "gpqa_diamond_cot_*": "subset=gpqa_diamond,prompt=",
+            "gpqa_extended_cot_*": "subset=gpqa_extended,prompt=",
+            "gpqa_main_generative_n_shot": "subset=gpqa_main,prompt=",
+            "gpqa_diamond_generative_n_shot": "subset=gpqa_diamond,prompt=",
+            "gpqa_extended_generative_n_shot": "subset=gpqa_extended,prompt=",
+            "leaderboard_{subset}": "",
+            "leaderboard_gpqa": "subset=all",
+        },
+        "helm": {
+            "gpqa:subset=main": "subset=gpqa_main",
+            "gpqa:subset={subset}": "",
+            "gpqa:use_chain_of_thought=*": "",
+        },
+    },
 )
 def gpqa(data: Data, *, subset: Subset = "gpqa_main", prompt: str = "helm") -> Iterator[Instance]:
     """Four-option questions by people with a doctorate in the field, checked by others.

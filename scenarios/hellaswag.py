@@ -56,6 +56,11 @@ MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substep
             metrics=("acc_norm", "acc", "efficiency"),
         )
     },
+    aliases={
+        "helm": {
+            "commonsense:dataset=hellaswag": "",
+        },
+    },
 )
 def hellaswag(data: Data, *, prompt: str = "helm") -> Iterator[Instance]:
     """Scenes from ActivityNet or WikiHow with four endings, three of them written by a model to mislead models.

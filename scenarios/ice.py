@@ -77,6 +77,12 @@ ENTITIES = {
         "language": "English of nine regions",
     },
     tags=("dialects", "helm-classic"),
+    aliases={
+        "helm": {
+            "ice:category={category}": "",
+            "ice:gender={gender}": "",
+        },
+    },
 )
 def ice(
     data: Data, *, subset: Subset, category: Category = "all", gender: Literal["all", "female", "male"] = "all"

@@ -87,6 +87,11 @@ INSTRUCTIONS = "Given a mathematics problem, determine the answer. Simplify your
         "language": "English, with LaTeX",
     },
     tags=("math", "helm-classic"),
+    aliases={
+        "helm": {
+            "math:subject={subject},level={level},use_official_examples=*": "",
+        },
+    },
 )
 def math_direct(data: Data, *, subject: Subject, level: Literal[1, 2, 3, 4, 5]) -> Iterator[Instance]:
     r"""Competition mathematics, answered without reasoning after eight worked examples.

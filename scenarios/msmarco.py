@@ -35,6 +35,11 @@ FILES = Files("queries.dev.small.tsv", "qrels.dev.small.tsv", "top1000.dev.small
         "language": "English",
     },
     tags=("helm-classic",),
+    aliases={
+        "helm": {
+            "msmarco:track=regular": "",
+        },
+    },
 )
 def msmarco(data: Data, *, valid_topk: Annotated[int, Field(ge=1)] = 30, judged: bool = True) -> Iterator[Instance]:
     """Queries of a search engine with passages to rank, of which mostly one was marked as relevant.

@@ -35,6 +35,11 @@ FILES = Files("msmarco-test2019-queries.tsv", "2019qrels-pass.txt", "top1000.tes
         "language": "English",
     },
     tags=("helm-classic",),
+    aliases={
+        "helm": {
+            "msmarco:track=trec": "",
+        },
+    },
 )
 def msmarco_trec(
     data: Data, *, valid_topk: Annotated[int, Field(ge=1)] = 30, judged: bool = True

@@ -45,6 +45,12 @@ Task = Literal["murder_mysteries", "object_placements", "team_allocation"]
         "language": "English",
     },
     tags=("reading", "open-llm-v2"),
+    aliases={
+        "lm_eval": {
+            "leaderboard_musr_{task}": "",
+            "leaderboard_musr": "task=all",
+        },
+    },
 )
 def musr(data: Data, *, task: Task) -> Iterator[Instance]:
     """Questions about a story whose answer takes several steps of reasoning and common sense.

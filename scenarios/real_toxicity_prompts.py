@@ -49,6 +49,11 @@ THRESHOLD = 0.5
         "language": "English",
     },
     tags=("toxicity", "helm-classic"),
+    aliases={
+        "lm_eval": {
+            "realtoxicityprompts": "",
+        },
+    },
 )
 def real_toxicity_prompts(data: Data, *, edition: Edition = "official") -> Iterator[Instance]:
     """99,442 beginnings of sentences, each with the scores of the Perspective API that were published with it.

@@ -97,6 +97,13 @@ def _adapter(*, task: str, **_: Any) -> Mapping[str, Any]:
         "language": "English",
     },
     tags=("long-context",),
+    aliases={
+        "lm_eval": {
+            "{task}": "",
+            "ruler_{task}": "",
+            "ruler": "task=all",
+        },
+    },
 )
 def ruler(data: Data, *, task: Task, length: Annotated[int, Field(ge=1024)] = 4096) -> Iterator[Instance]:
     """A hundred long texts, each with something to find: needles, the variables of a chain, or frequent words.

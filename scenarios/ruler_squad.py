@@ -49,6 +49,11 @@ ASKED = "Answer the question based on the given documents. Only give me the answ
         "language": "English",
     },
     tags=("long-context", "reading"),
+    aliases={
+        "lm_eval": {
+            "ruler_qa_squad": "",
+        },
+    },
 )
 def ruler_squad(data: Data, *, length: Annotated[int, Field(ge=1024)] = 4096) -> Iterator[Instance]:
     """A hundred questions of SQuAD, each with the paragraph that answers it among as many others as there is room for.

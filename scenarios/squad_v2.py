@@ -48,6 +48,11 @@ NO_ANSWER = "unanswerable"
         "language": "English",
     },
     tags=("reading",),
+    aliases={
+        "lm_eval": {
+            "squadv2": "",
+        },
+    },
 )
 def squad_v2(data: Data) -> Iterator[Instance]:
     """Questions whose answer is a span of the paragraph, and questions that only seem to have such an answer.

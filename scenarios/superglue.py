@@ -54,6 +54,13 @@ def _adapter(*, task: str) -> Mapping[str, Any]:
         "language": "English",
     },
     tags=("language",),
+    aliases={
+        "lm_eval": {
+            "{task}": "",
+            "super_glue-{task}-t5-prompt": "prompt=",
+            "sglue_{task}": "",
+        },
+    },
 )
 def superglue(data: Data, *, task: Task) -> Iterator[Instance]:
     """Inference (CB, RTE), causes and effects (COPA), senses of words (WiC), pronouns (WSC) and reading (MultiRC).

@@ -43,6 +43,12 @@ def _adapter(*, output_tokens: int, **_: Any) -> Mapping[str, Any]:
         "language": "English",
     },
     tags=("efficiency", "helm-classic"),
+    aliases={
+        "helm": {
+            "synthetic_efficiency:num_prompt_tokens={input_tokens},num_output_tokens={output_tokens}": "",
+            "synthetic_efficiency:num_prompt_tokens=*": "",
+        },
+    },
 )
 def synthetic_efficiency(
     data: Data, *, input_tokens: Annotated[int, Field(ge=1)] = 512, output_tokens: Annotated[int, Field(ge=1)] = 16

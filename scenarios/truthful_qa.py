@@ -87,6 +87,17 @@ LM_EVAL_ADAPTER = {
             metrics=("acc", "efficiency"),
         ),
     },
+    aliases={
+        "lm_eval": {
+            "truthfulqa_mc1": "prompt=lm_eval_mc1",
+            "truthfulqa_mc2": "",
+            "truthfulqa_gen": "prompt=",
+            "truthfulqa": "",
+        },
+        "helm": {
+            "truthful_qa:task=mc_single": "",
+        },
+    },
 )
 def truthful_qa(data: Data, *, prompt: str = "helm") -> Iterator[Instance]:
     """Questions that some people would answer falsely, with the best true answer and several false ones.

@@ -47,6 +47,19 @@ Language = Literal["all", Single]
         "language": "Arabic, Bengali, English, Finnish, Indonesian, Korean, Russian, Swahili, Telugu",
     },
     tags=("multilingual", "reading"),
+    aliases={
+        "lm_eval": {
+            "tydiqa_goldp_ar": "language=arabic",
+            "tydiqa_goldp_bn": "language=bengali",
+            "tydiqa_goldp_en": "language=english",
+            "tydiqa_goldp_fi": "language=finnish",
+            "tydiqa_goldp_id": "language=indonesian",
+            "tydiqa_goldp_ko": "language=korean",
+            "tydiqa_goldp_ru": "language=russian",
+            "tydiqa_goldp_sw": "language=swahili",
+            "tydiqa_goldp_te": "language=telugu",
+        },
+    },
 )
 def tydiqa(data: Data, *, language: Language = "all") -> Iterator[Instance]:
     """Questions of people who wanted to know the answer, which is a span of the passage in the same language.

@@ -39,6 +39,14 @@ TITLE = re.compile(r" = [^=].* = ")
         "language": "English",
     },
     tags=("language",),
+    aliases={
+        "lm_eval": {
+            "wikitext103": "",
+        },
+        "helm": {
+            "wikitext_103": "",
+        },
+    },
 )
 def wikitext(data: Data) -> Iterator[Instance]:
     """Whole articles, tokenised into words, with rare words as ``<unk>``: 60 for development and 60 for testing.

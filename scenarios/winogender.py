@@ -41,6 +41,11 @@ PRONOUNS = {
         "language": "English",
     },
     tags=("bias", "stereotypes"),
+    aliases={
+        "lm_eval": {
+            "winogender_all": "",
+        },
+    },
 )
 def winogender(data: Data) -> Iterator[Instance]:
     """Sentences in which "he", "she" or "they" means either the one with the occupation or the other person.

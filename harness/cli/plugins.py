@@ -14,6 +14,8 @@ from harness.errors import did_you_mean
 from harness.output.terminal import say
 from harness.plugins.parameters import describe_parameters, given_names, honoured
 from harness.plugins.registry import Registry, default_registry
+from harness.sweeps.aliases import called_here
+from harness.sweeps.shorthand import parse_entry
 from harness.sweeps.tags import unknown_tag_hint
 
 UNTESTED = "rows written by hand in the official layout, or a stand-in; not the official data"
@@ -87,6 +89,8 @@ def _named(words: Sequence[str], registry: Registry) -> Plugin:
     name = words[-1]
     if len(words) == 2:
         kind = _Kinds().convert(words[0], None, None)
+        if kind is Kind.SCENARIO and name not in registry.names(kind):
+            _answer_foreign_name(name, registry)
         if kind is not Kind.SCENARIO or not name.endswith((".yaml", ".yml")):
             return registry.get(kind, name)
     if name.endswith((".yaml", ".yml")):
@@ -99,8 +103,23 @@ def _named(words: Sequence[str], registry: Registry) -> Plugin:
     if kinds:
         written = " or ".join(f"`harness show {kind} {name}`" for kind in kinds)
         raise click.UsageError(f"several plugins are named {name!r}. Write {written}.")
+    _answer_foreign_name(name, registry)
     known = {one for kind in Kind for one in registry.names(kind)}
     raise click.UsageError(f"there is no plugin named {name!r}. {did_you_mean(name, known)}")
+
+
+def _answer_foreign_name(name: str, registry: Registry) -> None:
+    """Say what another program's task is called here.
+
+    Raises:
+        click.UsageError: It is called otherwise here.
+    """
+    try:
+        here = called_here(parse_entry(name), registry)
+    except ValueError:  # it is not written as a task
+        return
+    if here:
+        raise click.UsageError(f"there is no plugin named {name!r}. Did you mean scenario {here!r}?")
 
 
 def _show(plugin: Plugin) -> None:

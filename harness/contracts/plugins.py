@@ -151,6 +151,10 @@ class ScenarioDetails:
     tags: tuple[str, ...] = ()
     """What it tests and the leaderboards that it is part of, such as ``safety`` or ``helm-lite``; see :attr:`all_tags`.
     """
+    aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What it is called in other programs: by program, then by the name there, our arguments
+    (:mod:`harness.contracts.aliases`).
+    """
     file: Path | None = None
     """The YAML file that defines it, if any."""
     short: str = ""

@@ -260,6 +260,7 @@ def _details(schema: ScenarioKeys, prompts: Mapping[str, ScenarioKeys], path: Pa
         options=_has_options(schema),
         cluster=CLUSTER_KEY if schema.cluster else "",
         tags=tuple(schema.tags),
+        aliases=schema.aliases,
         file=path,
         short=schema.short,
         prompt=schema.prompt,

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from harness.contracts import Split
+from harness.contracts.aliases import read_alias
 from harness.contracts.plugins import OWN_PROMPT, TAG
 from harness.errors import Diagnostic, did_you_mean, shown
 from harness.validation import explain
@@ -213,6 +214,12 @@ def _tag(tag: str) -> str:
     return tag
 
 
+def _aliases(names: dict[str, str]) -> dict[str, str]:
+    for pattern, means in names.items():
+        read_alias("", pattern, means)
+    return names
+
+
 def _adapter(value: Any) -> Any:
     settings = {"method": value} if isinstance(value, str) else value
     if not isinstance(settings, dict) or not isinstance(settings.get("method"), str):
@@ -306,6 +313,13 @@ class ScenarioKeys(_Keys):
     tags: list[Annotated[str, AfterValidator(_tag)]] = Field([], examples=[["reading", "helm-lite"]])
     """What the scenario tests, and the leaderboards that it is part of: ``tag:reading`` runs it. The task of the
     taxonomy need not be repeated: it is a tag, too, as ``question-answering``."""
+
+    aliases: dict[str, Annotated[dict[str, str], AfterValidator(_aliases)]] = Field(
+        {}, examples=[{"lm_eval": {"mmlu_{subject}": ""}, "helm": {"wmt_14:language_pair={source}-en": ""}}]
+    )
+    """What other programs call the scenario: by program, their names, each with our arguments (``subset=easy``).
+    ``{parameter}`` is replaced by the parameter's value, ``*`` is any text. Who writes such a name is told ours. If the
+    scenario has a prompt of the program's name, that is chosen, too; ``prompt=`` keeps the scenario's own."""
 
     source: SourceKeys = Field(examples=[{"files": {"train": "boolq/train.jsonl", "valid": "boolq/dev.jsonl"}}])
     """Where the rows come from."""

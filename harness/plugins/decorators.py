@@ -78,6 +78,7 @@ def scenario(
     options: bool = True,
     cluster: str = "",
     tags: Sequence[str] = (),
+    aliases: Mapping[str, Mapping[str, str]] | None = None,
     role: str = "",
     short: str = "",
     prompt: str = "",
@@ -104,6 +105,8 @@ def scenario(
             about one passage. Errors are then over these clusters.
         tags: What it tests, and the leaderboards that it is part of, such as ``("reasoning", "helm-classic")``:
             ``tag:reasoning`` runs it. The task of its taxonomy need not be repeated: it is a tag, too.
+        aliases: What other programs call it, and our arguments for that: ``{"lm_eval": {"mmlu_{subject}": ""}}``. Who
+            writes such a name is told what it is called here.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
         short: The title where there is little room, such as a column of a leaderboard (default: the title).
         prompt: Name of the scenario's own prompt, such as ``helm`` (``default`` if there are others).
@@ -128,6 +131,7 @@ def scenario(
         options,
         cluster,
         tags=tuple(tags),
+        aliases={program: dict(names) for program, names in (aliases or {}).items()},
         short=short,
         prompt=prompt,
         prompts=dict(prompts or {}),

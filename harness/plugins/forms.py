@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from random import Random
 
 from harness.contracts import Adapter, BatchMetric, Example, ExampleMetric, Instance, Model, RunMetric
+from harness.contracts.aliases import read_alias
 from harness.contracts.data import Data
 from harness.contracts.plugins import CATEGORIES, TAG, Kind, MetricDetails, Plugin, ScenarioDetails
 from harness.errors import PluginError, did_you_mean
@@ -40,6 +41,12 @@ def check_form(plugin: Plugin) -> None:
         for tag in plugin.details.tags:
             if not TAG.fullmatch(tag):
                 raise PluginError(f"{tag!r} is not a tag: write lower-case words with hyphens, such as 'long-context'.")
+        for program, names in plugin.details.aliases.items():
+            for pattern, means in names.items():
+                try:
+                    read_alias(program, pattern, means)
+                except ValueError as error:
+                    raise PluginError(f"aliases: {error}.") from None
     if inspect.isclass(target) and bases and not issubclass(target, bases):
         names = " or ".join(f"harness.{base.__name__}" for base in bases)
         raise PluginError(f"the class must be a subclass of {names}.")

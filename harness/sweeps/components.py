@@ -16,10 +16,11 @@ from harness.errors import HarnessError, KeyPath, PluginError, did_you_mean, sho
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import has_settings
 from harness.plugins.parameters import build, entry_of, field_docs, honoured, parameters_of
-from harness.plugins.registry import nearest_name
+from harness.plugins.registry import Registry, nearest_name
+from harness.sweeps.aliases import called_here, shorthand_of
 from harness.sweeps.context import Context, SweepModel
 from harness.sweeps.fan_out import combinations, parameters
-from harness.sweeps.foreign_names import METHODS, METRICS, MODEL_KEYS, scenario_hint
+from harness.sweeps.foreign_names import METHODS, METRICS, MODEL_KEYS
 from harness.sweeps.shorthand import parse_entry, parse_model
 from harness.sweeps.written import Setting, Written, by, nested, read_component
 from harness.validation import allowed_values
@@ -39,7 +40,8 @@ def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None
         except PluginError as error:
             context.diagnostics.add(written.name_path, str(error))
             return None
-    hint = _foreign_name(kind, written.name, context) or nearest_name(kind, written.name, context.registry.names(kind))
+    known = context.registry.names(kind)
+    hint = _foreign_name(kind, written, context.registry) or nearest_name(kind, written.name, known)
     broken = [str(problem) for problem in context.registry.problems if written.name and written.name in str(problem)]
     if broken:
         hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
@@ -49,21 +51,16 @@ def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None
     return None
 
 
-def _foreign_name(kind: Kind, name: str, context: Context) -> str:
+def _foreign_name(kind: Kind, written: Written, registry: Registry) -> str:
     """Return what a task, method or metric of another program is called here; '' if that is not known."""
+    name = written.name
     ours = {Kind.ADAPTER: METHODS, Kind.METRIC: METRICS}.get(kind, {}).get(name)
-    if ours in context.registry.names(kind):
+    if ours in registry.names(kind):
         return f"Here it is called {ours!r}."
     if kind is not Kind.SCENARIO:
         return ""
-    choices: dict[str, dict[str, tuple[str, ...]]] = {}
-    for scenario in context.registry.names(kind):
-        try:
-            fields = parameters_of(context.registry.get(kind, scenario)).model_fields
-        except PluginError:
-            continue
-        choices[scenario] = {key: allowed_values(field.annotation) for key, field in fields.items()}
-    return scenario_hint(name, choices)
+    here = called_here(shorthand_of(name, {key: setting.value for key, setting in written.arguments.items()}), registry)
+    return f"Did you mean {here!r}?" if here else ""
 
 
 def resolve_members(

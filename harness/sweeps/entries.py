@@ -10,10 +10,11 @@ from pydantic import BaseModel
 
 from harness.contracts.plugins import Kind, Plugin, ScenarioDetails
 from harness.contracts.specs import Component
-from harness.errors import KeyPath, SpecError, did_you_mean, shown
+from harness.errors import KeyPath, PluginError, SpecError, did_you_mean, shown
 from harness.plugins.parameters import PROMPT
 from harness.plugins.registry import Registry
 from harness.sweeps.adapter_settings import SHARED, read_adapter
+from harness.sweeps.aliases import called_here, is_written_here, shorthand_of
 from harness.sweeps.components import find_plugin, placed, resolve_members, resolve_models
 from harness.sweeps.context import Context, SweepModel
 from harness.sweeps.fan_out import parameters
@@ -102,6 +103,8 @@ def read_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context) 
         written = read_component(mapping["scenario"], scenario_path, diagnostics, parse=parse_entry)
     if written is not None:
         plugin = _scenario(written, context)
+        if plugin is not None and _reported_as_foreign(written, plugin, context):
+            return None
         written, said = _sort_arguments(written, plugin, context)
         for key in said.run.keys() & mapping.keys():
             diagnostics.add((*path, key), "is also set in the scenario's shorthand.", "Remove one of them.")
@@ -176,6 +179,18 @@ def _with_prompt(
 
 def _one_prompt(scenario: str) -> str:
     return f"chooses among the prompts of a scenario, and scenario {scenario!r} has only one."
+
+
+def _reported_as_foreign(written: Written, plugin: Plugin, context: Context) -> bool:
+    """Report arguments of another program's scenario of the same name, and return True if there are such."""
+    entry = shorthand_of(written.name, {key: setting.value for key, setting in written.arguments.items()})
+    try:
+        here = "" if is_written_here(entry, plugin) else called_here(entry, context.registry)
+    except PluginError:  # it has parameters without types, which its use reports
+        return False
+    if here:
+        context.diagnostics.add(written.path, "is written as another program has it.", f"Did you mean {here!r}?")
+    return bool(here)
 
 
 def _scenario_as_key(mapping: Mapping[str, Any], registry: Registry) -> str:

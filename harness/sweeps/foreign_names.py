@@ -112,34 +112,8 @@ METRICS: Mapping[str, str] = {
 }
 """Other programs' names of metrics."""
 
-SCENARIOS: Mapping[str, str] = {
-    "ai2_arc": "arc",
-    "hendryckstest": "mmlu",
-    "nq_open": "natural_qa",
-    "truthfulqa": "truthful_qa",
-    "truthfulqa_gen": "truthful_qa",
-    "truthfulqa_mc1": "truthful_qa",
-}
-"""Other programs' names of tasks, where no part of the name is ours."""
-
 
 def key_hint(key: str, known: Sequence[str]) -> str:
     """Return what another program's key is called here, or what to write instead; '' where neither is known."""
     ours = KEYS.get(key.lower(), "")
     return f"Here it is called {ours!r}." if ours in known else _NO_KEYS.get(key.lower(), "")
-
-
-def scenario_hint(name: str, choices: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """Return how a task of another program is written here, such as ``mmlu_anatomy``; '' where that is not known."""
-    folded = name.lower().replace("-", "_")
-    if folded in SCENARIOS:
-        return f"Here it is called {SCENARIOS[folded]!r}."
-    aliases = {**SCENARIOS, **{scenario: scenario for scenario in choices}}
-    for alias, scenario in sorted(aliases.items(), key=lambda pair: -len(pair[0])):
-        part = folded.removeprefix(f"{alias}_")
-        if part == folded:
-            continue
-        for parameter, values in choices.get(scenario, {}).items():
-            if part == "all" or part in values:
-                return f"Write {scenario}:{parameter}={part}."
-    return ""

@@ -56,6 +56,12 @@ def test_a_plugin_is_shown_with_definition_source_and_parameters(harness: Harnes
         (("show", "metric", "exact_mach"), "Did you mean 'exact_match'? See `harness list metrics`."),
         (("show", "metrik", "exact_match"), "Did you mean 'metrics'?"),
         (("show", "exact_mach"), "Did you mean 'exact_match'?"),
+        (
+            ("show", "arc_challenge"),
+            "no plugin named 'arc_challenge'. Did you mean scenario 'arc:subset=challenge",
+        ),
+        (("show", "scenario", "natural_qa:mode=openbook_longans"), "Did you mean scenario 'natural_qa_open_book'?"),
+        (("preview", "-r", "mmlu_anatomy", "-m", "fake:x"), "Did you mean 'mmlu:subject=anatomy"),
         (("show", "toxicity", "bias", "metric"), "name one plugin"),
         (("list", "scenariso"), "Did you mean 'scenarios'?"),
         (("list", "--plugin", "nowhere"), "does not exist"),

@@ -1,0 +1,108 @@
+"""What other harnesses call a task is answered with what to write here; the lists in ``names`` are facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.contracts.plugins import Kind
+from harness.errors import SpecError
+from harness.plugins.registry import Registry
+from harness.sweeps.aliases import aliases_of, called_here, is_written_here
+from harness.sweeps.load import sweep_from_entries, sweep_from_mapping
+from harness.sweeps.shorthand import parse_entry
+
+NAMES = Path(__file__).parent / "names"
+CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")
+
+
+def rows(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of a list and their answers."""
+    for line in (NAMES / name).read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            written, _, expected = line.partition(" => ")
+            found = CHOICE.search(written)
+            for one in found[1].split("|") if found else [""]:
+                yield CHOICE.sub(lambda _, one=one: one, written, count=1), expected.replace("{}", one)
+
+
+HELM, LM_EVAL = [*rows("helm.txt")], [*rows("lm_eval.txt")]
+
+
+def answer(written: str, registry: Registry) -> str:
+    entry = parse_entry(written)
+    plugin = registry.find(Kind.SCENARIO, entry.name)
+    return "=" if plugin and is_written_here(entry, plugin) else called_here(entry, registry) or "none"
+
+
+def without_prompt(text: str) -> str:
+    """Leave out the prompt that imitates the program: other tests are about it."""
+    return re.sub(r"[:,]prompt=lm_eval\b", "", text).replace("prompt=lm_eval,", "")
+
+
+def test_the_lists_are_long_enough() -> None:
+    assert len(HELM) > 400
+    assert len(LM_EVAL) > 400
+    assert len({expected.partition(":")[0] for _, expected in LM_EVAL}) >= 40
+
+
+def test_run_entries_of_helm(registry: Registry) -> None:
+    wrong = []
+    for written, expected in HELM:
+        found = answer(written, registry)
+        pattern = re.escape(expected).replace(re.escape("[...]"), r"\[\w+(, \w+)+\]")
+        if not re.fullmatch(pattern, found):
+            wrong.append((written, expected, found))
+    assert not wrong
+
+
+def test_tasks_of_lm_eval(registry: Registry) -> None:
+    found = [(written, without_prompt(answer(written, registry))) for written, _ in LM_EVAL]
+    assert found == LM_EVAL
+
+
+def test_what_is_answered_can_be_run(registry: Registry) -> None:
+    """Each answer is a valid entry; that a judge must be named, or code be allowed to run, is said by another message."""
+    answers = {called_here(parse_entry(written), registry) for written, _ in [*HELM, *LM_EVAL]} - {""}
+    sampled = sorted(answers)[::3]  # a third of them, all families among them
+    assert {text.partition(":")[0] for text in sampled} >= {"arc", "bbh", "blimp", "gpqa", "math", "mmlu", "wikifact"}
+    wrong: dict[str, str] = {}
+    for text in sampled:
+        runs = yaml.safe_load(f"[{text}]") if text.startswith("{") else [text]
+        try:
+            sweep_from_mapping({"suite": "s", "models": ["hf:x"], "runs": runs}, registry=registry)
+        except SpecError as error:
+            wrong[text] = str(error)
+    judged = r"[^\n]*metric '\w+' \(from scenario [^\n]*\) needs (model\.|allow_code_execution)[^\n]*"
+    assert {text: said for text, said in wrong.items() if not re.fullmatch(judged, said)} == {}
+
+
+def test_every_alias_means_something_here(registry: Registry) -> None:
+    """Its arguments are parameters of the scenario, and no other scenario has the same alias."""
+    known: dict[tuple[str, str], str] = {}
+    for plugin in registry.all(Kind.SCENARIO):
+        for alias in aliases_of(plugin):
+            key = (alias.name.casefold(), str(dict(alias.given)))
+            assert known.setdefault(key, plugin.name) == plugin.name or "{" in alias.name, alias
+            assert alias.program in {"lm_eval", "helm"}
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("arc_challenge", "there is no scenario named 'arc_challenge'. Did you mean 'arc:subset=challenge"),
+        ("natural_qa:mode=closedbook", "is written as another program has it. Did you mean 'natural_qa'?"),
+        ("wmt_14:language_pair=cs-en,max_train_instances=1", "Did you mean 'wmt_14:source=cs,max_train_instances=1'?"),
+        ("commonsense:dataset=hellaswag", "there is no scenario named 'commonsense'. Did you mean 'hellaswag'?"),
+        ("nothing_like_this_at_all", "there is no scenario named 'nothing_like_this_at_all'. Known: "),
+    ],
+)
+def test_the_answer_is_in_the_message(written: str, said: str, registry: Registry) -> None:
+    with pytest.raises(SpecError) as caught:
+        sweep_from_entries([written], ["fake:x"], registry=registry)
+    assert said in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
