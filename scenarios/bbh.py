@@ -125,7 +125,7 @@ DIRECT = {**PLAIN, "output_prefix": "A:", "max_tokens": 128}
     aliases={
         "lm_eval": {
             "leaderboard_bbh_{task}": "",
-            "leaderboard_bbh": "task=all",
+            "leaderboard_bbh": f"task={'|'.join(OPTIONS)}",
             "bbh_cot_fewshot_{task}": "prompt=cot",
             "bbh_cot_fewshot": "task=all,prompt=cot",
             "bbh_fewshot_{task}": "prompt=direct",

@@ -100,8 +100,6 @@ METHODS: Mapping[str, str] = {
 """lm-evaluation-harness's kinds of output, and the adaptation methods that do the same."""
 
 METRICS: Mapping[str, str] = {
-    "acc": "multiple_choice_accuracy",
-    "acc_norm": "multiple_choice_accuracy",
     "brier": "brier_score",
     "em": "exact_match",
     "f1": "f1_score",

@@ -41,7 +41,7 @@ def answer(written: str, registry: Registry) -> str:
 
 def without_prompt(text: str) -> str:
     """Leave out the prompt that imitates the program: other tests are about it."""
-    return re.sub(r"[:,]prompt=lm_eval\b", "", text).replace("prompt=lm_eval,", "")
+    return re.sub(r"[:,](prompt=| prompt: )lm_eval\w*", "", text)
 
 
 def test_the_lists_are_long_enough() -> None:
@@ -66,7 +66,7 @@ def test_tasks_of_lm_eval(registry: Registry) -> None:
 
 
 def test_what_is_answered_can_be_run(registry: Registry) -> None:
-    """Each answer is a valid entry; that a judge must be named, or code be allowed to run, is said by another message."""
+    """Each answer is a valid entry; that a judge, or leave to run code, is missing is said by another message."""
     answers = {called_here(parse_entry(written), registry) for written, _ in [*HELM, *LM_EVAL]} - {""}
     sampled = sorted(answers)[::3]  # a third of them, all families among them
     assert {text.partition(":")[0] for text in sampled} >= {"arc", "bbh", "blimp", "gpqa", "math", "mmlu", "wikifact"}
@@ -79,6 +79,23 @@ def test_what_is_answered_can_be_run(registry: Registry) -> None:
             wrong[text] = str(error)
     judged = r"[^\n]*metric '\w+' \(from scenario [^\n]*\) needs (model\.|allow_code_execution)[^\n]*"
     assert {text: said for text, said in wrong.items() if not re.fullmatch(judged, said)} == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("arc_challenge", "arc:subset=challenge,prompt=lm_eval"),
+        ("leaderboard_bbh_navigate", "bbh:task=navigate,prompt=lm_eval"),
+        ("bbh_fewshot_navigate", "bbh:prompt=direct,task=navigate"),
+        ("truthfulqa_mc1", "truthful_qa:prompt=lm_eval_mc1"),
+        ("truthfulqa_mc2", "truthful_qa:prompt=lm_eval"),
+        ("gsm8k_cot_zeroshot", "gsm8k:max_train_instances=0"),
+        ("commonsense:dataset=hellaswag", "hellaswag"),
+        ("squadv2", "squad_v2"),
+    ],
+)
+def test_the_prompt_that_imitates_the_program_is_chosen(written: str, expected: str, registry: Registry) -> None:
+    assert called_here(parse_entry(written), registry) == expected
 
 
 def test_every_alias_means_something_here(registry: Registry) -> None:

@@ -53,7 +53,7 @@ def mistakes(tmp_path: Path, run: str, head: str = "") -> str:
         ("{scenario: gsm8k, data_augmentation: canonical}", "Here it is called 'perturbations'."),
         ("{scenario: gsm8k, doc_to_text: x}", "`input`, `references` and `correct`"),
         ("{scenario: gsm8k, apply_chat_template: true}", "Leave it out"),
-        ("{scenario: boolq, metrics: [acc_norm]}", "Here it is called 'multiple_choice_accuracy'."),
+        ("{scenario: boolq, metrics: [em]}", "Here it is called 'exact_match'."),
         ("'mmlu:subject=anatomy,method=multiple_choice'", "Here it is called 'multiple_choice_joint'."),
     ],
 )
