@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         split_reasoning as split_reasoning,
     )
     from harness.costs.prices import Price as Price, load_prices as load_prices
+    from harness.costs.token_estimate import estimated_tokens as estimated_tokens
 
     # Messages: secrets hidden, interrupts passed on.
     from harness.errors import reraise_interrupt as reraise_interrupt

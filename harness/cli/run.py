@@ -36,7 +36,9 @@ FEW_TOKENS = 16
 @options.runtimes
 @options.max_declined
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would run, with counts of requests and tokens, without asking a model."
+    "--dry-run",
+    is_flag=True,
+    help="Show what would run, with its requests and tokens and their price, without asking a model.",
 )
 @options.force
 def run_command(
@@ -60,10 +62,12 @@ def run_command(
     from harness.runs.runner import Settings
 
     found, registry = read(max_declined)
-    if dry_run:
-        _show_plan(found.runs, registry, Settings(results_dir, data_dir, force))
-        return
     settings = Settings(results_dir, data_dir, force, load_prices(prices), load_runtimes(runtimes), cache_dir)
+    if dry_run:
+        from harness.cli.dry_run import show_plans
+
+        show_plans(found.runs, registry, settings)
+        return
     records = execute(found.runs, registry, settings)
     if any(record.status != "ok" for record in records):
         sys.exit(1)
@@ -199,72 +203,3 @@ def _where(settings: Settings) -> str:
     known = Path(os.environ.get("HARNESS_RESULTS_DIR") or "results")
     folder = settings.results_dir
     return "" if folder == known else f" --results-dir {shlex.quote(str(folder))}"
-
-
-def _show_plan(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
-    from rich.box import SIMPLE_HEAD
-
-    from harness.errors import HarnessError
-    from harness.inference.caching_model import CachingModel
-    from harness.inference.judge_pool import Judges
-    from harness.inference.model_pool import load_model
-    from harness.output.console import make_console, plain_table
-    from harness.output.display import counted
-    from harness.runs.pipeline import prepare, run_judges
-    from harness.runs.preview import plan
-    from harness.runs.provenance import definitions
-    from harness.runs.runner import finished_before
-    from harness.storage.run_labels import distinctions
-
-    heads = ("Run", "Model", "Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
-    layout = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    table = plain_table(*heads, numeric=slice(2, None), **layout)
-    for column in table.columns[:2]:
-        column.overflow = "fold"
-    for column in table.columns[2:]:
-        column.no_wrap = True
-    problems: dict[str, None] = {}
-    total = [0, 0, 0, 0, 0]
-    follow_ups = 0
-    finished = 0
-    models: dict[str, CachingModel] = {}
-    judges = Judges(registry)
-    told_apart = distinctions(runs, lambda spec: f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}")
-    for spec, distinction in zip(runs, told_apart, strict=True):
-        try:
-            model = models.get(spec.model.model_dump_json())
-            if model is None:
-                model = CachingModel(load_model(spec.configured_model, registry), spec.model.name, None)
-                models[spec.model.model_dump_json()] = model
-            defined = definitions(spec, registry, judges)
-            if not settings.force and finished_before(spec, registry, settings, model, defined) is not None:
-                finished += 1
-                continue
-            for judge in run_judges(spec, registry, judges):
-                judge.fingerprint()
-            planned = plan(prepare(spec, registry, settings.data_dir), model.model)
-        except HarnessError as error:
-            problems[str(error)] = None
-            continue
-        tokens = (planned.prompt_tokens, planned.max_completion_tokens)
-        numbers = (planned.instances, planned.requests, *tokens, planned.truncated)
-        follow_ups += planned.follow_ups
-        total = [before + number for before, number in zip(total, numbers, strict=True)]
-        label = f"{spec.scenario.label} by {spec.adapter.name}{distinction}"
-        table.add_row(label, spec.model.name, *(f"{number:,}" for number in numbers))
-    table.add_section()
-    table.add_row(counted(len(runs) - finished, "run"), "", *(f"{number:,}" for number in total))
-    console = make_console()
-    console.print(table)
-    if finished:
-        console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")
-    if follow_ups:
-        console.print(
-            f"{follow_ups:,} requests follow an answer and repeat it in their prompts, so their prompt tokens are not "
-            "known yet and are not counted.",
-            soft_wrap=True,
-        )
-    for problem in problems:
-        console.print(f"Would fail: {problem}", soft_wrap=True)
-    if problems:
-        sys.exit(2)

@@ -85,22 +85,28 @@ class Evaluation:
         Raises:
             DataError: A perturbation changes none of them.
         """
-        originals = self._evaluated() if self._chosen is None else iter(self._chosen)
         idle = {name for name, _ in self._perturbations}
-        for instance in originals:
-            yield instance
-            for name, perturb in self._perturbations:
-                rng = derive_rng(self.spec.instance_seed, f"perturbation/{name}/{instance.id}")
-                copy = perturb(instance, rng)
-                if copy is not None:
-                    idle.discard(name)
-                    yield copy.replace(id=instance.id, perturbation=name)
+        yield from self._with_copies(idle)
         if idle:
             raise DataError(
                 f"perturbation {min(idle)!r} changes none of the {self.count} instances of "
                 f"{self.spec.scenario.label!r}, so nothing would be measured. Leave it out, or see `harness show "
                 f"perturbation {min(idle)}` for what it needs."
             )
+
+    def originals(self) -> Iterator[Instance]:
+        """Yield the evaluation instances without perturbed copies."""
+        return self._evaluated() if self._chosen is None else iter(self._chosen)
+
+    def only(self, instances: Sequence[Instance]) -> Evaluation:
+        """Return the run with only these evaluation instances, whose perturbed copies are made once for all trials.
+
+        Raises:
+            DataError: These are all instances, and a perturbation changes none of them.
+        """
+        few = replace(self, _chosen=instances)
+        copies = list(few.instances() if len(instances) == self.count else few._with_copies(set()))
+        return replace(few, _chosen=copies, _perturbations=(), count=len(copies))
 
     def adapted(self, tokenization: Tokenization) -> Iterator[Adapted]:
         """Yield the requests of every instance and trial, with the model's own settings.
@@ -125,6 +131,17 @@ class Evaluation:
                     yield from conversations(adapted, self.spec)
                 else:
                     yield sampled(adapted, self.spec)
+
+    def _with_copies(self, idle: set[str]) -> Iterator[Instance]:
+        """Yield the evaluation instances with their copies; remove the perturbations that change one from ``idle``."""
+        for instance in self.originals():
+            yield instance
+            for name, perturb in self._perturbations:
+                rng = derive_rng(self.spec.instance_seed, f"perturbation/{name}/{instance.id}")
+                copy = perturb(instance, rng)
+                if copy is not None:
+                    idle.discard(name)
+                    yield copy.replace(id=instance.id, perturbation=name)
 
     def _evaluated(self) -> Iterator[Instance]:
         return (instance for instance in self._instances() if instance.split == self.spec.eval_split)

@@ -19,7 +19,7 @@ from harness import (
     backend,
     install_advice,
 )
-from harness.backends import DECLINES, DEFAULT_BUDGET, Effort, FinishReason, marks_of, split_reasoning
+from harness.backends import DECLINES, DEFAULT_BUDGET, Effort, FinishReason, estimated_tokens, marks_of, split_reasoning
 from harness.models.api.answers import Answer, Checked, Count, read_answer
 from harness.models.api.anthropic_messages import split_system, tools_of
 from harness.models.api.api_model import ApiModel
@@ -28,7 +28,7 @@ from harness.models.api.http_client import http_client
 from harness.models.api.openai_messages import text_of
 from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
 from harness.models.api.settings import ApiSettings
-from harness.models.api.spending import Cost, estimated_tokens
+from harness.models.api.spending import Cost
 from harness.models.tokens.stop_sequences import cut_at_stop
 
 _REASONS: Mapping[str, FinishReason] = {

@@ -184,6 +184,8 @@ class OpenAIModel(ApiModel):
                 return self._tokenizer.count(prompt)
             except ValueError as error:
                 raise ModelError(f"{self._name}: {error}") from error
+        if self._endpoint.official:  # which has no way to count
+            return 0
         counts = self._thread.run(self._counted([prompt], special=True))
         return counts[0] if counts else 0
 
@@ -199,7 +201,7 @@ class OpenAIModel(ApiModel):
         if self._tokenizer is not None:
             tokens = self._tokenizer.encode(segments, special=False)
             return [len(tokens[segment]) for segment in segments]
-        return self._thread.run(self._counted(segments, special=False))
+        return None if self._endpoint.official else self._thread.run(self._counted(segments, special=False))
 
     def truncate(self, text: str, tokens: int) -> str:
         if self._tokenizer is not None:

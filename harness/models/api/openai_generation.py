@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from harness import Completion, GenerateRequest, Message, Prompt, Response
-from harness.backends import Served, budget_of
+from harness.backends import Served, budget_of, estimated_tokens
 from harness.models.api.openai_answers import ChoicesAnswer
 from harness.models.api.openai_completion import completion_of
 from harness.models.api.openai_messages import text_of, with_calls
 from harness.models.api.openai_server import Server
 from harness.models.api.openai_tokens import LocalTokens, TokenSource
 from harness.models.api.retries import CannotAnswerError
-from harness.models.api.spending import Cost, estimated_tokens
+from harness.models.api.spending import Cost
 from harness.models.tokens.conversations import function_tools
 from harness.models.tokens.tokenizer import Tokens
 

@@ -7,12 +7,12 @@ from functools import partial
 from itertools import accumulate
 
 from harness import Response, ScoreRequest, SequenceRequest
-from harness.backends import Served
+from harness.backends import Served, estimated_tokens
 from harness.models.api.openai_answers import TokenLogprobs, token_logprobs
 from harness.models.api.openai_server import Server
 from harness.models.api.openai_tokens import TokenSource
 from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
-from harness.models.api.spending import Cost, estimated_tokens
+from harness.models.api.spending import Cost
 from harness.models.tokens.scored_text import (
     NOTHING_TO_SCORE,
     NothingToScoreError,

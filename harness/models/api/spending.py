@@ -38,12 +38,6 @@ class Cost:
         return Cost(math.ceil(self.prompt * prompt), self.completion)
 
 
-def estimated_tokens(text: str) -> int:
-    """Return the estimated number of tokens of a text: four ASCII characters each, as in English, or one other."""
-    ascii_ = sum(character.isascii() for character in text)
-    return ascii_ // 4 + len(text) - ascii_ + 1
-
-
 _Tokens = Annotated[int, Field(ge=0)]
 
 

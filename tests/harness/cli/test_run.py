@@ -171,6 +171,21 @@ def test_a_dry_run_tells_what_the_run_will_ask(harness: Harness, folder: Path) -
     ]
 
 
+def test_a_dry_run_prices_each_model_without_its_key(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    said = harness("run", "sweep.yaml", "--dry-run", "-m", "openai:gpt-4o", "-m", "fake:0")
+    assert said.code == 0, said.out
+    rows = [cells(line) for line in said.out.splitlines()]
+    (priced,) = [row for row in rows if row[:2] == ["openai:gpt-4o", "2"]]
+    (free,) = [row for row in rows if row[:2] == ["fake:0", "2"]]
+    prompt, generated = (int(number.replace(",", "")) for number in priced[5:7])
+    assert prompt > 0
+    assert priced[2] == f"{(prompt * 2.5 + generated * 10) / 1e6:,.2f} USD"
+    assert free[2] == "no price"
+    assert free[3:5] == priced[3:5]
+    assert "tokenizer of openai:gpt-4o is not known" in said.out
+
+
 def test_a_dry_run_leaves_out_what_is_finished(harness: Harness, folder: Path) -> None:
     harness("run", "sweep.yaml", "-m", "fake:0")
     said = harness("run", "sweep.yaml", "--dry-run")

@@ -16,7 +16,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry, default_registry
 from harness.runs.pipeline import prepare
-from harness.runs.preview import plan
+from harness.runs.plan import draw, plan
 from harness.runs.rescoring import rescored
 from harness.runs.runner import Settings, run_sweep
 from harness.runs.sweep_state import SweepState
@@ -173,9 +173,9 @@ def test_a_model_without_a_chat_template_is_refused(tmp_path: Path, registry: Re
 
 def test_a_dry_run_counts_the_turns_that_follow(registry: Registry, tmp_path: Path) -> None:
     one = spec()
-    planned = plan(prepare(one, registry, tmp_path), load_model(one.model, registry))
+    planned = plan(draw(prepare(one, registry, tmp_path)), load_model(one.model, registry)).size
     turns = sum(n % 3 + 1 for n in range(COUNT))
-    assert (planned.instances, planned.requests, planned.follow_ups) == (COUNT, turns, turns - COUNT)
+    assert (planned.examples, planned.requests, planned.follow_ups) == (COUNT, turns, turns - COUNT)
     assert planned.max_completion_tokens == 4 * turns
 
 

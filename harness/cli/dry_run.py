@@ -1,0 +1,219 @@
+"""``harness run --dry-run``: what a sweep would ask of each model, and what that costs at most."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from harness.contracts.specs import RunSpec
+    from harness.costs.prices import Price
+    from harness.inference.caching_model import CachingModel
+    from harness.plugins.registry import Registry
+    from harness.runs.plan import Plan, Size
+    from harness.runs.runner import Settings
+
+SIGNIFICANT = 3
+"""Digits of an estimate."""
+HEADS = ("Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
+
+
+def show_plans(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
+    """Print the size of each run, the totals and price of each model, and what would fail; exit 2 if anything would."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    from harness.output.console import make_console
+    from harness.output.display import counted
+    from harness.storage.run_labels import distinctions
+
+    planned: dict[int, Plan] = {}
+    problems = Counter[str]()
+    finished = 0
+    columns = SpinnerColumn(), TextColumn("counting {task.completed} of {task.total} runs: {task.description}")
+    with Progress(*columns, console=make_console(err=True), transient=True) as progress:
+        task = progress.add_task("", total=len(runs))
+        for index, spec, outcome in _plans(runs, registry, settings):
+            progress.update(task, advance=1, description=spec.scenario.label)
+            if outcome is None:
+                finished += 1
+            elif isinstance(outcome, str):
+                problems[outcome] += 1
+            else:
+                planned[index] = outcome
+
+    console = make_console()
+    told_apart = distinctions(runs, lambda spec: f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}")
+    table = _table("Run", "Model")
+    for index, found in sorted(planned.items()):
+        spec = runs[index]
+        label = f"{spec.scenario.label} by {spec.adapter.name}{told_apart[index]}"
+        table.add_row(label, spec.model.name, *_numbers(found.size, estimated=found.estimated))
+    table.add_section()
+    estimated = any(found.estimated for found in planned.values())
+    total = _sum(planned.values())
+    table.add_row(counted(len(runs) - finished, "run"), "", *_numbers(total, estimated=estimated))
+    console.print(table)
+    if planned:
+        console.print()
+        console.print(_by_model(runs, planned, settings))
+    for note in _notes(runs, planned, total, settings):
+        console.print(note, soft_wrap=True)
+    if finished:
+        console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")
+    for problem, times in problems.items():
+        console.print(f"Would fail, {counted(times, 'run')}: {problem}", soft_wrap=True)
+    if problems:
+        sys.exit(2)
+
+
+def _plans(
+    runs: Sequence[RunSpec], registry: Registry, settings: Settings
+) -> Iterator[tuple[int, RunSpec, Plan | str | None]]:
+    """Yield the plan of each run, why it would fail, or None for a finished run; data are read once for all models."""
+    from harness.errors import HarnessError
+    from harness.inference.caching_model import CachingModel
+    from harness.inference.judge_pool import Judges
+    from harness.inference.model_pool import load_model
+    from harness.runs.pipeline import prepare, run_judges
+    from harness.runs.plan import Sample, draw, plan
+    from harness.runs.provenance import definitions
+    from harness.runs.runner import finished_before
+
+    models: dict[str, CachingModel | HarnessError] = {}
+    judges = Judges(registry)
+
+    def opened(spec: RunSpec) -> CachingModel:
+        key = spec.configured_model.model_dump_json()
+        if key not in models:
+            try:
+                models[key] = CachingModel(load_model(spec.configured_model, registry), spec.model.name, None)
+            except HarnessError as error:
+                models[key] = error
+        found = models[key]
+        if isinstance(found, HarnessError):
+            raise found
+        return found
+
+    equal: dict[str, list[int]] = {}
+    for index, spec in enumerate(runs):
+        equal.setdefault(spec.model_dump_json(exclude={"model", "operational"}), []).append(index)
+    for indices in equal.values():
+        sample: Sample | HarnessError | None = None
+        for index in indices:
+            spec = runs[index]
+            try:
+                model = opened(spec)
+                defined = definitions(spec, registry, judges)
+                if not settings.force and finished_before(spec, registry, settings, model, defined) is not None:
+                    yield index, spec, None
+                    continue
+                for judge in run_judges(spec, registry, judges):
+                    judge.fingerprint()
+                if sample is None:
+                    try:
+                        sample = draw(prepare(spec, registry, settings.data_dir))
+                    except HarnessError as error:
+                        sample = error
+                if isinstance(sample, HarnessError):
+                    raise sample
+                yield index, spec, plan(sample, model.model, spec)
+            except HarnessError as error:
+                yield index, spec, str(error)
+
+
+def _by_model(runs: Sequence[RunSpec], planned: dict[int, Plan], settings: Settings) -> Table:
+    """Return the table of totals by model, with prices."""
+    table = _table("Model", "Runs", "At most")
+    for model, found in _of_models(runs, planned).items():
+        size = _sum(found.plans)
+        price = found.price(settings)
+        cost = "no price" if price is None else f"{_cost(size, price):,.2f} {price.currency}"
+        estimated = any(plan.estimated for plan in found.plans)
+        table.add_row(model, f"{len(found.plans):,}", cost, *_numbers(size, estimated=estimated))
+    return table
+
+
+@dataclass
+class _Share:
+    """The runs of one model."""
+
+    name: str
+    plans: list[Plan]
+
+    def price(self, settings: Settings) -> Price | None:
+        return settings.prices.price(self.name) if settings.prices else None
+
+
+def _of_models(runs: Sequence[RunSpec], planned: dict[int, Plan]) -> dict[str, _Share]:
+    shares: dict[str, _Share] = {}
+    for index, found in sorted(planned.items()):
+        spec = runs[index]
+        shares.setdefault(spec.model_label, _Share(spec.model.name, [])).plans.append(found)
+    return shares
+
+
+def _cost(size: Size, price: Price) -> float:
+    return price.of(round(size.prompt_tokens), round(size.max_completion_tokens))
+
+
+def _notes(runs: Sequence[RunSpec], planned: dict[int, Plan], total: Size, settings: Settings) -> Iterator[str]:
+    """Yield what a reader must know of the numbers."""
+    shares = _of_models(runs, planned)
+    estimates = [found for found in planned.values() if found.estimated]
+    if estimates:
+        # Errors of runs with equal data are alike, so they are added up.
+        width = sum(found.error for found in estimates) / max(1.0, total.prompt_tokens)
+        yield (
+            f"≈ is estimated from {sum(found.counted for found in estimates):,} of "
+            f"{sum(found.instances for found in estimates):,} instances; the prompt tokens of all runs together are "
+            f"right within {max(0.1, 100 * width):.1f} %."
+        )
+    guessed = [
+        name for name, share in _of_models(runs, planned).items() if not all(p.tokens_known for p in share.plans)
+    ]
+    if guessed:
+        yield f"The tokenizer of {', '.join(guessed)} is not known, so a token is taken for four characters."
+    if any(share.price(settings) is None for share in shares.values()):
+        yield "Prices of further models: --prices FILE."
+    if total.follow_ups:
+        yield (
+            f"{total.follow_ups:,} requests follow an answer and repeat it in their prompts, so their prompt tokens "
+            "are not known yet and are not counted."
+        )
+
+
+def _table(*heads: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+
+    from harness.output.console import plain_table
+
+    layout = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 1, 0, 0)}
+    texts = sum(head in {"Run", "Model"} for head in heads)
+    table = plain_table(*heads, *HEADS, numeric=slice(texts, None), **layout)
+    for column in table.columns[:texts]:
+        column.overflow = "fold"
+    for column in table.columns[texts:]:
+        column.no_wrap = True
+    return table
+
+
+def _numbers(size: Size, *, estimated: bool) -> Iterator[str]:
+    mark = "≈" if estimated else ""
+    for number in (size.examples, size.requests, size.prompt_tokens, size.max_completion_tokens, size.truncated):
+        yield f"{mark if number else ''}{round(number, _digits(number) if estimated else None):,}"
+
+
+def _digits(number: float) -> int:
+    """Return the place to which a number is rounded to have ``SIGNIFICANT`` digits, as ``round`` counts it."""
+    return min(0, SIGNIFICANT - len(str(round(abs(number)))))
+
+
+def _sum(plans: Iterable[Plan]) -> Size:
+    from harness.runs.plan import Size
+
+    return sum((found.size for found in plans), Size())
