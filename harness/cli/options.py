@@ -78,6 +78,13 @@ max_declined = click.option(
     "Overrides `max_declined` of every run (default: 0.1).",
 )
 
+allow = click.option(
+    "--allow",
+    metavar="PERMISSION",
+    multiple=True,
+    help="Permit what metrics of the sweep do only with permission, such as code_execution. Repeatable.",
+)
+
 force = click.option("--force", is_flag=True, help="Rerun finished runs; answers in the response cache are reused.")
 
 run_folders = click.argument("runs", nargs=-1, required=True, type=EXISTING_FOLDER)

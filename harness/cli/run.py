@@ -40,6 +40,7 @@ FEW_TOKENS = 16
     is_flag=True,
     help="Show what would run, with its requests and tokens and their price, without asking a model.",
 )
+@options.allow
 @options.force
 def run_command(
     read: ReadSweep,
@@ -50,6 +51,7 @@ def run_command(
     runtimes: Path | None,
     max_declined: float | None,
     dry_run: bool,
+    allow: tuple[str, ...],
     force: bool,
 ) -> None:
     """Run SWEEP, a YAML file or the name of a sweep that comes with the harness.
@@ -61,7 +63,7 @@ def run_command(
     from harness.costs.runtimes import load_runtimes
     from harness.runs.runner import Settings
 
-    found, registry = read(max_declined)
+    found, registry = read(max_declined, None if dry_run and not allow else allow)
     settings = Settings(results_dir, data_dir, force, load_prices(prices), load_runtimes(runtimes), cache_dir)
     if dry_run:
         from harness.cli.dry_run import show_plans

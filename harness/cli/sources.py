@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 
 class ReadSweep(Protocol):
-    """Reads the sweep of a command line, with warnings on standard error.
+    """Reads the sweep of a command line, with warnings on standard error; ``allow``: see :class:`Overrides`.
 
     Raises:
         click.UsageError: Neither or both of a sweep and run entries were given, or a scenario instead of a sweep.
         SpecError: The sweep has errors.
     """
 
-    def __call__(self, max_declined: float | None = None) -> tuple[Sweep, Registry]: ...
+    def __call__(
+        self, max_declined: float | None = None, allow: Sequence[str] | None = None
+    ) -> tuple[Sweep, Registry]: ...
 
 
 def sweep_source(command: Callable[..., None]) -> Callable[..., None]:
@@ -57,13 +59,17 @@ def sweep_source(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _read_sweep(
-    sweep: str | None, entries: tuple[str, ...], given: Overrides, max_declined: float | None = None
+    sweep: str | None,
+    entries: tuple[str, ...],
+    given: Overrides,
+    max_declined: float | None = None,
+    allow: Sequence[str] | None = None,
 ) -> tuple[Sweep, Registry]:
     from harness.sweeps.load import find_sweep, load_sweep, sweep_from_entries
 
     if (sweep is None) == (not entries):
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
-    given["max_declined"] = max_declined
+    given["max_declined"], given["allow"] = max_declined, allow
     if sweep is None:
         found = sweep_from_entries(entries, given["models"], **given)
     else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,9 @@ from harness.validation import allowed_values
 
 _OWN = ModelSettings.model_fields.keys()
 """Keys of a model's entry that are not its backend's."""
+
+PERMISSION = "allow_"
+"""The beginning of the names of parameters by which a user permits something, such as ``allow_code_execution``."""
 
 Placed = Iterable[tuple[KeyPath, Any]]
 """Values as they were written, each with its place."""
@@ -76,11 +81,12 @@ def resolve_members(
         plugin = written and find_plugin(kind, written, context)
         if not written or not plugin:
             continue
+        written = _permitted(plugin, written, context)
         lacking = _lacking(plugin, written) if origin else None
         if lacking:
             message, form = lacking
             others = ", ".join(form if other == value else str(other) for _, other in values)
-            hint = f"Write {{scenario: {scenario}, {kind}s: [{others}]}}."
+            hint = f"Write {{scenario: {scenario}, {kind}s: [{others}]}}{_or_allow(plugin, written)}."
             context.diagnostics.add(written.path, f"{kind} {written.name!r}{by(origin)} needs {message}.", hint)
             continue
         for component in _members(kind, written, plugin, context):
@@ -89,6 +95,32 @@ def resolve_members(
                 message += f" {resolved[component.name].label}. A run can have each {kind} once."
                 context.diagnostics.add(written.path, f"{kind} {message}")
     return list(resolved.values())
+
+
+def _permissions(plugin: Plugin, written: Written) -> Iterator[str]:
+    """Yield the parameters of a plugin that are permissions and were not given."""
+    if plugin.target is not None:
+        with suppress(PluginError):
+            for name, field in parameters_of(plugin).model_fields.items():
+                if name.startswith(PERMISSION) and field.is_required() and name not in written.arguments:
+                    yield name
+
+
+def _permitted(plugin: Plugin, written: Written, context: Context) -> Written:
+    """Return a metric with the permissions that the command line gives."""
+    given = dict(written.arguments)
+    for parameter in _permissions(plugin, written):
+        name = parameter.removeprefix(PERMISSION)
+        context.permissions.setdefault(name, []).append(written.path)
+        if context.permitted is None or name in context.permitted:
+            given[parameter] = Setting(True, written.path)
+    return replace(written, arguments=given)
+
+
+def _or_allow(plugin: Plugin, written: Written) -> str:
+    """Return the end of a hint for a plugin that lacks a permission."""
+    names = [f"--allow {name.removeprefix(PERMISSION)}" for name in _permissions(plugin, written)]
+    return f", or run the sweep with {' '.join(names)}" if names else ""
 
 
 def _lacking(plugin: Plugin, written: Written) -> tuple[str, str] | None:

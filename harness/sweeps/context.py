@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,10 @@ class Context:
     """The sweep's models; None if it names none."""
     fixed_models: bool = False
     """True if they replace the models of single entries."""
+    permitted: Collection[str] | None = ()
+    """Permissions that the command line gives, such as ``code_execution``; None for all, where nothing is executed."""
+    permissions: dict[str, list[KeyPath]] = field(default_factory=dict)
+    """The places of the metrics that ask for a permission and are not given it in the sweep, by permission."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Keys of a run that the command line sets for every run, such as ``seed``."""
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)

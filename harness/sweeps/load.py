@@ -67,6 +67,8 @@ class Overrides(TypedDict, total=False):
     """Replaces that of every run."""
     seed: int | None
     """Replaces that of every run."""
+    allow: Sequence[str] | None
+    """Permissions for all runs, such as ``code_execution``; None for all of them, where nothing is executed."""
 
 
 def load_sweep(
@@ -158,6 +160,7 @@ def _options(overrides: Overrides) -> dict[str, Sequence[str]]:
     return {
         "--model": overrides.get("models", ()),
         "--only": overrides.get("only", ()),
+        "--allow": overrides.get("allow") or (),
         "--plugin": [str(plugin) for plugin in overrides.get("plugins", ())],
     }
 
@@ -175,6 +178,7 @@ def _read(
     What can be read of a sweep with errors is checked all the same, so that all errors are reported at once.
     """
     context = Context(registry if registry is not None else default_registry(), diagnostics, base)
+    context.permitted = overrides.get("allow", ())
     named = [base / name for name in _list(data, "plugins") if isinstance(name, str)]
     plugins = [*overrides.get("plugins", ()), *named]
     _load_plugins(overrides.get("plugins", ()), "--plugin", context)
@@ -191,6 +195,7 @@ def _read(
     shared = read_defaults(defaults, context) if isinstance(defaults, Mapping) else Defaults()
     entries = data.get("runs")
     runs = _expand(entries, key, shared, context) if isinstance(entries, list) else []
+    _report_permissions(context)
     _warn_of_idle_settings(runs, context)
     _warn_of_idle_defaults(runs, shared, context)
     runs = _select(runs, overrides.get("only", ()), diagnostics)
@@ -277,6 +282,20 @@ def _expand(entries: Sequence[Any], key: str, defaults: Defaults, context: Conte
             diagnostics.add(path, f"brings the sweep to more than {MAX_RUNS:,} runs.")
             break
     return list(runs.values())
+
+
+def _report_permissions(context: Context) -> None:
+    """Report permissions that nothing asks for; mention those that only `harness run` would ask for."""
+    for index, name in enumerate(context.permitted or ()):
+        if name not in context.permissions and (context.permissions or not context.diagnostics.count):
+            hint = did_you_mean(name, context.permissions)
+            context.diagnostics.add(("--allow", index), "is not a permission that a metric here asks for.", hint)
+    if context.permitted is None:
+        for name, places in context.permissions.items():
+            others = len(set(places)) - 1
+            also = f", as {others} more place{'s' if others > 1 else ''} in the sweep do" if others else ""
+            message = f"asks for the permission {name!r}{also}."
+            context.diagnostics.warn(places[0], message, f"To run the sweep: harness run --allow {name} ….")
 
 
 def _warn_of_idle_settings(runs: Sequence[RunSpec], context: Context) -> None:

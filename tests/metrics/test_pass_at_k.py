@@ -216,7 +216,8 @@ def test_a_run_that_has_not_allowed_execution_is_told_what_to_write_and_that_is_
     (mistake,) = refused.value.diagnostics
     assert mistake.path == "runs[0]"
     assert "needs allow_code_execution, your confirmation that this machine may execute" in mistake.message
-    proposed = mistake.hint.removeprefix("Write ").removesuffix(".")
+    proposed, _, option = mistake.hint.removeprefix("Write ").removesuffix(".").partition(", or run the sweep with ")
+    assert option == "--allow code_execution"
     load(proposed)
     with pytest.raises(SpecError) as refused:
         load("{scenario: humaneval, metrics: [pass_at_k]}")
