@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from harness import DataError, Instance
 from harness.runs.pipeline import prepare
-from harness.sweeps.load import sweep_from_mapping
+from harness.sweeps.load import find_sweep, load_sweep, sweep_from_mapping
 
 
 def read(path: Path | str, data_dir: Path | None = None, column: str | None = None) -> list[Instance]:
@@ -56,3 +57,21 @@ def test_mistakes(tmp_path: Path, path: str, column: str | None, message: str) -
     (tmp_path / "a.txt").write_text("one\n")
     with pytest.raises(DataError, match=message):
         read(path.format(folder=tmp_path), tmp_path, column=column)
+
+
+def test_contamination_sweep_has_as_many_examples_as_the_paper(data_dir: Path, tmp_path: Path) -> None:
+    """Table 2 of Oren et al. 2023: 1,769 of NaturalQA and 3,084 of PIQA; its file, which has no labels, is made here."""
+    runs = {
+        run.scenario.arguments["path"]: run
+        for run in load_sweep(find_sweep("contamination"))[0].runs
+        if run.scenario.name == "published_file"
+    }
+    questions = read("natural_qa/NQ-open.efficientqa.test.1.1.jsonl", data_dir)
+    assert len(questions) == 1769
+    assert questions[0].published.startswith('{"question": "on the 6th day of christmas my true love sent to me"')
+    rows = [{"goal": f"How to {n}?", "sol1": f"By {n}.", "sol2": f"With {n}."} for n in range(3084)]
+    (tmp_path / "piqa").mkdir()
+    (tmp_path / "piqa" / "tests.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert len(read("piqa/tests.jsonl", tmp_path)) == 3084
+    assert {"natural_qa/NQ-open.efficientqa.test.1.1.jsonl", "piqa/tests.jsonl"} <= runs.keys()
+    assert all(run.adapter.name == "exchangeability" for run in runs.values())
