@@ -60,7 +60,7 @@ def test_mistakes(tmp_path: Path, path: str, column: str | None, message: str) -
 
 
 def test_contamination_sweep_has_as_many_examples_as_the_paper(data_dir: Path, tmp_path: Path) -> None:
-    """Table 2 of Oren et al. 2023: 1,769 of NaturalQA and 3,084 of PIQA; its file, which has no labels, is made here."""
+    """Table 2 of Oren et al. 2023: 1,769 of NaturalQA and 3,084 of PIQA, whose unlabelled file is made here."""
     runs = {
         run.scenario.arguments["path"]: run
         for run in load_sweep(find_sweep("contamination"))[0].runs
