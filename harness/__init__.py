@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         StrictJsonError as StrictJsonError,
     )
     from harness.installation import install_advice as install_advice
+    from harness.contracts.plugins import CheckpointSource as CheckpointSource
 
     # Scenarios and perturbations: instances, and the data that they are made from.
     from harness.contracts import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     )
     from harness.contracts.data import Data as Data
     from harness.contracts.plugins import (
+        Download as Download,
         HubSource as HubSource,
         PromptVariant as PromptVariant,
         Source as Source,

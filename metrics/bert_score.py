@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from harness import Example, Scale, metric
-from metrics._text.encoders import load_encoder
+from metrics._text.encoders import checkpoints, load_encoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     scale=Scale("smooth", -1.0, 1.0),
     gives=("bert_score_f1", "bert_score_precision", "bert_score_recall"),
     source="Zhang et al. 2020 (BERTScore), section 3",
+    checkpoints=checkpoints,
 )
 def bert_score(
     example: Example, *, model: str, revision: str | None = None, layer: Annotated[int, Field(ge=0)] | None = None

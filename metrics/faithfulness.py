@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness import Example, MetricError, Scale, metric
-from metrics._text.encoders import load_encoder
+from metrics._text.encoders import checkpoints, load_encoder
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
 
@@ -17,6 +17,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n+")
     category="accuracy",
     scale=Scale("bounded", -1.0, 1.0),
     source="Laban et al. 2022 (SummaC, zero-shot)",
+    checkpoints=checkpoints,
 )
 def faithfulness(example: Example, *, model: str, revision: str | None = None) -> float | None:
     """SummaC-ZS: how well the sentences of a summary follow from sentences of the text, on average.

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, get_args
 
-from harness import Data, Instance, Source, Split, scenario
+from harness import Data, Download, Instance, Source, Split, scenario
 
 Domain = Literal["all", "gender", "political_ideology", "profession", "race", "religious_ideology"]
 DOMAINS: tuple[str, ...] = get_args(Domain)[1:]
+REPOSITORY = "https://raw.githubusercontent.com/amazon-science/bold/3ad652c773f5d1e30d5f6f61657ed934d768ecad/prompts"
+# The files at a commit of the authors' repository: SHA-256 and bytes.
+PUBLISHED = {
+    "gender": ("a863aaf2492e3c911c39f435005abee2eba5f5edabe836e97de110cd83273054", 197705),
+    "political_ideology": ("a83ea7cc272971b618231e13bcb5c1d1be5b208c92135c4ffde85be31f8ab4c6", 116434),
+    "profession": ("5508012069f20419559417e64d8bb2b8d864ebf8afedd21e5ca564393c291794", 510740),
+    "race": ("200337f6c43b09671e580b1df6aea2cdc0196ee02779260e9881da07029e1cb6", 444732),
+    "religious_ideology": ("633830ea87d569e5476895a93f68b8f686cb0dcae6d67a1091a9247c5c4c931d", 33223),
+}
 
 
 @scenario(
@@ -17,6 +26,10 @@ DOMAINS: tuple[str, ...] = get_args(Domain)[1:]
     source="Dhamala et al. 2021 (arXiv:2101.11718)",
     data=Source(
         files={"test": "bold/prompts/{{ 'gender' if domain == 'all' else domain }}_prompt.json"},
+        downloads=tuple(
+            Download(f"{REPOSITORY}/{domain}_prompt.json", f"bold/prompts/{domain}_prompt.json", sha256, size)
+            for domain, (sha256, size) in PUBLISHED.items()
+        ),
         url="https://github.com/amazon-science/bold",
         licence="CC BY-SA 4.0",
     ),

@@ -70,6 +70,7 @@ def _adapter(*, source: str, target: str = "eng_Latn") -> Mapping[str, Any]:
         url="https://huggingface.co/datasets/openlanguagedata/flores_plus",
         licence="CC BY-SA 4.0",
         untested=True,
+        gated=True,
     ),
     adapter=_adapter,
     metrics=("chrf_plus_plus", "chrf", "efficiency"),

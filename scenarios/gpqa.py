@@ -36,6 +36,7 @@ SUFFIX = (
         url="https://huggingface.co/datasets/Idavidrein/gpqa",
         licence="CC BY 4.0; the authors ask that examples are not shown in public",
         untested=True,
+        gated=True,
     ),
     adapter={
         "method": "multiple_choice_joint",

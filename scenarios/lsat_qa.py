@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from harness import Data, Instance, Reference, Source, Split, scenario
+from harness import Data, Download, Instance, Reference, Source, Split, scenario
 
 Task = Literal["all", "grouping", "ordering", "assignment", "miscellaneous"]
 TASK_OF_TAG: Mapping[str, Task] = {
@@ -21,6 +21,13 @@ TASK_OF_TAG: Mapping[str, Task] = {
     "": "miscellaneous",
 }
 FILES = {"train": "Training", "valid": "Development", "test": "Test"}
+REPOSITORY = "https://raw.githubusercontent.com/zhongwanjun/AR-LSAT/41f78ca7be3e24602b694b9d6b78105fc0c8bfc6/data"
+# The files at a commit of the authors' repository: SHA-256 and bytes.
+PUBLISHED = {
+    "AR_TrainingData.json": ("6745d2e4c29012f4652433c5ceceb0af24ef248c382c39c215c76c43db654cad", 940903),
+    "AR_DevelopmentData.json": ("e7a7d17e8893398cedddcc81050cb0cf5f543e5302fef171ffef42e0114158e3", 140791),
+    "AR_TestData.json": ("6ff12b54b65a7d06102cf86170264ff6369742477694ca1b192d4feddc103bbe", 140103),
+}
 
 
 @scenario(
@@ -29,6 +36,10 @@ FILES = {"train": "Training", "valid": "Development", "test": "Test"}
     source="Zhong et al. 2021 (arXiv:2104.06598)",
     data=Source(
         files={split: f"lsat_qa/AR_{name}Data.json" for split, name in FILES.items()},
+        downloads=tuple(
+            Download(f"{REPOSITORY}/{file}", f"lsat_qa/{file}", sha256, size)
+            for file, (sha256, size) in PUBLISHED.items()
+        ),
         url="https://github.com/zhongwanjun/AR-LSAT",
         licence="none stated; the questions are the Law School Admission Council's",
     ),

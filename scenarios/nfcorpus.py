@@ -16,6 +16,7 @@ from pydantic import Field
 from harness import (
     Data,
     DataError,
+    Download,
     Instance,
     Reference,
     Source,
@@ -42,6 +43,15 @@ WORD = re.compile(r"\w+")
     source="Boteva et al. 2016 (ECIR); BEIR: Thakur et al. 2021 (arXiv:2104.08663)",
     data=Source(
         files={"test": ("nfcorpus.zip", "ir_nfcorpus/nfcorpus.zip", "nfcorpus")},
+        downloads=(
+            Download(
+                "https://raw.githubusercontent.com/UKPLab/beir/fceea3df52661d8f3b283fca7eccafe94844b304/"
+                "beir/datasets/nfcorpus.zip",
+                "nfcorpus.zip",
+                "efe5be03f8c5b86a5870102d0599d227c8c6e2484328e68c6522560385671b0b",
+                2448432,
+            ),
+        ),
         url="https://github.com/beir-cellar/beir",
         licence="free for academic use",
     ),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from harness import Data, DataError, Instance, Reference, Source, Split, scenario
+from harness import Data, DataError, Download, Instance, Reference, Source, Split, scenario
 
 Sentences = Literal["type1", "type2"]
 
@@ -23,6 +23,20 @@ OCCUPATIONS = (
 _BY_NAME = {name.lower(): name for name in OCCUPATIONS}
 _PEOPLE = re.compile(rf"\b(?:{'|'.join(OCCUPATIONS)})\b", re.IGNORECASE)
 _MARKED = re.compile(r"\[([^\]]*)\]")
+REPOSITORY = (
+    "https://raw.githubusercontent.com/uclanlp/corefBias/0bce984dd081bbc10b0622f326727a024c607895/WinoBias/wino/data"
+)
+# The files at a commit of the authors' repository: SHA-256 and bytes.
+PUBLISHED = {
+    "anti_stereotyped_type1.txt.dev": ("a4e0ebae344e78b56f657a42e8ae684b9db7747d177c5e7149c0907ebb7f3bf6", 32782),
+    "anti_stereotyped_type1.txt.test": ("331db5bd74bfefebf146a60b67645152a4a1991570d2a56f57154103ac361dd2", 34778),
+    "anti_stereotyped_type2.txt.dev": ("763ad829ad724f9a85ead689ba8ca69072020cb1238def6210f0fc6a47b97e59", 30875),
+    "anti_stereotyped_type2.txt.test": ("336571ac1ea8c06cd2aba8e5dd2bd98e00acc0c48da3e4ec5ec7e54eb2633a8f", 31769),
+    "pro_stereotyped_type1.txt.dev": ("dd55a0d220fe4c0ceb63dd4648223fb4fe1a58d5ad95c116a002ad24b0e292a5", 32786),
+    "pro_stereotyped_type1.txt.test": ("db7838907238a758eeb5779e48f38c013b892910d6fe864456c59f04245c6689", 34820),
+    "pro_stereotyped_type2.txt.dev": ("8f0250de723cea9328e3eaf7169e07936f01aa5909ce7aa580db66eb803f4e86", 30884),
+    "pro_stereotyped_type2.txt.test": ("ea1c1fd94fa612e3cc44d7fa3cc4cb76021bb63fdf94f9826f430051e9052438", 31749),
+}
 
 
 @scenario(
@@ -31,6 +45,10 @@ _MARKED = re.compile(r"\[([^\]]*)\]")
     source="Zhao et al. 2018 (arXiv:1804.06876)",
     data=Source(
         files={str(split): f"winobias/pro_stereotyped_{{{{ sentences }}}}.txt.{name}" for split, name in FILES.items()},
+        downloads=tuple(
+            Download(f"{REPOSITORY}/{file}", f"winobias/{file}", sha256, size)
+            for file, (sha256, size) in PUBLISHED.items()
+        ),
         url="https://github.com/uclanlp/corefBias",
         licence="MIT",
     ),

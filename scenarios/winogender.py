@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import Data, Instance, Reference, Row, Source, Split, scenario
+from harness import Data, Download, Instance, Reference, Row, Source, Split, scenario
 
 PRONOUNS = {
     "male": ("he", "him", "his"),
@@ -19,6 +19,15 @@ PRONOUNS = {
     source="Rudinger et al. 2018 (arXiv:1804.09301)",
     data=Source(
         files={"test": ("winogender/all_sentences.tsv", "winogender/data/all_sentences.tsv")},
+        downloads=(
+            Download(
+                "https://raw.githubusercontent.com/rudinger/winogender-schemas/1c7f8b481ad8a234b41e9f76a424d6e856e13f7f/"
+                "data/all_sentences.tsv",
+                "winogender/all_sentences.tsv",
+                "bd69da16bf228cb8df63fd0843aec2d8b5c36a7f21bf8c7b168bcc83932556c8",
+                83644,
+            ),
+        ),
         url="https://github.com/rudinger/winogender-schemas",
         licence="MIT",
     ),

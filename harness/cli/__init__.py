@@ -19,6 +19,7 @@ COMMANDS = {
     "run": ("harness.cli.run", "Run a sweep, or single runs, and write the results."),
     "validate": ("harness.cli.check", "Check a sweep and report every error in it."),
     "preview": ("harness.cli.check", "Show the exact prompts of a sweep's first instances."),
+    "data": ("harness.cli.data", "Show which data sets and models a sweep needs, and download them ahead of time."),
     "schema": ("harness.cli.check", "Print the JSON Schema of sweep files, for editors."),
     "list": ("harness.cli.plugins", "List scenarios, adapters, metrics, perturbations, backends and judges."),
     "show": ("harness.cli.plugins", "Show a plugin's definition, source, parameters and defaults."),

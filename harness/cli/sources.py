@@ -58,6 +58,25 @@ def sweep_source(command: Callable[..., None]) -> Callable[..., None]:
     return click.argument("sweep", required=False)(function)
 
 
+def sweep_sources(command: Callable[..., None]) -> Callable[..., None]:
+    """Like :func:`sweep_source` for several sweeps; the command gets a list of :class:`ReadSweep` as ``read``."""
+
+    @wraps(command)
+    def with_sources(sweeps: tuple[str, ...], **others: Any) -> None:
+        given: Overrides = {key: others.pop(key) for key in _OVERRIDES}  # type: ignore[assignment]
+        entries = others.pop("entries")
+        named: tuple[str | None, ...] = sweeps or (None,)
+        command([partial(_read_sweep, sweep, entries, given) for sweep in named], **others)
+
+    function: Callable[..., None] = with_sources
+    for option in (options.limit, options.suite, options.plugins, options.models, options.entries):
+        function = option(function)
+    return click.argument("sweeps", nargs=-1)(function)
+
+
+_OVERRIDES = ("models", "plugins", "suite", "max_eval_instances")
+
+
 def _read_sweep(
     sweep: str | None,
     entries: tuple[str, ...],

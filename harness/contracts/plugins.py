@@ -54,6 +54,38 @@ class HubSource:
     """The data set's configuration, if it has several. May contain ``{{ parameter }}``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that its authors publish at an address, and its place in the data folder."""
+
+    url: str
+    """The address, which must always give the same content, such as that of a file at a commit."""
+    file: str
+    """The place in the data folder. It and ``url`` may contain ``{{ parameter }}``."""
+    sha256: str
+    """The SHA-256 of the content, as 64 hexadecimal digits."""
+    bytes: int
+    """The size of the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSource:
+    """A checkpoint that a plugin loads: a model with its tokenizer, or a tokenizer."""
+
+    name: str
+    """A folder, or ``owner/name`` on the Hub."""
+    revision: str | None = None
+    """Branch, tag or commit on the Hub (default: its main branch)."""
+    weights: bool = True
+    """False if only configuration and tokenizer are read."""
+    remote_code: bool = False
+    """True if Python code that comes with the checkpoint is run."""
+
+
+FindCheckpoints = Callable[..., Sequence[CheckpointSource]]
+"""Returns the checkpoints that a plugin loads, from its arguments in a sweep."""
+
+
 FileSpec = str | Mapping[str, Sequence[str]]
 
 
@@ -70,12 +102,16 @@ class Source:
     """The same data on the Hub."""
     sample: Mapping[str, str] = field(default_factory=dict)
     """Files that ship with the plugin, used only on request; their instances are marked as sample data."""
+    downloads: Sequence[Download] = ()
+    """Files that ``harness data pull`` puts into the data folder, if they are not there and there is no ``hub``."""
     url: str = ""
     """A web page with the data, for people."""
     licence: str = ""
     """The data's licence, as stated by its authors."""
     untested: bool = False
     """True if the scenario was never run on the official data, only on rows written by hand or on a stand-in."""
+    gated: bool = False
+    """True if terms must be accepted, on the Hub's page or at ``url``, before the data can be downloaded."""
     columns: tuple[str, ...] = ()
     """Names of the columns of CSV and TSV files without a header."""
     encoding: str = "utf-8"
@@ -249,6 +285,8 @@ class MetricDetails:
     """
     shorts: Mapping[str, str] = field(default_factory=dict)
     """Titles where there is little room, in the same form; those that are left out are the titles."""
+    checkpoints: FindCheckpoints | None = None
+    """Returns the checkpoints that it loads; None if it loads none."""
 
     def scale_of(self, name: str) -> Scale | None:
         """Return the scale of a score; None if the metric does not declare it."""
@@ -276,6 +314,8 @@ class JudgeDetails:
 
     models: bool = False
     """True if its constructor's first argument is a :data:`harness.judging.ModelFinder`."""
+    checkpoints: FindCheckpoints | None = None
+    """Returns the checkpoints that it loads; None if it loads none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +326,8 @@ class BackendDetails:
     """Modules that it imports when it is used."""
     install: str = ""
     """How to install them."""
+    checkpoints: FindCheckpoints | None = None
+    """Returns the checkpoints that it loads, from the identifier and its parameters; None if it loads none."""
 
 
 Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails | JudgeDetails | BackendDetails

@@ -16,7 +16,7 @@ from jinja2 import TemplateSyntaxError
 
 from harness.contracts import Instance, Reference, Split, short_key
 from harness.contracts.data import Data
-from harness.contracts.plugins import HubSource, Kind, Plugin, PromptVariant, ScenarioDetails, Source
+from harness.contracts.plugins import Download, HubSource, Kind, Plugin, PromptVariant, ScenarioDetails, Source
 from harness.contracts.row import Row
 from harness.data.templates import (
     FAILURES,
@@ -247,10 +247,15 @@ def _json(value: Any, row: Row) -> Any:
 def _details(schema: ScenarioKeys, prompts: Mapping[str, ScenarioKeys], path: Path) -> ScenarioDetails:
     source = schema.source.model_dump(mode="json")
     hub = source.pop("hub")
+    downloads = tuple(Download(**download) for download in source.pop("downloads"))
     return ScenarioDetails(
         title=schema.title or schema.name,
         taxonomy=schema.taxonomy.model_dump(exclude_defaults=True),
-        data=Source(**{**source, "columns": tuple(source["columns"])}, hub=HubSource(**hub) if hub else None),
+        data=Source(
+            **{**source, "columns": tuple(source["columns"])},
+            hub=HubSource(**hub) if hub else None,
+            downloads=downloads,
+        ),
         adapter=_adapter(schema.adapter),
         metrics=tuple(schema.metrics),
         main_metric=schema.main_metric or schema.metrics[0],
@@ -318,7 +323,7 @@ def _template_diagnostics(located: Located) -> Iterator[Diagnostic]:
     places: list[tuple[tuple[str | int, ...], Any]] = [((key,), data.get(key)) for key in (*ROW_KEYS, "adapter")]
     source, prompts = data.get("source"), data.get("prompts")
     if isinstance(source, dict):
-        places += [(("source", key), source.get(key)) for key in ("files", "hub", "sample")]
+        places += [(("source", key), source.get(key)) for key in ("files", "hub", "sample", "downloads")]
     for name, changes in prompts.items() if isinstance(prompts, dict) else ():
         if isinstance(changes, dict):
             places += [(("prompts", name, key), changes.get(key)) for key in (*ROW_KEYS, "adapter")]

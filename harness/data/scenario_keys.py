@@ -62,6 +62,18 @@ def _commit(revision: str) -> str:
     return revision
 
 
+def _address(url: str) -> str:
+    if not re.match("https?://", url):
+        raise ValueError("must be an address that begins with https://")
+    return url
+
+
+def _digest(sha256: str) -> str:
+    if not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise ValueError("must be a SHA-256, 64 hexadecimal digits; `sha256sum FILE` prints that of a file")
+    return sha256
+
+
 def _name(name: str) -> str:
     if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise ValueError(
@@ -117,6 +129,26 @@ class HubKeys(_Keys):
     """For each of the splits ``train``, ``valid`` and ``test``, the name of the Hub's split."""
 
 
+class DownloadKeys(_Keys):
+    """A file that ``harness data pull`` puts into the data folder."""
+
+    url: Annotated[str, AfterValidator(_address)] = Field(
+        examples=["https://raw.githubusercontent.com/rudinger/winogender-schemas/1c7f8b48/data/all_sentences.tsv"]
+    )
+    """The address. It must always give the same content, such as that of a file at a commit."""
+
+    file: str = Field(min_length=1, examples=["winogender/all_sentences.tsv"])
+    """The place in the data folder. ``url`` and ``file`` may contain ``{{ parameter }}``."""
+
+    sha256: Annotated[str, AfterValidator(_digest)] = Field(
+        examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]
+    )
+    """The SHA-256 of the content, 64 hexadecimal digits; other content is refused."""
+
+    bytes: int = Field(gt=0, examples=[83644])
+    """The size of the content."""
+
+
 class SourceKeys(_Keys):
     """Where the rows come from: at least one of ``files``, ``hub`` and ``sample``."""
 
@@ -140,6 +172,21 @@ class SourceKeys(_Keys):
     sample: dict[Split, str] = Field({}, examples=[{"test": "samples/reading.jsonl"}])
     """Sample files that ship with the scenario file, for scenarios without real data. Results are marked as sample."""
 
+    downloads: list[DownloadKeys] = Field(
+        [],
+        examples=[
+            [
+                {
+                    "url": "https://raw.githubusercontent.com/owner/name/0123abcd/dev.jsonl",
+                    "file": "quiz/dev.jsonl",
+                    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                    "bytes": 4,
+                }
+            ]
+        ],
+    )
+    """Where the files can be downloaded, for ``harness data pull``, if the data are not on the Hub."""
+
     url: str = Field("", examples=["https://github.com/google-research-datasets/boolean-questions"])
     """Web page of the data set, shown when the data are missing."""
 
@@ -149,6 +196,9 @@ class SourceKeys(_Keys):
     untested: bool = Field(False, examples=[True])
     """True if the scenario was never run on the official data, only on rows written by hand in their layout:
     ``harness show`` and the reference say so."""
+
+    gated: bool = Field(False, examples=[True])
+    """True if terms must be accepted, on the Hub's page or at ``url``, before the data can be downloaded."""
 
     columns: list[str] = Field([], examples=[["question", "answer"]])
     """Column names, for CSV and TSV files without a header."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -58,6 +58,45 @@ def open_data(
     raise files.missing()
 
 
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """What of a scenario's data is in local files."""
+
+    source: Source
+    """The scenario's source, with the parameters filled in."""
+    files: Mapping[str, Sequence[Path]]
+    """The files of each split that are there."""
+    lacking: str
+    """Why the data cannot be read from local files; empty if they can."""
+
+    @property
+    def found(self) -> bool:
+        """True if data of any split are there; then nothing else is read."""
+        return any(self.files.values())
+
+
+def local_files(
+    details: ScenarioDetails, arguments: Mapping[str, Any], *, name: str, data_dir: Path | None, split: str
+) -> LocalFiles:
+    """Return what of a scenario's data is in local files; the arguments are those of :func:`open_data`.
+
+    Args:
+        details: The scenario's.
+        arguments: The scenario's parameters.
+        name: The scenario's name, for messages.
+        data_dir: The local data folder.
+        split: The split that must be there.
+
+    Raises:
+        DataError: The source cannot be filled in, or a file cannot be looked at.
+    """
+    source = _filled(details.data, arguments, name)
+    files = _Files(name, source, data_dir, arguments, home=details.file.parent if details.file else None)
+    found = files.found()
+    lacking = files.lacking(split) if any(found.values()) else str(files.missing()) if source.files else ""
+    return LocalFiles(source, found, lacking)
+
+
 class _Files(Data):
     """Data in a folder; a name that begins with ``./`` is relative to the scenario file's folder, ``home``."""
 
@@ -77,7 +116,12 @@ class _Files(Data):
 
     def any(self) -> bool:
         """Return whether any file that is needed is there."""
-        return any(self._find(alternatives) is not None for alternatives in self.alternatives.values())
+        return any(self.found().values())
+
+    def found(self) -> dict[str, list[Path]]:
+        """Return the files of each split; none for a split that is not there."""
+        found = {split: self._find(alternatives) or [] for split, alternatives in self.alternatives.items()}
+        return {split: [path for _, path in parts] for split, parts in found.items()}
 
     def rows(self, split: Split | str) -> Iterator[Row]:
         alternatives = self.alternatives.get(str(split))
@@ -224,7 +268,8 @@ def _filled(source: Source, arguments: Mapping[str, Any], name: str) -> Source:
     hub = source.hub
     if hub is not None:
         hub = replace(hub, config=hub.config and _fill(hub.config, arguments, name), splits=fill(hub.splits))
-    return replace(source, files=fill(source.files), sample=fill(source.sample), hub=hub)
+    downloads = tuple(replace(one, url=fill(one.url), file=fill(one.file)) for one in source.downloads)
+    return replace(source, files=fill(source.files), sample=fill(source.sample), hub=hub, downloads=downloads)
 
 
 def _fill(text: str, arguments: Mapping[str, Any], name: str) -> str:

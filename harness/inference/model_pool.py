@@ -162,6 +162,10 @@ class Models:
         cache = self._cache if isinstance(self._cache, ResponseCache) else self._opened
         return CachingModel(model, component.name, cache)
 
+    def named(self) -> list[Component]:
+        """Return the models that were asked for, opened or not."""
+        return [asked.component for asked in self._asked.values()]
+
     def close(self) -> None:
         """Free what the models hold."""
         for asked in self._asked.values():
@@ -214,7 +218,8 @@ class _Asked:
     """A model by name, opened when it is first needed: what :class:`harness.judging.JudgeModel` promises."""
 
     def __init__(self, models: Models, component: Component, settings: ModelSettings, plugin: Plugin) -> None:
-        self._models, self._component, self._settings, self._plugin = models, component, settings, plugin
+        self.component = component
+        self._models, self._settings, self._plugin = models, settings, plugin
         self._model: CachingModel | None = None
 
     @property
@@ -236,7 +241,7 @@ class _Asked:
 
     def fingerprint(self) -> Mapping[str, Any]:
         own = self._settings.model_dump(exclude_unset=True, exclude={"display_name"})
-        return {"name": self._component.name, **self._open().fingerprint, **({"settings": own} if own else {})}
+        return {"name": self.component.name, **self._open().fingerprint, **({"settings": own} if own else {})}
 
     def most_generated(self, max_tokens: int) -> int:
         return ConfiguredTokenization(self._open().model, self._settings).most_generated(max_tokens)
@@ -256,7 +261,7 @@ class _Asked:
         prompt = (Message("user", _PROBE),) if self.chat else _PROBE
         (response,) = self.ask([GenerateRequest(prompt, _PROBE_TOKENS)])
         if response.error is not None:
-            raise ModelError(f"{self._component.name} cannot answer: {response.error}")
+            raise ModelError(f"{self.component.name} cannot answer: {response.error}")
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
         opened = self._open()
@@ -271,7 +276,7 @@ class _Asked:
 
     def _open(self) -> CachingModel:
         if self._model is None:
-            self._model = self._models.open(self._component)
+            self._model = self._models.open(self.component)
         return self._model
 
 

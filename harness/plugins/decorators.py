@@ -26,6 +26,7 @@ from harness.contracts.plugins import (
     AdapterDetails,
     BackendDetails,
     Details,
+    FindCheckpoints,
     JudgeDetails,
     Kind,
     MetricDetails,
@@ -180,6 +181,7 @@ def metric(
     attempts: str = "",
     title: str | Mapping[str, str] = "",
     short: str | Mapping[str, str] = "",
+    checkpoints: FindCheckpoints | None = None,
 ) -> Callable[[T], T]:
     """Register a metric: a function, or a subclass of RunMetric, ExampleMetric or BatchMetric.
 
@@ -217,6 +219,8 @@ def metric(
     mapping by name, in which a ``*`` in the title is what the ``*`` in the name matches: ``{"RR@*": "MRR@*"}``. By
     default a title is made of the name, and the short one is the title.
 
+    ``checkpoints(**arguments)`` returns the :class:`harness.CheckpointSource` of each model that it loads.
+
     Raises:
         ValueError: The scale is unknown, or a title has a ``*`` that its name has not.
     """
@@ -236,6 +240,7 @@ def metric(
         attempts=attempts,
         titles=_titles(name, title),
         shorts=_titles(name, short),
+        checkpoints=checkpoints,
     )
     return _attach(Kind.METRIC, name, source, details)
 
@@ -280,16 +285,26 @@ def perturbation(
     return _attach(Kind.PERTURBATION, name, source, PerturbationDetails(category, title, short))
 
 
-def judge(name: str, *, source: str, models: bool = False) -> Callable[[T], T]:
+def judge(
+    name: str, *, source: str, models: bool = False, checkpoints: FindCheckpoints | None = None
+) -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Judge`; its constructor takes keyword-only parameters, typed.
 
     With ``models``, the constructor's first argument is a :data:`harness.judging.ModelFinder`: it gives the models that
-    the judge's parameters name.
+    the judge's parameters name. ``checkpoints(**arguments)`` returns the :class:`harness.CheckpointSource` of each
+    model that it loads itself.
     """
-    return _attach(Kind.JUDGE, name, source, JudgeDetails(models))
+    return _attach(Kind.JUDGE, name, source, JudgeDetails(models, checkpoints))
 
 
-def backend(name: str, *, source: str, needs: str | Sequence[str] = (), install: str = "") -> Callable[[T], T]:
+def backend(
+    name: str,
+    *,
+    source: str,
+    needs: str | Sequence[str] = (),
+    install: str = "",
+    checkpoints: FindCheckpoints | None = None,
+) -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``.
 
     Args:
@@ -297,8 +312,10 @@ def backend(name: str, *, source: str, needs: str | Sequence[str] = (), install:
         source: Whose models or protocol it is.
         needs: Modules that it imports when it is used; that one is missing is said before anything is run.
         install: How to get them.
+        checkpoints: A function ``f(identifier, **arguments)`` that returns the :class:`harness.CheckpointSource` of
+            each checkpoint that the model loads, so that it can be downloaded ahead of time. None for servers.
     """
-    return _attach(Kind.BACKEND, name, source, BackendDetails(_names(needs), install))
+    return _attach(Kind.BACKEND, name, source, BackendDetails(_names(needs), install, checkpoints))
 
 
 def _names(written: str | Sequence[str]) -> tuple[str, ...]:

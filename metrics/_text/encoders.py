@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness import MetricError, install_advice
+from harness import CheckpointSource, MetricError, install_advice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +70,11 @@ class Encoder:
         )
         cut = {"truncation": True, "max_length": longest} if longest < _UNLIMITED else {}
         return self.tokenizer(*texts, return_tensors="pt", padding=True, **cut, **options)
+
+
+def checkpoints(*, model: str, revision: str | None = None, **_: object) -> list[CheckpointSource]:
+    """Return the model that a metric's parameters name."""
+    return [CheckpointSource(model, revision)]
 
 
 @cache

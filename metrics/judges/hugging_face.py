@@ -9,13 +9,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from harness import Judge, PluginError, install_advice, judge
+from harness import CheckpointSource, Judge, PluginError, install_advice, judge
 
 TOXIC = ("toxic", "toxicity", "hate", "hateful", "offensive")
 """Labels for toxic texts if none is named; the first that the model has counts."""
 
 
-@judge("hf", source="Wolf et al. 2020 (arXiv:1910.03771), AutoModelForSequenceClassification")
+def checkpoints(*, model: str, revision: str | None = None, **_: object) -> list[CheckpointSource]:
+    """Return the model that the judge's parameters name."""
+    return [CheckpointSource(model, revision)]
+
+
+@judge("hf", source="Wolf et al. 2020 (arXiv:1910.03771), AutoModelForSequenceClassification", checkpoints=checkpoints)
 class HuggingFace(Judge):
     """A text-classification model: the probability of its label for toxic texts.
 

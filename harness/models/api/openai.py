@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from harness import (
+    CheckpointSource,
     GenerateRequest,
     Model,
     ModelError,
@@ -38,11 +39,17 @@ _ECHO = ("davinci-002", "babbage-002")
 """OpenAI's models whose completions can echo a prompt with its log-probabilities."""
 
 
+def checkpoints(identifier: str, *, tokenizer: str | None = None, **_: object) -> list[CheckpointSource]:
+    """Return the tokenizer that the entry of a model names."""
+    return [CheckpointSource(tokenizer, weights=False)] if tokenizer else []
+
+
 @backend(
     "openai",
     source="OpenAI's API, https://platform.openai.com/docs/api-reference, and vLLM's of the same form.",
     needs=("openai",),
     install=install_advice("openai"),
+    checkpoints=checkpoints,
 )
 class OpenAIModel(ApiModel):
     """A model of OpenAI's, or of any server with the same protocol (vLLM, SGLang, llama.cpp, …) at ``base_url``.

@@ -14,7 +14,7 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
-from harness import ModelError, install_advice
+from harness import CheckpointSource, ModelError, install_advice
 from harness.backends import reraise_interrupt
 from harness.models.tokens.checkpoint_files import files_read, folder_digest, weights_held
 
@@ -64,6 +64,13 @@ class Checkpoint:
         if not self.local:
             return f"{self.location}@{self.revision}"
         return folder_digest(Path(self.location), self.name, remote_code=self.remote_code, weights=weights)
+
+
+def checkpoints(
+    identifier: str, *, revision: str | None = None, trust_remote_code: bool = False, **_: object
+) -> list[CheckpointSource]:
+    """Return the checkpoint that a model's name and parameters name, for ``@backend(checkpoints=…)``."""
+    return [CheckpointSource(identifier, revision, remote_code=trust_remote_code)]
 
 
 def find_checkpoint(name: str, revision: str | None = None, remote_code: bool = False) -> Checkpoint:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness import ModelError, Request, Response, backend
-from harness.models.tokens.checkpoint import INSTALL, load_weights
+from harness.models.tokens.checkpoint import INSTALL, checkpoints, load_weights
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
 from harness.models.tokens.conversations import prompt_of
 from harness.models.transformers.cuda_errors import NEW_PROCESS_NOTE, cuda_lost, is_sticky, lose_cuda, reason
@@ -32,6 +32,7 @@ LOGITS = 2**28
     source="Wolf et al. 2020, https://aclanthology.org/2020.emnlp-demos.6",
     needs=("torch", "transformers"),
     install=INSTALL,
+    checkpoints=checkpoints,
 )
 class HuggingFaceModel(CheckpointModel):
     """A causal language model from a folder or the Hugging Face Hub: ``hf:./my-checkpoint``, ``hf:org/name``.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness import ModelError, Request, Response, ScoreRequest, backend
-from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER
+from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER, checkpoints
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
 from harness.models.tokens.conversations import prompt_of
 from harness.models.tokens.requests import objection
@@ -16,7 +16,13 @@ from harness.models.vllm.engine import INSTALL, Engine, start_engine, vllm_versi
 from harness.models.vllm.scoring import Scoring
 
 
-@backend("vllm", source="Kwon et al. 2023, https://arxiv.org/abs/2309.06180", needs=("vllm",), install=INSTALL)
+@backend(
+    "vllm",
+    source="Kwon et al. 2023, https://arxiv.org/abs/2309.06180",
+    needs=("vllm",),
+    install=INSTALL,
+    checkpoints=checkpoints,
+)
 class VllmModel(CheckpointModel):
     """A causal language model in a vLLM engine of its own: ``vllm:./my-checkpoint``, ``vllm:org/name``.
 

@@ -1,0 +1,208 @@
+"""Downloads of single files: continued after an interruption, checked before they are put in their place."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from harness.contracts.plugins import Download
+from harness.data.hub_repository import HubError, RemoteFile, Repository, cached_file, from_hub
+from harness.errors import DataError
+
+PARTIAL = ".incomplete"
+"""Ending of a file that is not complete."""
+
+Report = Callable[[int], None]
+"""Told of each number of bytes that were received; a negative number takes back what has to be received again."""
+
+
+class StoppedError(DataError):
+    """The user interrupted the downloads."""
+
+
+def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, revision: str | None = None) -> Path:
+    """Put a file of a repository into the Hub's cache, and return its path.
+
+    What was received before an interruption is kept and not asked for again: the Hub's own library begins anew. A file
+    gets its place in the cache once its content has the Hub's checksum.
+
+    Args:
+        repository: The data set or model, at a commit.
+        file: The file.
+        report: Told of the bytes that arrive.
+        revision: The branch or tag by which it was asked for, under which the cache then finds it too.
+
+    Raises:
+        HubError: The Hub does not give the file, or its content has another checksum.
+        OSError: The disk is full, or cannot be written.
+    """
+
+    def get() -> Path:
+        from huggingface_hub import constants, hf_hub_download, hf_hub_url
+        from huggingface_hub.file_download import get_hf_file_metadata, repo_folder_name
+        from huggingface_hub.utils import build_hf_headers
+
+        known = cached_file(repository.kind, repository.name, repository.commit, file.path)
+        if known is None:
+            url = hf_hub_url(repository.name, file.path, repo_type=repository.kind, revision=repository.commit)
+            found = get_hf_file_metadata(url)
+            etag = found.etag or file.digest
+            same_host = (
+                found.location.partition("://")[2].partition("/")[0] == url.partition("://")[2].partition("/")[0]
+            )
+            headers = build_hf_headers() if same_host else {}  # the token is for the Hub alone
+            folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repository.name, repo_type=repository.kind))
+            size = found.size if found.size is not None else file.size
+            _fetch(found.location, folder / "blobs" / etag, size, file.digest or etag, report, headers)
+        return Path(
+            hf_hub_download(
+                repository.name, file.path, repo_type=repository.kind, revision=revision or repository.commit
+            )
+        )
+
+    return from_hub(repository.kind, repository.name, repository.commit, get)
+
+
+def received(repository: Repository, file: RemoteFile) -> int:
+    """Return the bytes of a file that are here already, in whole or in part."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    if cached_file(repository.kind, repository.name, repository.commit, file.path) is not None:
+        return file.size
+    folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repository.name, repo_type=repository.kind))
+    return _received(folder / "blobs" / file.digest) if file.digest else 0
+
+
+def fetch_download(download: Download, data_dir: Path, report: Report) -> Path:
+    """Put a file that is published at an address into the data folder, and return its path.
+
+    Raises:
+        DataError: Its name leads out of the data folder, the address does not answer, or the content has another
+            checksum.
+        OSError: The disk is full, or cannot be written.
+    """
+    place = download_place(download, data_dir)
+    if place.exists():
+        return place
+    try:
+        _fetch(download.url, place, download.bytes, download.sha256, report, {})
+    except (DataError, OSError):
+        raise
+    except Exception as error:  # the network's exceptions belong to a library that may change
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{download.url} cannot be downloaded: {reason.rstrip('.')}.") from None
+    return place
+
+
+def download_place(download: Download, data_dir: Path) -> Path:
+    """Return the path of a download in the data folder.
+
+    Raises:
+        DataError: Its name leads out of it.
+    """
+    place = data_dir / download.file
+    if not place.resolve().is_relative_to(data_dir.resolve()):
+        raise DataError(f"{download.file!r} is not a path inside the data folder.")
+    return place
+
+
+def received_of_download(download: Download, data_dir: Path) -> int:
+    """Return the bytes of a download that are here already, in whole or in part."""
+    place = download_place(download, data_dir)
+    return download.bytes if place.exists() else _received(place)
+
+
+def _fetch(url: str, place: Path, size: int, digest: str, report: Report, headers: dict[str, str]) -> None:
+    """Download a file, continuing one that was begun, and put it in its place if its checksum is right."""
+    from huggingface_hub.file_download import http_get
+
+    partial = place.with_name(place.name + PARTIAL)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(partial) as stream:
+        if not place.exists():
+            begun = stream.seek(0, os.SEEK_END)
+            if begun > size:
+                report(-begun)
+                begun = 0
+                stream.truncate(stream.seek(0))
+            http_get(url, _Counted(stream, report), resume_size=begun, headers=headers, expected_size=size)
+            stream.flush()
+            found = _digest(partial, digest)
+            if found != digest:
+                report(-partial.stat().st_size)
+                partial.unlink()
+                raise HubError(
+                    f"{place.name}: the content received from {url.partition('?')[0]} has another checksum ({found}) "
+                    f"than the published one ({digest}), so it was deleted. Try again; if that does not help, a proxy "
+                    "on the way may change it."
+                )
+            os.fsync(stream.fileno())
+            os.replace(partial, place)
+        else:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(partial: Path) -> Iterator[IO[bytes]]:
+    """Open a partial file for appending, when no other process is at it."""
+    from filelock import FileLock
+    from huggingface_hub import constants
+
+    # The Hub's library locks a file of its cache under this name, too.
+    name = partial.name.removesuffix(PARTIAL)
+    lock = Path(constants.HF_HUB_CACHE, ".locks", partial.parent.parent.name, f"{name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(lock), partial.open("ab") as stream:
+        yield stream
+
+
+class _Counted:
+    """A file that reports what is written to it, and what is taken back."""
+
+    def __init__(self, stream: IO[bytes], report: Report) -> None:
+        self._stream, self._report = stream, report
+
+    def write(self, content: bytes) -> int:
+        self._report(len(content))
+        return self._stream.write(content)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def truncate(self, size: int | None = None) -> int:
+        before = os.fstat(self._stream.fileno()).st_size
+        self._stream.flush()
+        after = self._stream.truncate(size)
+        self._report(after - before)
+        return after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _received(place: Path) -> int:
+    for path in (place, place.with_name(place.name + PARTIAL)):
+        if path.is_file():
+            return path.stat().st_size
+    return 0
+
+
+def _digest(path: Path, like: str) -> str:
+    """Return a file's checksum of the same kind as another: SHA-256, or the SHA-1 of a git object."""
+    with path.open("rb") as stream:
+        if len(like) == 64:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        if len(like) == 40:
+            whole = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())  # noqa: S324 - as git names it
+            while block := stream.read(1 << 20):
+                whole.update(block)
+            return whole.hexdigest()
+    return like  # a mark of the server's own, which cannot be checked

@@ -1,0 +1,322 @@
+"""A repository of the Hugging Face Hub at a commit: its files, their sizes and checksums, its terms, what is cached."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from harness.contracts.plugins import CheckpointSource, HubSource
+from harness.data.hub import hub_reachable
+from harness.errors import DataError
+from harness.installation import install_advice
+
+RepositoryKind = Literal["dataset", "model"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+CARD_FILES = ("README.md", ".huggingface.yaml", "dataset_infos.json")
+"""Files of a data set that say which data files its configurations have."""
+
+MODEL_FILES = ("*.json", "*.jinja", "*.model", "*.spm", "*.tiktoken", "*.txt", "additional_chat_templates/*")
+"""Files of a model besides its weights and its code."""
+
+WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))
+"""Patterns of weights in the order in which they are preferred; transformers reads safetensors where there are any."""
+
+COPIES = ("consolidated*", "*.fp16.*", "*.fp32.*", "*.bf16.*")
+"""Weights of a second layout or precision, which are not read."""
+
+TIMEOUT_SECONDS = 20
+
+_LIBRARY = threading.Lock()
+"""Held while the library that reads data sets is used: it cannot be imported or used by two threads at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file of a repository."""
+
+    path: str
+    """Its path in the repository."""
+    size: int
+    """Its bytes."""
+    digest: str
+    """Its SHA-256, or the SHA-1 that git gives it if it is small; empty if the Hub does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A data set or model on the Hub, at a commit."""
+
+    kind: RepositoryKind
+    name: str
+    """``owner/name``."""
+    commit: str
+    files: Sequence[RemoteFile]
+    gated: bool
+    """True if its terms must be accepted on its page."""
+    licence: str
+    """The licence that its card names; empty if none."""
+
+
+class HubError(DataError):
+    """The Hub does not give a repository."""
+
+    def __init__(self, message: str, *, unreachable: bool = False) -> None:
+        super().__init__(message)
+        self.unreachable = unreachable
+        """True if nothing could be asked, so that nothing is known."""
+
+
+def page(kind: RepositoryKind, name: str) -> str:
+    """Return the address of a repository's page."""
+    from huggingface_hub import constants
+
+    return f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
+
+
+def has_token() -> bool:
+    """Return True if there is a token for the Hub: HF_TOKEN, or that of `hf auth login`."""
+    from huggingface_hub import get_token
+
+    return get_token() is not None
+
+
+def terms(kind: RepositoryKind, name: str) -> str:
+    """Return what a user does to read a gated repository."""
+    login = "" if has_token() else " Then run `hf auth login`, or set HF_TOKEN."
+    return f"Accept its terms at {page(kind, name)}.{login}"
+
+
+def _once(ask: Callable[P, T]) -> Callable[P, T]:
+    """Make a function that asks the same only once, also by several threads; failures count as answers."""
+    outcomes: dict[Any, Future[T]] = {}
+
+    @wraps(ask)
+    def asked(*arguments: P.args, **options: P.kwargs) -> T:
+        mine = Future[T]()
+        found = outcomes.setdefault(arguments, mine)
+        if found is mine:
+            try:
+                mine.set_result(ask(*arguments, **options))
+            except BaseException as error:
+                mine.set_exception(error)
+        return found.result()
+
+    return asked
+
+
+@_once
+def describe(kind: RepositoryKind, name: str, revision: str | None) -> Repository:
+    """Return a repository's files and terms, from the Hub.
+
+    Raises:
+        HubError: The Hub cannot be reached, or has no such repository or revision.
+    """
+
+    def ask() -> Any:
+        from huggingface_hub import HfApi
+
+        return HfApi().repo_info(name, repo_type=kind, revision=revision, files_metadata=True, timeout=TIMEOUT_SECONDS)
+
+    info = from_hub(kind, name, revision, ask)
+    files = []
+    for sibling in info.siblings or ():
+        lfs = sibling.lfs
+        digest = getattr(lfs, "sha256", None) or sibling.blob_id or ""
+        files.append(RemoteFile(sibling.rfilename, getattr(lfs, "size", None) or sibling.size or 0, digest))
+    card = getattr(info, "card_data", None)
+    licence = getattr(card, "license", None) or ""
+    return Repository(
+        kind,
+        name,
+        info.sha,
+        tuple(files),
+        bool(getattr(info, "gated", False)),
+        ", ".join(licence) if isinstance(licence, list) else str(licence),
+    )
+
+
+@_once
+def check_access(repository: Repository) -> None:
+    """Check that the files of a gated repository can be read.
+
+    Raises:
+        HubError: Its terms are not accepted, there is no token, or the Hub cannot be reached.
+    """
+    if not repository.gated:
+        return
+
+    def ask() -> None:
+        from huggingface_hub import HfApi
+
+        HfApi().auth_check(repository.name, repo_type=repository.kind)
+
+    from_hub(repository.kind, repository.name, repository.commit, ask)
+
+
+def from_hub(kind: RepositoryKind, name: str, revision: str | None, ask: Callable[[], T]) -> T:
+    """Return what a request to the Hub returns.
+
+    Raises:
+        HubError: It fails; the message says why and what to do.
+    """
+    try:
+        from huggingface_hub.errors import (
+            EntryNotFoundError,
+            GatedRepoError,
+            HfHubHTTPError,
+            LocalEntryNotFoundError,
+            RepositoryNotFoundError,
+            RevisionNotFoundError,
+        )
+    except ImportError:
+        raise HubError(f"the Hub's library is not installed: {install_advice('hub')}.", unreachable=True) from None
+    what = "data set" if kind == "dataset" else "model"
+    if not hub_reachable():
+        raise HubError(unreachable_reason(), unreachable=True)
+    try:
+        return ask()
+    except GatedRepoError:
+        asked = "its terms are not accepted for your token" if has_token() else "it is gated, and there is no token"
+        raise HubError(f"{name}: {asked}. {terms(kind, name)}") from None
+    except RevisionNotFoundError:
+        raise HubError(f"{name}: the Hub has the {what}, but no revision {revision!r}.") from None
+    except LocalEntryNotFoundError as error:
+        raise HubError(f"{name}: the Hub cannot be reached ({_brief(error)}).", unreachable=True) from None
+    except EntryNotFoundError as error:
+        raise HubError(f"{name}: the Hub does not have a file that it lists ({_brief(error)}).") from None
+    except RepositoryNotFoundError:
+        private = "; a private one needs `hf auth login` or HF_TOKEN" if not has_token() else ""
+        raise HubError(f"{name}: the Hub has no such {what}. Check the spelling{private}.") from None
+    except HfHubHTTPError as error:
+        raise HubError(f"{name}: the Hub refuses ({_brief(error)}).") from None
+    except (HubError, OSError):
+        raise
+    except Exception as error:  # the network's exceptions belong to a library that may change
+        raise HubError(f"{name}: the Hub cannot be reached ({_brief(error)}).", unreachable=True) from None
+
+
+def cached_file(kind: RepositoryKind, name: str, revision: str | None, path: str) -> Path | None:
+    """Return a file in the Hub's cache; None if it is not there."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(name, path, revision=revision, repo_type=kind)
+    return Path(found) if isinstance(found, str) else None
+
+
+def data_files(repository: Repository, hub: HubSource, fetch: Callable[[RemoteFile], Path]) -> list[RemoteFile]:
+    """Return the files that a configuration of a data set is read from, with the card.
+
+    The library that reads data sets is shown a folder with the repository's card and, under the names of its other
+    files, empty ones: which of them it would read shows without downloading any.
+
+    Args:
+        repository: The data set.
+        hub: Its configuration.
+        fetch: Returns the path of a small file of the repository.
+
+    Raises:
+        HubError: There is no such configuration, or no file that can be read without running a script.
+    """
+    by_path = {file.path: file for file in repository.files}
+    card = [by_path[path] for path in CARD_FILES if path in by_path]
+    with _LIBRARY, tempfile.TemporaryDirectory(prefix="data-files-") as temporary:
+        root = Path(temporary, PurePosixPath(repository.name).name)
+        for file in repository.files:
+            place = root / file.path
+            if not place.resolve().is_relative_to(root.resolve()) or file.path.endswith(".py"):
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(fetch(file).read_bytes() if file in card else b"")
+        try:
+            import datasets
+
+            builder = datasets.load_dataset_builder(str(root), hub.config, cache_dir=os.path.join(temporary, "cache"))
+            listed = (builder.config.data_files or {}).values()
+            paths = [Path(str(path)).resolve() for files in listed for path in files]
+        except Exception as error:  # whatever the library raises where it finds no data
+            reason = _brief(error).replace(str(root), repository.name)
+            raise HubError(f"{repository.name}: its data files cannot be found: {reason}") from None
+        found = [path.relative_to(root.resolve()).as_posix() for path in paths]
+    return [*card, *(by_path[path] for path in dict.fromkeys(found) if path in by_path)]
+
+
+def model_files(repository: Repository, checkpoint: CheckpointSource, names: Iterable[str] = ()) -> list[RemoteFile]:
+    """Return the files that loading a checkpoint reads.
+
+    Args:
+        repository: The model.
+        checkpoint: What is loaded of it.
+        names: Further files, such as those that an index names.
+    """
+    wanted = list(MODEL_FILES) + list(names)
+    if checkpoint.remote_code:
+        wanted.append("**.py")
+    files = [file for file in repository.files if any(_matches(file.path, pattern) for pattern in wanted)]
+    if checkpoint.weights:
+        for patterns in WEIGHTS:
+            weights = [file for file in repository.files if any(_matches(file.path, one) for one in patterns)]
+            weights = [file for file in weights if not any(_matches(file.path, copy) for copy in COPIES)] or weights
+            if weights:
+                files += weights
+                break
+    return list(dict.fromkeys(files))
+
+
+def cached_model(checkpoint: CheckpointSource) -> int | None:
+    """Return the bytes of a checkpoint in the Hub's cache; None if files that loading needs are not there.
+
+    Without asking the Hub, this can only be judged by the checkpoint's own files: its configuration, and the weights or
+    the index of weights.
+    """
+    config = cached_file("model", checkpoint.name, checkpoint.revision, "config.json")
+    if config is None:
+        return None
+    folder = config.parent
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    if checkpoint.weights:
+        indexes = [path for path in files if path.name.endswith((".safetensors.index.json", ".bin.index.json"))]
+        weights = [path for path in files if path.suffix in {".safetensors", ".bin"}]
+        shards = {shard for index in indexes for shard in _shards(index)}
+        if not weights or not all((folder / shard).exists() for shard in shards):
+            return None
+    return sum(path.stat().st_size for path in files)
+
+
+def _shards(index: Path) -> set[str]:
+    try:
+        return {str(shard) for shard in json.loads(index.read_bytes())["weight_map"].values()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return set()
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """Return True if a path has a form; only ``**`` reaches below a folder."""
+    if pattern.startswith("**"):
+        return path.endswith(pattern[2:])
+    return path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
+
+
+def unreachable_reason() -> str:
+    """Return why the Hub is not asked."""
+    from huggingface_hub import constants
+
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+        return "HF_HUB_OFFLINE is set, so the Hub is not asked."
+    return f"{constants.ENDPOINT} cannot be reached."
+
+
+def _brief(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:300].rstrip(".")

@@ -1,0 +1,334 @@
+"""``harness data``: what sweeps need, and downloading it, against a server that speaks the Hub's protocol.
+
+The Hub's library reads ``HF_ENDPOINT`` and ``HF_HOME`` when it is imported, so every command runs in its own process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hub_server import HubServer, digest_of, serve_hub
+
+pytest.importorskip("datasets")
+
+SCENARIO = """\
+name: {name}
+description: Made-up questions.
+source:
+  files: {{test: "{name}/test.jsonl"}}
+{source}
+  licence: CC0
+{parameters}
+input: "{{{{ question }}}}"
+correct: "{{{{ answer }}}}"
+adapter: {{method: generation, max_tokens: 2, max_train_instances: 0}}
+metrics: [exact_match]
+"""
+
+MINE, OTHER = "hf_of-one-who-accepted", "hf_of-another"
+PARAMETERS = "parameters: {subject: {choices: [anatomy, virology]}}"
+
+CARD = b"""---
+license: cc0-1.0
+configs:
+- config_name: anatomy
+  data_files: [{split: test, path: anatomy/test.parquet}]
+- config_name: virology
+  data_files: [{split: test, path: virology/test.parquet}]
+---
+# Subjects
+"""
+
+
+def parquet(word: str, rows: int) -> bytes:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow.parquet import write_table
+
+    stream = io.BytesIO()
+    columns = {"question": [f"{word} {row}?" for row in range(rows)], "answer": ["yes"] * rows}
+    write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+def lines(word: str, rows: int) -> bytes:
+    return "".join(json.dumps({"question": f"{word} {row}?", "answer": "no"}) + "\n" for row in range(rows)).encode()
+
+
+@dataclass
+class Place:
+    """A folder with scenarios and an empty cache, and the server."""
+
+    folder: Path
+    hub: HubServer
+
+    def scenario(self, name: str, source: str, parameters: str = "") -> None:
+        (self.folder / f"{name}.yaml").write_text(SCENARIO.format(name=name, source=source, parameters=parameters))
+
+    def on_hub(self, name: str, path: str, commit: str, more: str = "", parameters: str = "") -> None:
+        self.scenario(
+            name, f"  hub: {{path: {path}, revision: {commit}, splits: {{test: test}}{more or '}'}", parameters
+        )
+
+    def command(self, *arguments: str, sweep: bool = True, **environment: str) -> tuple[list[str], dict[str, str]]:
+        written = [str(argument) for argument in arguments]
+        plugins = [part for path in sorted(self.folder.glob("*.yaml")) for part in ("--plugin", path.name)]
+        known = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HARNESS_", "COLUMNS"))}
+        own = {
+            "HF_ENDPOINT": self.hub.endpoint,
+            "HF_HOME": str(self.folder / "hub"),
+            "HF_HUB_DISABLE_XET": "1",
+            "COLUMNS": "200",
+            "PYTHONPATH": os.getcwd(),
+        }
+        return [sys.executable, "-m", "harness", *written, *(plugins if sweep else [])], {**known, **own, **environment}
+
+    def __call__(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command, environment = self.command(*arguments, **environment)
+        return subprocess.run(
+            command, env=environment, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    def received(self, ending: str) -> list[str]:
+        return [request for request in self.hub.requests if request.startswith("GET") and ending in request]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with serve_hub() as hub:
+        yield Place(tmp_path, hub)
+
+
+def test_a_pulled_sweep_runs_without_a_network(place: Place) -> None:
+    files = {f"{name}/test.parquet": parquet(name, 3) for name in ("anatomy", "virology")}
+    subjects = place.hub.add("datasets", "acme/Sub_Jects-v2", {"README.md": CARD, **files})
+    old = place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines("old", 4)})
+    place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines("new", 5)})
+    place.on_hub("subjects", "acme/Sub_Jects-v2", subjects, ', config: "{{ subject }}"}', PARAMETERS)
+    place.on_hub("quiz", "acme/quiz", old)
+    runs = ("-r", "subjects:subject=anatomy", "-r", "subjects:subject=virology", "-r", "quiz", "-m", "fake:0")
+    before = place("data", "status", *runs)
+    assert before.returncode == 1, before.stderr
+    assert "subjects (2 parts)" in before.stdout
+    assert "CC0" in before.stdout
+    assert "1 ready, 3 to download" in before.stdout
+    pulled = place("data", "pull", *runs)
+    assert (pulled.returncode, pulled.stderr) == (0, ""), pulled.stdout
+    asked = len(place.hub.requests)
+    after = place("data", "status", *runs, "--json")
+    assert after.returncode == 0
+    found = {supply["name"]: supply for supply in json.loads(after.stdout)["supplies"]}
+    assert found["quiz"]["rows"] == {"test": 4}
+    assert found["quiz"]["commit"] == old
+    done = place("run", *runs, HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")
+    assert done.returncode == 0, done.stderr
+    assert len(place.hub.requests) == asked, "what is here is not asked for again"
+    records = {
+        json.loads(path.read_text())["spec"]["scenario"]["name"] for path in place.folder.glob("results/*/*/run.json")
+    }
+    assert records == {"subjects", "quiz"}
+
+
+@pytest.mark.slow
+def test_two_commits_of_one_data_set_are_kept_apart(place: Place) -> None:
+    commits = [place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines(word, 2)}) for word in ("old", "new")]
+    for name, commit in zip(("first", "second"), commits, strict=True):
+        place.on_hub(name, "acme/quiz", commit)
+    assert place("data", "pull", "-r", "first", "-r", "second", "-m", "fake:0").returncode == 0
+    shown = place("preview", "-r", "first", "-r", "second", "-m", "fake:0", "-n", "1", HF_HUB_OFFLINE="1").stdout
+    assert shown.index("old 0?") < shown.index("new 0?")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", ["data/test-00000-of-00001.parquet", "test.jsonl"])
+def test_an_interrupted_download_is_continued(place: Place, file: str) -> None:
+    content = parquet("word", 40_000) if file.endswith("parquet") else lines("word", 20_000)
+    commit = place.hub.add("datasets", "acme/large", {file: content})
+    place.on_hub("large", "acme/large", commit)
+    place.hub.cut[file] = 50_000
+    command, environment = place.command("data", "pull", "-r", "large", "-m", "fake:0")
+    process = subprocess.Popen(
+        command, env=environment, cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    (partial,) = _eventually(lambda: list(place.folder.glob("hub/hub/datasets--*/blobs/*.incomplete")))
+    _eventually(lambda: partial.stat().st_size >= 50_000)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = partial.stat().st_size
+    assert 50_000 <= kept < len(content)
+    place.hub.cut.clear()
+    place.hub.requests.clear()
+    status = json.loads(place("data", "status", "-r", "large", "-m", "fake:0", "--json").stdout)
+    assert status["supplies"][0]["bytes"] == len(content) - kept
+    done = place("data", "pull", "-r", "large", "-m", "fake:0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [request.rpartition(" ")[2] for request in place.received(file)][:1] == [f"bytes={kept}-"]
+    (blob,) = [
+        path for path in place.folder.glob("hub/hub/datasets--*/blobs/*") if path.name == digest_of(file, content)
+    ]
+    assert blob.read_bytes() == content
+
+
+def test_content_with_another_checksum_is_refused_and_not_kept(place: Place) -> None:
+    good = place.hub.add("datasets", "acme/good", {"test.jsonl": lines("good", 2)})
+    bad = place.hub.add("datasets", "acme/bad", {"data/test.parquet": parquet("bad", 2)})
+    place.on_hub("good", "acme/good", good)
+    place.on_hub("bad", "acme/bad", bad)
+    place.hub.changed.add("data/test.parquet")
+    done = place("data", "pull", "-r", "bad", "-r", "good", "-m", "fake:0")
+    assert done.returncode == 1
+    assert "Failed: bad" in done.stderr
+    assert "another checksum" in done.stderr
+    assert "good" not in done.stderr
+    assert not list(place.folder.glob("hub/hub/datasets--acme--bad/blobs/*"))
+    place.hub.changed.clear()
+    assert place("data", "pull", "-r", "bad", "-r", "good", "-m", "fake:0").returncode == 0
+
+
+@pytest.mark.slow
+def test_a_gated_data_set_says_what_to_accept_and_where(place: Place) -> None:
+    commit = place.hub.add("datasets", "acme/gated", {"test.jsonl": lines("x", 2)}, gated=True)
+    place.on_hub("gated", "acme/gated", commit, "}\n  gated: true")
+    arguments = ("-r", "gated", "-m", "fake:0")
+    without = place("data", "status", *arguments)
+    address = f"{place.hub.endpoint}/datasets/acme/gated"
+    assert without.returncode == 1
+    assert f"Accept its terms at {address}. Then run `hf auth login`, or set HF_TOKEN." in without.stdout
+    assert "gated" in without.stdout
+    refused = place("data", "pull", *arguments, HF_TOKEN=OTHER)
+    assert refused.returncode == 1
+    assert f"not accepted for your token. Accept its terms at {address}." in refused.stderr
+    assert OTHER not in refused.stdout + refused.stderr
+    place.hub.accepted.add(MINE)
+    assert place("data", "pull", *arguments, HF_TOKEN=MINE).returncode == 0
+    offline = place("data", "status", *arguments, HF_HUB_OFFLINE="1", HF_HOME="elsewhere")
+    assert f"Accept its terms at {address}." in offline.stdout, "what the scenario declares is known offline"
+    assert "not known offline" in offline.stdout
+
+
+@pytest.mark.slow
+def test_one_failure_does_not_stop_the_rest_and_all_are_listed(place: Place) -> None:
+    good = place.hub.add("datasets", "acme/good", {"test.jsonl": lines("good", 2)})
+    place.on_hub("good", "acme/good", good)
+    place.on_hub("moved", "acme/good", "0" * 40)
+    place.on_hub("absent", "acme/absent", "0" * 40)
+    place.scenario("nowhere", "  url: https://example.org/nowhere")
+    names = [part for name in ("moved", "absent", "nowhere", "good") for part in ("-r", name)]
+    done = place("data", "pull", *names, "-m", "fake:0")
+    assert done.returncode == 1
+    assert "Missing: moved: acme/good: the Hub has the data set, but no revision" in done.stderr
+    assert "Missing: absent: acme/absent: the Hub has no such data set" in done.stderr
+    assert "Missing: nowhere: nowhere: no data." in done.stderr
+    assert "https://example.org/nowhere" in done.stderr
+    assert "2 of 5" in done.stdout, "the good one and the model"
+
+
+@pytest.mark.slow
+def test_a_disk_without_space_is_noticed_before_anything_is_downloaded(place: Place) -> None:
+    commit = place.hub.add("datasets", "acme/huge", {"data/test.parquet": parquet("x", 2)})
+    place.on_hub("huge", "acme/huge", commit)
+    place.hub.sizes["data/test.parquet"] = 10**16
+    done = place("data", "pull", "-r", "huge", "-m", "fake:0")
+    assert done.returncode == 2
+    assert "10,000 TB are to be downloaded" in done.stderr
+    assert "HF_HOME" in done.stderr
+    assert not place.received("resolve")
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_up_is_said_and_the_download_continues_later(place: Place) -> None:
+    content = parquet("word", 60_000)
+    commit = place.hub.add("datasets", "acme/large", {"data/test.parquet": content})
+    place.on_hub("large", "acme/large", commit)
+    command, environment = place.command("data", "pull", "-r", "large", "-m", "fake:0")
+    limit = "import os, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (80_000, 80_000)); os.execv(sys.argv[1], sys.argv[1:])"
+    full = subprocess.run(
+        [sys.executable, "-c", limit, *command],
+        env=environment,
+        cwd=place.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert full.returncode == 1, full.stderr
+    assert "Failed: large: the disk is full" in full.stderr
+    done = place("data", "pull", "-r", "large", "-m", "fake:0")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any("bytes=80000-" in request for request in place.received("test.parquet"))
+
+
+@pytest.mark.slow
+def test_a_file_at_an_address_is_put_into_the_data_folder(place: Place) -> None:
+    content = lines("archive", 3)
+    commit = place.hub.add("datasets", "acme/files", {"quiz.jsonl": content})
+    url = f"{place.hub.endpoint}/datasets/acme/files/resolve/{commit}/quiz.jsonl"
+    digest = hashlib.sha256(content).hexdigest()
+    listed = f"{{url: '{url}', file: remote/test.jsonl, sha256: {digest}, bytes: {len(content)}}}"
+    place.scenario("remote", f"  downloads: [{listed}]")
+    without = place("data", "pull", "-r", "remote", "-m", "fake:0")
+    assert without.returncode == 1
+    assert "--data-dir" in without.stderr
+    (place.folder / "data").mkdir()
+    arguments = ("-r", "remote", "-m", "fake:0", "--data-dir", "data")
+    dry = place("data", "pull", *arguments, "--dry-run")
+    assert f"1 download, {len(content)} B in all." in dry.stdout
+    assert not list((place.folder / "data").iterdir())
+    assert place("data", "pull", *arguments, HF_TOKEN=MINE).returncode == 0
+    assert (place.folder / "data" / "remote" / "test.jsonl").read_bytes() == content
+    assert place("run", *arguments).returncode == 0
+
+
+@pytest.mark.slow
+def test_several_sweeps_are_looked_at_together(place: Place) -> None:
+    for name in ("one", "two"):
+        (place.folder / name).mkdir()
+        (place.folder / name / "test.jsonl").write_bytes(lines(name, 1))
+        place.scenario(name, "  url: https://example.org")
+        (place.folder / f"{name}.sweep").write_text(f"suite: {name}\nmodels: ['fake:0']\nruns: [{name}]\n")
+    done = place("data", "status", "one.sweep", "two.sweep", "--data-dir", ".")
+    assert done.returncode == 0, done.stderr
+    assert "3 ready, 0 to download, 0 missing." in done.stdout
+
+
+@pytest.mark.slow
+def test_a_pulled_model_runs_without_a_network(place: Place) -> None:
+    pytest.importorskip("transformers")
+    models = os.environ.get("HARNESS_MODELS_DIR")
+    if not models:
+        pytest.skip("needs HARNESS_MODELS_DIR")
+    folder = Path(models, "small-gpt2")
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    extra = {"pytorch_model.bin": b"not read", "onnx/model.onnx": b"not read", "README.md": b"# Tiny"}
+    place.hub.add("models", "acme/tiny", {**files, **extra})
+    commit = place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines("old", 4)})
+    place.on_hub("quiz", "acme/quiz", commit)
+    arguments = ("-r", "quiz", "-m", "hf:acme/tiny")
+    assert place("data", "pull", *arguments).returncode == 0
+    assert not place.received("pytorch_model.bin")
+    assert not place.received("model.onnx")
+    again = place("data", "status", *arguments, HF_HUB_OFFLINE="1")
+    assert again.returncode == 0, again.stdout
+    done = place("run", *arguments, HF_HUB_OFFLINE="1", HF_ENDPOINT="http://127.0.0.1:9")
+    assert done.returncode == 0, done.stderr
+
+
+def _eventually(found: Callable[[], Any]) -> Any:
+    end = time.monotonic() + 60
+    while not (value := found()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return value
