@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from harness.contracts.plugins import Download
 from harness.data.hub_repository import HubError, RemoteFile, Repository, cached_file, from_hub
 from harness.errors import DataError
+from harness.installation import install_advice
 
 PARTIAL = ".incomplete"
 """Ending of a file that is not complete."""
+
+ATTEMPTS = 5
+"""How often in a row a connection may bring nothing."""
+
+BUSY = frozenset({408, 429, 500, 502, 503, 504})
+"""Status codes after which a request is sent again."""
+
+TIMEOUT_SECONDS = 30
 
 Report = Callable[[int], None]
 """Told of each number of bytes that were received; a negative number takes back what has to be received again."""
@@ -90,10 +100,14 @@ def fetch_download(download: Download, data_dir: Path, report: Report) -> Path:
     if place.exists():
         return place
     try:
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError:
+        raise DataError(f"downloads need the Hub's library: {install_advice('hub')}.") from None
+    try:
         _fetch(download.url, place, download.bytes, download.sha256, report, {})
-    except (DataError, OSError):
-        raise
     except Exception as error:  # the network's exceptions belong to a library that may change
+        if isinstance(error, DataError | OSError) and not isinstance(error, HfHubHTTPError):
+            raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(f"{download.url} cannot be downloaded: {reason.rstrip('.')}.") from None
     return place
@@ -117,34 +131,73 @@ def received_of_download(download: Download, data_dir: Path) -> int:
     return download.bytes if place.exists() else _received(place)
 
 
-def _fetch(url: str, place: Path, size: int, digest: str, report: Report, headers: dict[str, str]) -> None:
+def _fetch(url: str, place: Path, size: int, digest: str, report: Report, headers: Mapping[str, str]) -> None:
     """Download a file, continuing one that was begun, and put it in its place if its checksum is right."""
-    from huggingface_hub.file_download import http_get
-
     partial = place.with_name(place.name + PARTIAL)
     place.parent.mkdir(parents=True, exist_ok=True)
     with _alone(partial) as stream:
-        if not place.exists():
-            begun = stream.seek(0, os.SEEK_END)
-            if begun > size:
-                report(-begun)
-                begun = 0
-                stream.truncate(stream.seek(0))
-            http_get(url, _Counted(stream, report), resume_size=begun, headers=headers, expected_size=size)
-            stream.flush()
-            found = _digest(partial, digest)
-            if found != digest:
-                report(-partial.stat().st_size)
-                partial.unlink()
-                raise HubError(
-                    f"{place.name}: the content received from {url.partition('?')[0]} has another checksum ({found}) "
-                    f"than the published one ({digest}), so it was deleted. Try again; if that does not help, a proxy "
-                    "on the way may change it."
-                )
-            os.fsync(stream.fileno())
-            os.replace(partial, place)
-        else:
+        if place.exists():  # another process was faster
             partial.unlink(missing_ok=True)
+            return
+        _receive(url, stream, size, report, headers)
+        stream.flush()
+        found = _digest(partial, digest)
+        if found != digest:
+            report(-size)
+            partial.unlink()
+            raise HubError(
+                f"{place.name}: the content received from {url.partition('?')[0]} has another checksum ({found}) "
+                f"than the published one ({digest}), so it was deleted. Try again; if that does not help, a proxy on "
+                "the way may change it."
+            )
+        os.fsync(stream.fileno())
+        os.replace(partial, place)
+
+
+def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Mapping[str, str]) -> None:
+    """Append the rest of a file to what is there of it; a lost connection is opened again.
+
+    Raises:
+        DataError: The server gives another number of bytes.
+        Exception: The connection is lost again and again, the server refuses, or the disk cannot be written.
+    """
+    fruitless = 0
+    while (begun := stream.seek(0, os.SEEK_END)) != size:
+        if begun > size:
+            report(-begun)
+            stream.truncate(0)
+            continue
+        try:
+            _receive_once(url, stream, begun, report, headers)
+        except (DataError, OSError) as error:
+            if getattr(getattr(error, "response", None), "status_code", 0) not in BUSY:
+                raise
+            lost: Exception = error
+        except Exception as error:  # the network's exceptions belong to a library that may change
+            lost = error
+        else:
+            if stream.tell() != size and stream.tell() == begun:
+                raise DataError(f"{url.partition('?')[0]} ends after {begun:,} of {size:,} bytes.")
+            continue
+        fruitless = 0 if stream.seek(0, os.SEEK_END) > begun else fruitless + 1
+        if fruitless == ATTEMPTS:
+            raise lost
+        time.sleep(min(2**fruitless, 30))
+
+
+def _receive_once(url: str, stream: IO[bytes], begun: int, report: Report, headers: Mapping[str, str]) -> None:
+    from huggingface_hub.utils import get_session, hf_raise_for_status
+
+    # Compressed, the bytes that are still to come could not be counted.
+    wanted = {**headers, "Accept-Encoding": "identity", **({"Range": f"bytes={begun}-"} if begun else {})}
+    with get_session().stream("GET", url, headers=wanted, timeout=TIMEOUT_SECONDS, follow_redirects=True) as response:
+        hf_raise_for_status(response)
+        if begun and response.status_code != 206:  # the server gives the whole file
+            report(-begun)
+            stream.truncate(0)
+        for chunk in response.iter_bytes():
+            stream.write(chunk)
+            report(len(chunk))
 
 
 @contextmanager
@@ -159,33 +212,6 @@ def _alone(partial: Path) -> Iterator[IO[bytes]]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock), partial.open("ab") as stream:
         yield stream
-
-
-class _Counted:
-    """A file that reports what is written to it, and what is taken back."""
-
-    def __init__(self, stream: IO[bytes], report: Report) -> None:
-        self._stream, self._report = stream, report
-
-    def write(self, content: bytes) -> int:
-        self._report(len(content))
-        return self._stream.write(content)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._stream.tell()
-
-    def truncate(self, size: int | None = None) -> int:
-        before = os.fstat(self._stream.fileno()).st_size
-        self._stream.flush()
-        after = self._stream.truncate(size)
-        self._report(after - before)
-        return after
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 def _received(place: Path) -> int:

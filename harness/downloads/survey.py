@@ -149,7 +149,7 @@ def _together(name: str, group: Sequence[Supply]) -> Supply:
         where = f"{first.hub.path}@{first.hub.revision[:12]}, {len({one.hub.config for one in group if one.hub})} "
         where += "configurations" if len({one.hub.config for one in group if one.hub}) > 1 else "configuration"
     notes = list(dict.fromkeys(supply.note for supply in group if supply.note))
-    note = " ".join(notes[:2]) + (f" And {len(notes) - 2} more like this." if len(notes) > 2 else "")
+    note = "".join(notes[:1]) + (f" And {len(notes) - 1} more like this." if len(notes) > 1 else "")
     return replace(
         first, name=f"{name} ({len(group)} parts)", where=where, size=size_of(group), rows=rows, note=note, local=local
     )
@@ -169,9 +169,10 @@ def _data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Supply:
         local = local_files(
             details, spec.scenario.arguments, name=plugin.name, data_dir=data_dir, split=str(spec.eval_split)
         )
-        return _located(name, local, details, data_dir)
+        located = _located(name, local, details, data_dir)
+        return replace(located, note=located.note.removeprefix(f"{plugin.name}: "))
     except HarnessError as error:
-        return Supply("data", name, "missing", "", "", note=str(error))
+        return Supply("data", name, "missing", "", "", note=str(error).removeprefix(f"{plugin.name}: "))
 
 
 def _located(name: str, local: LocalFiles, details: ScenarioDetails, data_dir: Path | None) -> Supply:

@@ -82,7 +82,7 @@ class Place:
             name, f"  hub: {{path: {path}, revision: {commit}, splits: {{test: test}}{more or '}'}", parameters
         )
 
-    def command(self, *arguments: str, sweep: bool = True, **environment: str) -> tuple[list[str], dict[str, str]]:
+    def command(self, *arguments: str, **environment: str) -> tuple[list[str], dict[str, str]]:
         written = [str(argument) for argument in arguments]
         plugins = [part for path in sorted(self.folder.glob("*.yaml")) for part in ("--plugin", path.name)]
         known = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HARNESS_", "COLUMNS"))}
@@ -93,7 +93,7 @@ class Place:
             "COLUMNS": "200",
             "PYTHONPATH": os.getcwd(),
         }
-        return [sys.executable, "-m", "harness", *written, *(plugins if sweep else [])], {**known, **own, **environment}
+        return [sys.executable, "-m", "harness", *written, *plugins], {**known, **own, **environment}
 
     def __call__(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command, environment = self.command(*arguments, **environment)
@@ -230,7 +230,7 @@ def test_one_failure_does_not_stop_the_rest_and_all_are_listed(place: Place) -> 
     assert done.returncode == 1
     assert "Missing: moved: acme/good: the Hub has the data set, but no revision" in done.stderr
     assert "Missing: absent: acme/absent: the Hub has no such data set" in done.stderr
-    assert "Missing: nowhere: nowhere: no data." in done.stderr
+    assert "Missing: nowhere: no data." in done.stderr
     assert "https://example.org/nowhere" in done.stderr
     assert "2 of 5" in done.stdout, "the good one and the model"
 
