@@ -52,9 +52,8 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
     """
 
     def get() -> Path:
-        from huggingface_hub import constants, hf_hub_download, hf_hub_url
+        from huggingface_hub import constants, get_token, hf_hub_download, hf_hub_url
         from huggingface_hub.file_download import get_hf_file_metadata, repo_folder_name
-        from huggingface_hub.utils import build_hf_headers
 
         known = cached_file(repository.kind, repository.name, repository.commit, file.path)
         if known is None:
@@ -64,7 +63,8 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
             same_host = (
                 found.location.partition("://")[2].partition("/")[0] == url.partition("://")[2].partition("/")[0]
             )
-            headers = build_hf_headers() if same_host else {}  # the token is for the Hub alone
+            token = get_token() if same_host else None  # it is for the Hub alone
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
             folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repository.name, repo_type=repository.kind))
             size = found.size if found.size is not None else file.size
             _fetch(found.location, folder / "blobs" / etag, size, file.digest or etag, report, headers)
