@@ -141,7 +141,7 @@ class _Progress:
 @contextmanager
 def _progress(total: int, count: int) -> Iterator[_Progress]:
     """Show bytes, speed and time left while the block runs, on a terminal; nothing elsewhere."""
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from harness.output.console import make_console

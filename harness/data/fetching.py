@@ -186,7 +186,7 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
 
 
 def _receive_once(url: str, stream: IO[bytes], begun: int, report: Report, headers: Mapping[str, str]) -> None:
-    from huggingface_hub.utils import get_session, hf_raise_for_status
+    from huggingface_hub import get_session, hf_raise_for_status
 
     # Compressed, the bytes that are still to come could not be counted.
     wanted = {**headers, "Accept-Encoding": "identity", **({"Range": f"bytes={begun}-"} if begun else {})}

@@ -241,7 +241,9 @@ def data_files(repository: Repository, hub: HubSource, fetch: Callable[[RemoteFi
             place.write_bytes(fetch(file).read_bytes() if file in card else b"")
         try:
             import datasets
-
+        except ImportError:
+            raise HubError(f"data sets of the Hub need more libraries: {install_advice('hub')}.") from None
+        try:
             builder = datasets.load_dataset_builder(str(root), hub.config, cache_dir=os.path.join(temporary, "cache"))
             listed = (builder.config.data_files or {}).values()
             paths = [Path(str(path)).resolve() for files in listed for path in files]

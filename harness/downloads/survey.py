@@ -171,7 +171,7 @@ def _data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Supply:
         )
         located = _located(name, local, details, data_dir)
         return replace(located, note=located.note.removeprefix(f"{plugin.name}: "))
-    except HarnessError as error:
+    except (HarnessError, OSError) as error:
         return Supply("data", name, "missing", "", "", note=str(error).removeprefix(f"{plugin.name}: "))
 
 
@@ -218,10 +218,9 @@ def _hub_data(known: Supply, hub: HubSource) -> Supply:
     if folder is not None:
         counted = prepared_rows(folder)
         rows = {ours: counted[theirs] for ours, theirs in hub.splits.items() if theirs in counted}
-        files = tuple(sorted(path for path in folder.iterdir() if path.is_file()))
-        return replace(
-            known, where=f"{known.where}, in the cache", rows=rows, size=sum(map(_bytes, files)), local=files
-        )
+        local = tuple(sorted(path for path in folder.iterdir() if path.is_file()))
+        known = replace(known, where=f"{known.where}, in the cache", rows=rows, local=local)
+        return replace(known, size=sum(map(_bytes, local)))
     known = replace(known, state="download")
     try:
         repository = describe("dataset", hub.path, hub.revision)

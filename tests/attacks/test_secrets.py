@@ -291,15 +291,16 @@ def test_a_judges_errors_hide_the_key(spelling: str) -> None:
         assert "[key]" in str(caught.value)
 
 
-def test_a_hubs_redirect_to_another_server_does_not_get_the_token(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_hubs_redirect_to_another_server_does_not_get_the_token(tmp_path: Path, ahead: bool) -> None:
     pytest.importorskip("datasets")
     rows = b'{"question": "a", "answer": "b"}\n'
     with recording(lambda handler: (200, {"ETag": '"x"'}, rows)) as storage, serve_hub() as hub:
         commit = hub.add("datasets", "acme/quiz", {"test.jsonl": rows})
         answer = hub.answer
 
-        def redirecting(method: str, target: str, body: bytes) -> tuple[int, dict[str, str], bytes]:
-            status, headers, content = answer(method, target, body)
+        def redirecting(method: str, target: str, body: bytes, token: str = "") -> tuple[int, dict[str, str], bytes]:
+            status, headers, content = answer(method, target, body, token)
             if "/resolve/" not in target or status != 200:
                 return status, headers, content
             there = f"http://localhost:{storage.port}/blob"
@@ -307,6 +308,13 @@ def test_a_hubs_redirect_to_another_server_does_not_get_the_token(tmp_path: Path
 
         hub.answer = redirecting  # type: ignore[method-assign]
         code = (
+            "from harness.data.fetching import fetch_hub_file; from harness.data.hub_repository import describe; "
+            f"found = describe('dataset', 'acme/quiz', '{commit}'); "
+            "fetch_hub_file(found, found.files[0], lambda size: None); "
+            if ahead
+            else ""
+        )
+        code += (
             "import datasets; "
             f"d = datasets.load_dataset_builder('acme/quiz', revision='{commit}'); d.download_and_prepare(); "
             "print(d.as_dataset(split='test')[0])"
