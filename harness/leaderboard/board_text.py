@@ -10,7 +10,7 @@ from harness.contracts.specs import Component
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
 from harness.leaderboard.formatting import arrow
-from harness.output.display import brief, sentence
+from harness.output.display import brief, counted, sentence
 from harness.plugins.titles import SEPARATOR, Titles, value_title
 
 SAMPLE, PARTIAL, FAILED, MISSING, DECLINED, DAMAGED, IMPORTED = "†", "‡", "✗", "§", "⊘", "◊", "¶"
@@ -122,6 +122,24 @@ def marks_of_runs(cell: Cell) -> str:
         + (DAMAGED if cell.damaged else "")
         + (IMPORTED if cell.imported else "")
     )
+
+
+def remarks(cell: Cell) -> list[str]:
+    """Return what a reader of a cell's number must know, a phrase for each of its marks."""
+    if cell.mean is None:
+        return []
+    found = [f"over {cell.have} of {cell.of} runs; left out of the mean win rate"] if not cell.complete else []
+    if cell.missing:
+        found.append(f"{counted(cell.missing, 'example')} gave no value and are left out")
+    if cell.declined.examples:
+        found.append(str(cell.declined))
+    found += [
+        f"{_COUNTS[kind][1]}: {count:,} of {of:,}" for kind, (count, of) in cell.counts.items() if kind in _COUNTS
+    ]
+    found += [sentence(problem) for problem in cell.damaged[:3]]
+    if cell.imported:
+        found.append("measured by another program")
+    return found
 
 
 def separates(board: Board, column: int) -> bool:

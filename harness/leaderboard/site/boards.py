@@ -12,12 +12,14 @@ from harness.leaderboard.aggregate import Column
 from harness.leaderboard.cells import Cell, imported_from
 from harness.leaderboard.pairwise import Contest, z_scores
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.board_columns import ColumnName, column_names
 from harness.leaderboard.site.descriptions import taxonomy
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import CONTAMINATION, Measure, category_measures, win_rates
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.leaderboard.win_rate import WinRate
+from harness.leaderboard.win_rate import WinRate, mean_win_rates, ranks
 from harness.output.display import sentence
+from harness.storage.results import RunRecord
 
 MAIN = "main"
 """The first view, before the categories: every column's main metric, as on the terminal."""
@@ -33,6 +35,7 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
         "site",
         {
             "boards": [[view.key, view.title, view.suite, view.board.finished] for view in snapshot.boards],
+            "newest": newest_board(snapshot).key,
             "finished": max((run.finished for run in snapshot.runs), default=""),
             "runs": len(snapshot.runs),
             "failed": sum(run.status != "ok" for run in snapshot.runs),
@@ -40,8 +43,12 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     )
     for view in snapshot.boards:
         models = [row.model for row in view.board.rows]
+        names = column_names(snapshot, view)
         categories = category_measures(view.groups, view.measures)
-        folder.put(f"boards/{view.key}", _board(snapshot, view, models, categories))
+        categories = {
+            name: measures for name, measures in categories.items() if any(names[m.column].shown for m in measures)
+        }
+        folder.put(f"boards/{view.key}", _board(snapshot, view, names, models, categories))
         folder.put(f"boards/{view.key}/{MAIN}", {"measures": _main(view, models)})
         folder.put(f"boards/{view.key}/{MAIN}/pairs", [pair_scores(contest, models) for contest in _contests(view)])
         for name, measures in categories.items():
@@ -49,6 +56,19 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
             folder.put(f"boards/{view.key}/{name}", {"measures": rows})
             pairs = [pair_scores(measure.contest, models) for measure in measures]
             folder.put(f"boards/{view.key}/{name}/pairs", pairs)
+
+
+def newest_board(snapshot: Snapshot) -> BoardView:
+    """Return the board of the suite that ended last; suites that only test data count only if there are no others."""
+    suites = [view for view in snapshot.boards if view.suite] or list(snapshot.boards)
+    return max(
+        suites,
+        key=lambda view: (
+            any(several and several[0].category != CONTAMINATION for several in view.measures),
+            view.board.finished,
+            view.suite,
+        ),
+    )
 
 
 def cell_values(cell: Cell | None) -> list[Any] | None:
@@ -66,6 +86,19 @@ def win_rate_values(rate: WinRate | None) -> list[Any] | None:
     if rate is None:
         return None
     return [rate.value, rate.low, rate.high, rate.columns, rate.of, rate.first, rate.last]
+
+
+def _column(snapshot: Snapshot, view: BoardView, name: ColumnName, column: int) -> dict[str, Any]:
+    return {
+        **column_title(snapshot, view, column),
+        "key": name.key,
+        "title": name.title,
+        "label": name.label,
+        "group": name.group,
+        "shown": name.shown,
+        "test": name.test,
+        "count": name.count,
+    }
 
 
 def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
@@ -90,7 +123,11 @@ def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, 
 
 
 def _board(
-    snapshot: Snapshot, view: BoardView, models: Sequence[str], categories: Mapping[str, Sequence[Measure]]
+    snapshot: Snapshot,
+    view: BoardView,
+    columns: Sequence[ColumnName],
+    models: Sequence[str],
+    categories: Mapping[str, Sequence[Measure]],
 ) -> dict[str, Any]:
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
     origins = {snapshot.model(run): program for run in snapshot.runs if (program := imported_from(run))}
@@ -100,8 +137,14 @@ def _board(
     for found, group in zip(measured, view.groups, strict=True):
         if group.scenario in tested:
             found.add(CONTAMINATION)
+    sizes = {snapshot.model(run): size for run in snapshot.runs if (size := _parameters(run))}
     names = [*CATEGORIES, *sorted({name for found in measured for name in found} - set(CATEGORIES))]
-    rates = {name: win_rates(measures) for name, measures in categories.items()}
+    chosen = {
+        name: [measure for measure in measures if columns[measure.column].shown]
+        for name, measures in categories.items()
+    }
+    rates = {name: win_rates(measures) for name, measures in chosen.items()}
+    main, places = _default_rates(view, columns)
     return {
         "key": view.key,
         "title": view.title,
@@ -114,17 +157,17 @@ def _board(
                 "identifier": row.identifier,
                 "backend": row.backend,
                 "address": addresses[row.model],
-                "rank": row.rank,
-                "rate": win_rate_values(row.win_rate),
+                "rank": places.get(row.model),
+                "rate": win_rate_values(main.get(row.model)),
                 "origin": origins.get(row.model, ""),
+                "parameters": sizes.get(row.model),
                 "failed": not board_text.measured(row),
             }
             for row in view.board.rows
         ],
         "columns": [
             {
-                **column_title(snapshot, view, column),
-                "test": tests[column],
+                **_column(snapshot, view, columns[column], column),
                 "measured": [names.index(name) for name in sorted(found, key=names.index)],
             }
             for column, found in enumerate(measured)
@@ -134,17 +177,50 @@ def _board(
             {
                 "name": name,
                 "rates": [win_rate_values(rates[name].get(model)) for model in models],
-                "measures": len(measures),
+                "measures": len(chosen[name]),
             }
             for name, measures in categories.items()
         ],
-        "seen": _seen(snapshot, view, models),
-        "tested": _tested(snapshot, models),
+        "dependent": _dependent(snapshot, view, models),
+        "remarks": _remarks(view),
         "failures": _failures(view),
         "explanations": board_text.explanations(view.board),
         "legend": board_text.legend(view.board),
         "notes": board_text.notes(view.board),
     }
+
+
+def _parameters(run: RunRecord) -> int | None:
+    model = run.provenance.get("model", {})
+    size = model.get("parameters") if isinstance(model, Mapping) else None
+    return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+
+
+def _default_rates(view: BoardView, columns: Sequence[ColumnName]) -> tuple[dict[str, WinRate], dict[str, int]]:
+    """Return the models' mean win rates and ranks over the columns that are shown at first."""
+    contests = _contests(view)
+    shown = [position for position, name in enumerate(columns) if name.shown]
+    if not any(view.board.columns[position].contested for position in shown):
+        return {}, {}
+    if all(columns[position].shown for position, column in enumerate(view.board.columns) if column.contested):
+        return (
+            {row.model: row.win_rate for row in view.board.rows if row.win_rate is not None},
+            {row.model: row.rank for row in view.board.rows if row.rank is not None},
+        )
+    rates = mean_win_rates([contest for position in shown if (contest := contests[position]) is not None])
+    return rates, ranks({model: rate.value for model, rate in rates.items()})
+
+
+def _remarks(view: BoardView) -> list[list[Any]]:
+    """Return model, column, whether all answers were declined, and remarks, for each cell with any."""
+    found = []
+    for m, row in enumerate(view.board.rows):
+        for c, cell in enumerate(row.cells):
+            words = board_text.remarks(cell) if cell is not None else []
+            if cell is not None and words:
+                declined = cell.declined.examples > 0 and cell.declined.examples == cell.declined.of
+                found.append([m, c, int(declined), words])
+    return found
 
 
 def _failures(view: BoardView) -> list[list[Any]]:
@@ -212,19 +288,8 @@ def _measure(
     }
 
 
-def _tested(snapshot: Snapshot, models: Sequence[str]) -> list[list[int] | None]:
-    """Return for each model how many data sets it has seen, and how many were tested; None without a test."""
-    counts: dict[str, list[int]] = {}
-    for finding in snapshot.findings:
-        if not finding.control:
-            found = counts.setdefault(snapshot.model(finding.record), [0, 0])
-            found[0] += finding.seen
-            found[1] += 1
-    return [counts.get(model) for model in models]
-
-
-def _seen(snapshot: Snapshot, view: BoardView, models: Sequence[str]) -> list[list[Any]]:
-    """Return model, column, log10 p and run for each cell whose data set the model has seen, as a test shows."""
+def _dependent(snapshot: Snapshot, view: BoardView, models: Sequence[str]) -> list[list[Any]]:
+    """Return model, column, log10 p and run for each cell whose model depends on the published order of its data."""
     found: dict[tuple[int, int], tuple[float, str]] = {}
     positions = {model: position for position, model in enumerate(models)}
     for finding in snapshot.findings:

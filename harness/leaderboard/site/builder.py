@@ -10,7 +10,16 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.leaderboard.site import boards, comparisons, contamination_page, model_pages, names, plots, scenario_pages
+from harness.leaderboard.site import (
+    boards,
+    comparisons,
+    contamination_page,
+    model_pages,
+    names,
+    plots,
+    scenario_pages,
+    search,
+)
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.reading import read_runs
 from harness.leaderboard.site.snapshot import Snapshot
@@ -27,6 +36,7 @@ PARTS: tuple[Callable[[Snapshot, SiteFolder], None], ...] = (
     contamination_page.write,
     plots.write,
     comparisons.write,
+    search.write,
 )
 """The functions that write the data, in this order."""
 
@@ -40,7 +50,16 @@ NAVIGATION = (
 )
 """The pages in the navigation: name and text of the link."""
 
-FIRST_SCRIPTS = ("core.js", "table.js", "rates.js")
+FIRST_SCRIPTS = (
+    "core.js",
+    "components/tooltip.js",
+    "components/popover.js",
+    "components/marks.js",
+    "components/export.js",
+    "table.js",
+    "rates.js",
+    "shell.js",
+)
 """Scripts under ``assets`` that are loaded with the document; those of a page are loaded when it is first shown."""
 
 

@@ -31,6 +31,22 @@
     }
     return loading.get(file);
   };
+  // Scripts that need each other, in order.
+  harness.loadAll = (files) => files.reduce((before, file) => before.then(() => harness.load(file)), Promise.resolve());
+  // A stylesheet of this site; loaded once.
+  harness.stylesheet = (file) => {
+    if (!loading.has(file)) {
+      loading.set(file, new Promise((done, fail) => {
+        const link = document.createElement("link");
+        link.rel = "stylesheet";
+        link.href = `${file}?v=${stamp}`;
+        link.addEventListener("load", done);
+        link.addEventListener("error", () => fail(new Error(`${file} is missing from this site.`)));
+        document.head.append(link);
+      }));
+    }
+    return loading.get(file);
+  };
 
   // The value of a key, parsed. Large values that are used once need not be kept: harness.get(key, {keep: false}).
   const reading = new Map();
@@ -210,6 +226,11 @@
     else history.pushState(null, "", target);
     show();
   };
+  // Change the address without drawing the page again.
+  harness.note = (path, query) => {
+    const target = harness.link(path, query);
+    if (target !== location.hash) history.replaceState(null, "", target);
+  };
   harness.route = () => {
     const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
     const [name, ...rest] = path.split("/");
@@ -217,10 +238,14 @@
   };
   const safeDecode = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
 
+  // definition: {title, render(main, path, query), update(path, query), drawn(), layout, keys: [[key, words, call]…]}. A page with
+  // `update` is asked first when only its address changes; it returns its title, or null to be drawn again; `drawn` is called when it is in the document.
   harness.page = (name, definition) => pages.set(name, definition);
+  harness.here = () => pages.get(harness.route().name);
 
   let turn = 0;
   let last = null;
+  let shownPage = null; // the definition of the page that is drawn
   const show = async () => {
     const mine = ++turn;
     const { name, path, query } = harness.route();
@@ -232,11 +257,20 @@
       const [names] = await Promise.all([harness.get("names"), pages.has(name) || harness.load(`assets/pages/${name}.js`)]);
       harness.names = names;
       const page = pages.get(name);
+      if (shownPage === page && page.update) {
+        const title = await page.update(path, query);
+        if (mine !== turn) return;
+        if (title) { document.title = harness.plain(title, 120); root.dataset.ready = name; return; }
+      }
       const title = await page.render(fresh, path, query);
       if (mine !== turn) return;
+      shownPage = page;
+      if (page.layout) root.dataset.layout = page.layout; else delete root.dataset.layout;
       document.title = harness.plain(title || page.title, 120);
     } catch (error) {
       if (mine !== turn) return;
+      shownPage = null;
+      delete root.dataset.layout;
       document.title = "Not found";
       harness.clear(fresh, make("h1", null, "This page cannot be shown"), make("p", null, harness.plain(error.message, 300)),
         make("p", null, make("a", { href: "#/" }, "Back to the leaderboard")));
@@ -245,6 +279,7 @@
     // A list of checkboxes stays open while they are ticked.
     const opened = last === where ? [...main.querySelectorAll("details[id][open]")].map((details) => details.id) : [];
     main.replaceChildren(fresh);
+    if (shownPage && shownPage.drawn) shownPage.drawn();
     for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
     for (const link of document.querySelectorAll(".site-head nav a")) {
       if (link.dataset.page === name) link.setAttribute("aria-current", "page");
@@ -317,39 +352,23 @@
     if (!found) throw new Error(`Unknown suite ${harness.plain(name, 60)}. Known: ${known.join(", ")}.`);
     return found[0];
   };
+  // True if the dark theme is shown.
+  harness.dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches);
+  // A token of the style sheet as a colour of the theme that is shown.
+  harness.colour = (name) => {
+    const probe = make("span", { hidden: true });
+    probe.style.setProperty("color", `var(--${name})`);
+    document.body.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  };
   // Delays a call until no other has come for a while; the last arguments count.
   harness.later = (call, wait = 200) => {
     let timer = 0;
     return (...given) => { clearTimeout(timer); timer = setTimeout(() => call(...given), wait); };
   };
 
-  const start = () => {
-    const theme = document.getElementById("theme");
-    const apply = (value) => { if (value) root.dataset.theme = value; else delete root.dataset.theme; };
-    let kept = "";
-    try { kept = localStorage.getItem("harness-theme") || ""; } catch { /* the browser forbids it: the choice is not kept */ }
-    if (!["", "light", "dark"].includes(kept)) kept = "";
-    theme.value = kept;
-    apply(kept);
-    theme.addEventListener("change", () => {
-      apply(theme.value);
-      try { localStorage.setItem("harness-theme", theme.value); } catch { /* as above */ }
-    });
-    document.querySelector(".skip").addEventListener("click", (event) => {
-      event.preventDefault();
-      document.getElementById("main").focus();
-    });
-    // A list of checkboxes covers the page, and closes on a click elsewhere or Escape.
-    const choices = () => document.querySelectorAll("details.models-choice[open]");
-    document.addEventListener("pointerdown", (event) => { for (const details of choices()) if (!details.contains(event.target)) details.open = false; });
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") for (const details of choices()) { details.open = false; details.querySelector("summary").focus(); }
-    });
-    window.addEventListener("hashchange", show);
-    show();
-  };
-  // Deferred scripts run in order, this one first, and DOMContentLoaded fires after the last: only then all shared scripts
-  // that a page may call are loaded.
-  if (document.readyState === "complete") start();
-  else document.addEventListener("DOMContentLoaded", start);
+  // Called by shell.js when every script is there.
+  harness.show = show;
 })();

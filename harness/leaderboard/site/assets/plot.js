@@ -18,11 +18,9 @@
   };
 
   const config = () => {
-    const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
-    const [text, quiet, line, ground] = ["text", "quiet", "line", "ground"].map(colour);
+    const [text, quiet, line, ground] = ["text", "text-2", "line", "bg"].map(harness.colour);
     const font = getComputedStyle(document.body).fontFamily;
-    const colours = style.colorScheme === "dark" ? DARK : LIGHT;
+    const colours = harness.dark() ? DARK : LIGHT;
     // Seven colours and seven shapes distinguish 49 models.
     const shapes = colours.flatMap((_, i) => colours.map((__, j) => SHAPES[(i + j) % SHAPES.length]));
     return {

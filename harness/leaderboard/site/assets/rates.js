@@ -161,6 +161,29 @@
     return rates;
   };
 
+  // The ranks that each model of a column may have, as pairwise.column_ranks: Holm's method over all pairs. measure, pairs,
+  // models, size, out: as above. Returns a map from position to [first, last]; empty for fewer than two results.
+  harness.columnRanks = (measure, pairs, models, size, out) => {
+    const z = reader(pairs, size);
+    const entries = measure.higher === null ? [] : models.filter((i) => measure.cells[i] && measure.cells[i][0] !== null && measure.cells[i][4] && !out(i, measure.column));
+    const found = new Map();
+    if (entries.length < 2) return found;
+    const tests = [];
+    entries.forEach((one, a) => entries.slice(a + 1).forEach((other) => {
+      const score = z(one, other);
+      tests.push([Number.isNaN(score) ? 1 : 2 * Math.exp(logNormal(-Math.abs(score))), score, one, other]);
+    }));
+    tests.sort((a, b) => a[0] - b[0]);
+    for (const model of entries) found.set(model, [1, entries.length]);
+    for (const [at, [p, score, one, other]] of tests.entries()) {
+      if (p * (tests.length - at) > ALPHA) break;
+      const [better, worse] = score > 0 ? [one, other] : [other, one];
+      found.get(worse)[0] += 1;
+      found.get(better)[1] -= 1;
+    }
+    return found;
+  };
+
   // Ranks from 1; ties share a rank.
   harness.ranks = (values) => {
     const known = [...values.entries()].map(([name, value]) => [name, snap(value)]);

@@ -1,219 +1,273 @@
-// The leaderboard: mean win rates by category, and below them every scenario's numbers.
+// The leaderboard: who is ahead, by how much, and where; every choice is in the address.
 "use strict";
 (() => {
-  const { make, text, plain, number, spread, link, count } = harness;
-  const SAMPLE = "†";
-  const MEASURED = "measured"; // a filter in addition to the taxonomy: columns on which a category was measured
-  const title = harness.capitalized;
+  const { make, clear, plain, text, count } = harness;
+  const PARTS = ["assets/board/view.js", "assets/board/paper.js", "assets/board/grid.js"];
+  const CHIPS = [["≤ 7B", (size) => size !== null && size <= 7.5e9], ["7–40B", (size) => size > 7.5e9 && size <= 40e9], ["> 40B", (size) => size > 40e9]];
+  const phone = window.matchMedia("(max-width: 700px)");
+  let state = null; // {site, board, view, query, grid, parts: elements}
+  let loading = null;
+
+  const load = () => {
+    loading = loading || Promise.all([harness.loadAll(PARTS), phone.matches ? null : grid(), harness.stylesheet("assets/board/board.css")]).catch((error) => { loading = null; throw error; });
+    return loading;
+  };
+  const grid = () => Promise.all([harness.stylesheet("assets/vendor/ag-grid.css"), harness.load("assets/vendor/ag-grid.min.js")]);
+
+  // The board of an address: a suite by name, all suites, or the newest suite.
+  const boardKey = (site, query) => (query.suites === "all" ? site.boards[0][0] : query.suite ? harness.suiteBoard(site, query.suite) : site.newest);
+  const go = (changes, options = { replace: true }) => harness.go("board", { ...state.query, ...changes }, options);
+  const titleOf = () => (state.board.suites.length > 1 ? "Leaderboard" : `Leaderboard of ${plain(state.board.title, 60)}`);
 
   harness.page("board", {
     title: "Leaderboard",
+    layout: "pane",
+    keys: [["m", "Choose models", () => open("models")], ["c", "Choose columns", () => open("columns")], ["h", "Heat on or off", () => document.getElementById("heat")?.click()],
+      ["← → ↑ ↓", "Move among cells; ↵ opens the run or sorts", null], ["Home End", "First and last column", null]],
     async render(main, path, query) {
-      const site = await harness.get("site");
-      const key = harness.suiteBoard(site, query.suite);
-      const board = await harness.get(`boards/${key}`);
-      const go = (changes, options) => harness.go("board", { ...query, ...changes }, options);
-      harness.add(main, make("h1", null, "Leaderboard"));
+      if (state?.grid) state.grid.destroy();
+      state = null;
+      const [site] = await Promise.all([harness.get("site"), load()]);
+      if (!phone.matches) await grid();
+      const board = await harness.get(`boards/${boardKey(site, query)}`);
       if (!board.models.length) {
-        harness.add(main, make("p", null, "There are no runs to compare yet."));
+        harness.add(main, make("div.head", null, make("h1", null, "Leaderboard")), make("p.empty", null, "There are no runs to compare yet. ", make("code", null, "harness run"), " makes some."));
         return "Leaderboard";
       }
-      const state = choose(board, query);
-      const without = board.models.length - able(board).length;
-      harness.add(main, make("p.lead", null,
-        `${count(state.models.length)} of ${count(able(board).length)} models, ${count(state.columns.size)} of ${count(board.columns.length)} columns, `,
-        board.suites.length > 1 ? `suites ${board.suites.map((suite) => plain(suite, 40)).join(", ")}` : ["suite ", text(board.suites[0] || "")],
-        site.failed ? `; ${count(site.failed)} of ${count(site.runs)} runs failed` : "",
-        without ? `; ${count(without)} more ${without === 1 ? "model has" : "models have"} no result; the reasons are below` : "", board.finished ? `; newest run ended ${harness.moment(board.finished)}` : "", "."));
-      harness.add(main, controls(site, board, state, query, go));
-      const views = [["", "Overview"], ...board.categories.map((category) => [category.name, title(category.name)]), ["all", "All categories side by side"]];
-      harness.add(main, harness.tabs("Categories", views, query.view || "", (name) => link("board", { ...query, view: name, by: "" })));
-      const view = views.some(([name]) => name === query.view) ? query.view : "";
-      const wanted = view === "all" || state.filtered ? board.categories.map((category) => category.name) : view ? [view] : [];
-      const loaded = Object.fromEntries(await Promise.all(["main", ...wanted].map(async (name) => [name, (await harness.get(`boards/${key}/${name}`)).measures])));
-      const pairs = Object.fromEntries(await Promise.all((state.filtered && view === "" ? Object.keys(loaded) : []).map(async (name) => [name, await harness.get(`boards/${key}/${name}/pairs`)])));
-      if (view === "") overview(main, board, loaded, pairs, state, query, go);
-      const groups = view === "all" ? board.categories.map((category) => category.name) : [view || "main"];
-      scenarios(main, board, loaded, groups, state, query, go);
-      footnotes(main, board, state);
-      return board.title === "all suites" ? "Leaderboard" : `Leaderboard of ${plain(board.title, 60)}`;
+      const view = await harness.boardView(site, board, query);
+      state = { site, board, view, query, grid: null, phone: phone.matches, parts: {} };
+      build(main);
+      return titleOf();
+    },
+    async update(path, query) {
+      if (!state || phone.matches !== state.phone || boardKey(state.site, query) !== state.board.key) return null;
+      const here = state;
+      const view = await harness.boardView(here.site, here.board, query);
+      if (here !== state) return null;
+      Object.assign(state, { view, query });
+      draw();
+      return titleOf();
+    },
+    drawn() {
+      if (!state || state.phone) return;
+      const { host } = state.parts;
+      state.grid = harness.boardGrid(host, state.view, { ...settings(), onsort: (sort) => {
+        state.query = { ...state.query, sort: sort === "rank" ? null : sort };
+        harness.note("board", state.query);
+        headed();
+      }, ongroup: alone });
+      sortGrid();
+      headed();
+      requestAnimationFrame(() => state?.grid?.edges());
     },
   });
+  phone.addEventListener("change", () => { if (state) harness.show(); });
 
-  // The models with any number, or all if none has one; notes below the tables say why the others have none.
-  function able(board) {
-    const all = board.models.map((_, i) => i);
-    const some = all.filter((i) => !board.models[i].failed);
-    return some.length ? some : all;
-  }
-
-  // What of the board the query shows.
-  function choose(board, query) {
-    const asked = query.models ? new Set(query.models.split(",")) : null;
-    const models = able(board).filter((i) => !asked || asked.has(board.models[i].address));
-    const matches = harness.matcher(query.q);
-    const columns = new Set(board.columns.map((_, i) => i).filter((i) => {
-      const column = board.columns[i];
-      const facet = query.tag ? query.tag.split(":") : null;
-      return matches(`${column.title} ${column.scenario} ${column.method} ${column.metric}`)
-        && (!facet || (facet[0] === MEASURED ? column.measured.some((at) => board.names[at] === facet[1]) : column.taxonomy[facet[0]] === facet.slice(1).join(":")))
-        && (!query.data || (query.data === "sample") === column.sample);
-    }));
-    const seen = new Map(board.seen.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }]));
-    const clean = query.clean === "1";
-    return {
-      models, columns, seen, clean,
-      filtered: models.length < able(board).length || columns.size < board.columns.length || (clean && seen.size > 0),
-      out: (m, c) => clean && seen.has(`${m}/${c}`),
-    };
-  }
-
-  function controls(site, board, state, query, go) {
-    const facets = new Map();
-    for (const column of board.columns) {
-      for (const [facet, value] of Object.entries(column.taxonomy)) {
-        if (!facets.has(facet)) facets.set(facet, new Set());
-        facets.get(facet).add(value);
-      }
-    }
-    const measured = new Set(board.columns.flatMap((column) => column.measured.map((at) => board.names[at])));
-    if (measured.size > 1) facets.set(MEASURED, measured);
-    const option = (value, words, selected) => make("option", { value, selected: selected === value }, words);
-    const models = make("details.models-choice", { id: "models" },
-      make("summary", null, state.models.length === able(board).length ? "all models" : `${state.models.length} models`),
-      make("div", null, make("p", null, make("button.small", { type: "button", onclick: () => go({ models: "" }) }, "All models")),
-        able(board).map((i) => [i, board.models[i]]).map(([i, model]) => make("label", null, make("input", {
-          type: "checkbox", id: `model-${model.address}`, checked: state.models.includes(i), value: model.address, onchange: (event) => {
-            const boxes = [...event.target.closest("div").querySelectorAll("input")];
-            const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
-            go({ models: chosen.length === boxes.length || !chosen.length ? "" : chosen.join(",") }, { replace: true });
-          } }), " ", text(model.name, 60)))));
-    return make("div.bar", null,
-      harness.suiteChoice(site, board.key, (suite) => go({ suite, models: "" })),
-      make("div.labelled", null, make("span.quiet", null, "Models"), models),
-      harness.searchBox("scenario-filter", "Search scenarios", query.q, (q) => go({ q }, { replace: true })),
-      facets.size ? make("label", null, "Kind", make("select", { id: "tag", onchange: (event) => go({ tag: event.target.value }) },
-        option("", "all kinds", query.tag || ""),
-        [...facets].map(([facet, values]) => make("optgroup", { label: facet }, [...values].sort().map((value) => option(`${facet}:${value}`, plain(value, 60), query.tag)))))) : null,
-      board.columns.some((column) => column.sample) && board.columns.some((column) => !column.sample)
-        ? make("label", null, "Data", make("select", { id: "data", onchange: (event) => go({ data: event.target.value }) },
-          option("", "all data", query.data || ""), option("real", "no sample data", query.data), option("sample", "sample data", query.data))) : null,
-      state.seen.size ? make("label.check", null, make("input", { type: "checkbox", id: "clean", checked: state.clean,
-        onchange: (event) => go({ clean: event.target.checked }) }), `exclude ${state.seen.size === 1 ? "the result on a data set" : `the ${count(state.seen.size)} results on data sets`} that the model has seen`) : null);
-  }
-
-  const modelCell = (model) => [harness.to(`model/${model.address}`, model.name, 60), model.origin ? [" ", make("span.mark", null, "imported from ", text(model.origin, 30))] : null];
-
-  const rateCell = (rate) => {
-    if (!rate) return make("td.quiet", null, "—");
-    const [value, low, high, columns, of] = rate;
-    return make("td.rate", { title: `over ${columns} of ${of} columns${low === 0 && high === 1 ? "; n too small to separate the models" : ""}` }, harness.fixed(value, 3),
-      make("meter.win", { min: 0, max: 1, value, "aria-hidden": "true" }),
-      low === null ? make("small", null, `${columns}/${of}`) : make("small", null, `[${harness.fixed(low, 2)}, ${harness.fixed(high, 2)}]`));
+  const open = (id) => { const button = document.getElementById(id); if (button && !button.disabled) button.click(); };
+  const settings = () => ({ density: state.query.rows === "roomy" ? "roomy" : "compact", width: state.query.width === "full" ? "full" : "fit" });
+  const heated = () => state.query.heat !== "0";
+  const sortGrid = () => {
+    const words = state.query.sort;
+    if (!state.grid.sort(words) && words) { state.view.problems.push(`Unknown column ${plain(words.replace(/^-/, ""), 60)} to sort by.`); state.grid.sort(""); problems(); }
+  };
+  // The group whose columns are shown alone, if any.
+  const alone = (name) => {
+    const names = harness.boardNames, { board } = state;
+    const group = board.columns.map((_, c) => c).filter((c) => plain(board.columns[c].group, 40) === name && board.columns[c].shown);
+    const only = group.length === state.view.shown.length && group.every((c) => state.view.shown.includes(c));
+    choose("columns", only ? names.shownColumns(board) : group);
+  };
+  const choose = (kind, chosen) => {
+    const names = harness.boardNames, { board } = state;
+    const [all, start, nameOf] = kind === "models" ? [board.models.map((_, i) => i), names.able(board), names.model(board)] : [names.allColumns(board), names.shownColumns(board), names.column(board)];
+    go(harness.chosenQuery(kind, all, start, chosen, nameOf));
   };
 
-  function overview(main, board, loaded, pairs, state, query, go) {
-    const sample = (c) => board.columns[c].sample;
-    const fresh = (name) => harness.winRates(loaded[name], pairs[name], state.models, state.columns, board.models.length, sample, state.out);
-    const total = state.filtered ? fresh("main") : new Map(board.models.map((model, i) => [i, model.rate]).filter(([, rate]) => rate));
-    const places = state.filtered ? harness.ranks(new Map([...total].map(([i, rate]) => [i, rate[0]]))) : new Map(board.models.map((model, i) => [i, model.rank]));
-    const byCategory = board.categories.map((category) => state.filtered ? fresh(category.name) : new Map(category.rates.map((rate, i) => [i, rate])));
-    const columnsOf = (category) => {
-      const shown = state.filtered ? loaded[category.name].filter((measure) => state.columns.has(measure.column)).length : category.measures;
-      return `${count(shown)} ${shown === 1 ? "column" : "columns"} ↑`;
+  function build(main) {
+    const { site, board, parts } = state;
+    const several = site.boards.length > 1;
+    const suite = several ? make("select", { id: "suite", "aria-label": "Suite", onchange: (event) => {
+      const [kind, name] = [event.target.value.slice(0, 1), event.target.value.slice(1)];
+      harness.go("board", kind === "*" ? { suites: "all" } : { suite: name });
+    } }, site.boards.map(([key, words, name]) => make("option", { value: name ? `=${name}` : "*", selected: key === board.key }, `${plain(words, 50)}${key === site.newest ? " · newest" : ""}`)))
+      : make("span.quiet", null, text(board.title, 50));
+    parts.tabs = make("nav", { "aria-label": "Metrics" });
+    parts.problems = make("p.notice", { role: "alert", hidden: true });
+    parts.models = harness.popover("", { id: "models", tip: "Choose models", key: "m", fill: pickModels });
+    parts.columns = harness.popover("", { id: "columns", tip: "Choose columns", key: "c", fill: pickColumns });
+    const toggle = (id, words, tip, click, key) => make("button", { type: "button", id, "data-tip": tip, "aria-keyshortcuts": key || null, onclick: click }, words);
+    parts.fit = toggle("fit", "Fit", "Every column on the screen", () => go({ width: null }));
+    parts.full = toggle("full", "Full", "Three digits; scrolls sideways", () => go({ width: "full" }));
+    parts.roomy = toggle("roomy", "Roomy", "Higher rows", () => go({ rows: state.query.rows === "roomy" ? null : "roomy" }));
+    parts.heat = toggle("heat", "Heat", "Tint by column, worst to best (h)", () => go({ heat: heated() ? "0" : null }), "h");
+    parts.clean = board.dependent.length ? toggle("clean", "Leave out order-dependent", "Leave results out of rate and coverage where a test shows that the model depends on the order in which the data were published", () => go({ clean: state.view.clean ? null : "1" })) : null;
+    parts.key = make("span.key", { "aria-hidden": "true" });
+    parts.host = make("div.ag-theme-harness.board-grid");
+    parts.cards = make("div.board-cards");
+    parts.paper = make("div.board-paper");
+    parts.foot = make("p.board-foot");
+    harness.add(main, make("div.head", null, make("h1", null, "Leaderboard"), suite, parts.tabs), parts.problems,
+      make("div.tools", { role: "toolbar", "aria-label": "Table" }, parts.models.button, parts.columns.button,
+        state.phone ? null : make("span.segments", { role: "group", "aria-label": "Width of columns" }, parts.fit, parts.full), state.phone ? null : parts.roomy, parts.heat, parts.clean,
+        make("span.push"), parts.key, harness.exportMenu("export", () => harness.boardTable(state.view, ordered())), parts.models.panel, parts.columns.panel),
+      state.phone ? parts.cards : parts.host, parts.paper, parts.foot);
+    draw();
+  }
+
+  const ordered = () => (state.grid ? state.grid.order() : sortedRows());
+  // The rows in the address's order, where no grid keeps it.
+  const sortedRows = () => {
+    const { view, query } = state;
+    const column = view.columns.find((one) => one.id === (query.sort || "").replace(/^-/, ""));
+    if (!column) return view.rows;
+    const value = (i) => { const cell = column.cell(i); return cell && cell.mean !== null && !column.out(i) ? cell.mean : null; };
+    const sign = query.sort.startsWith("-") ? -1 : 1;
+    return [...view.rows].sort((a, b) => (value(a) === null) - (value(b) === null) || sign * (value(a) - value(b)));
+  };
+
+  function problems() {
+    const { problems: found } = state.view;
+    state.parts.problems.hidden = !found.length;
+    clear(state.parts.problems, found.join(" "));
+  }
+
+  // Everything that depends on the address.
+  function draw() {
+    const { board, view, parts, query } = state;
+    const names = harness.boardNames;
+    problems();
+    clear(parts.tabs, make("ul.tabs", null, view.tabs.map(([name, words]) => make("li", null, make("a", { id: `tab-${name || "main"}`, href: harness.link("board", { ...query, tab: name, sort: null }), "aria-current": view.tab === name ? "true" : null }, words)))));
+    clear(parts.models.button, "Models ", make("strong", null, `${view.models.length} of ${names.able(board).length}`));
+    clear(parts.columns.button, "Columns ", make("strong", null, `${view.shown.length} of ${names.allColumns(board).length}`));
+    const { density, width } = settings();
+    for (const [name, on] of [["fit", width === "fit"], ["full", width === "full"], ["roomy", density === "roomy"], ["heat", heated()], ["clean", view.clean]]) parts[name]?.setAttribute("aria-pressed", String(on));
+    parts.host.classList.toggle("heat", heated());
+    parts.host.classList.toggle("clean", view.clean);
+    parts.host.classList.toggle("wide", view.tab === "categories");
+    legend();
+    foot();
+    if (state.phone) { clear(parts.cards, view.rows.length ? harness.boardCards(view, sortedRows(), heated()) : make("p.empty", null, nothing())); } else if (state.grid) {
+      state.grid.update(view, settings());
+      sortGrid();
+      headed();
+    }
+    harness.announce(`${view.models.length} models, ${view.columns.length} columns`);
+  }
+  const nothing = () => (state.view.models.length ? "No column is chosen. Choose some with “Columns”." : "No model is chosen. Choose some with “Models”.");
+  const headed = () => { state.parts.host.dataset.sort = state.grid.sorted(); };
+
+  // Only the marks that are in use.
+  function legend() {
+    const { view, parts } = state;
+    const cells = view.columns.flatMap((column) => view.models.map((i) => column.cell(i))).filter(Boolean);
+    const tinted = view.columns.some((column) => [...column.heat.values()].some((step) => step !== null));
+    clear(parts.key, tinted && heated() ? make("span.heat.ramp", null, "worse", [1, 3, 5, 7, 8].map((step) => make(`i.h${step}`)), "better") : null,
+      view.columns.some((column) => column.tied.size) ? make("span", null, make("strong", null, "bold"), " tied with the best") : null,
+      cells.some((cell) => cell.dependent) ? make("span", null, make("i.corner"), "order-dependent") : null,
+      cells.some((cell) => cell.remarks.length) ? make("span", null, make("i.corner.warn"), "remark") : null);
+  }
+
+  function foot() {
+    const { board, view, parts, site } = state;
+    const failed = board.failures.length, without = board.models.length - harness.boardNames.able(board).length;
+    const dialog = (title, content) => () => {
+      const box = make("dialog.reading", { "aria-label": title }, make("h2", null, title), content(), make("p.close", null, make("button", { type: "button", onclick: () => box.close() }, "Close")));
+      box.addEventListener("close", () => box.remove());
+      document.body.append(box);
+      box.showModal();
     };
-    const columns = [
-      { name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) },
-      { name: "rank", label: "Rank", first: "ascending", key: (i) => places.get(i) ?? null, cell: (i) => harness.rankOf(places.get(i), total.get(i)),
-        title: "The rank by mean win rate, and in brackets the ranks that the data allow, all correct at once with 95 % probability" },
-      { name: "rate", label: "Mean win rate", note: `all columns${board.sample ? ` ${SAMPLE}` : ""} ↑`, key: (i) => total.get(i)?.[0] ?? null, cell: (i) => rateCell(total.get(i)) },
-      ...board.categories.map((category, at) => category.name === "contamination" ? null : ({
-        name: category.name, label: title(category.name), note: columnsOf(category),
-        key: (i) => byCategory[at].get(i)?.[0] ?? null, cell: (i) => rateCell(byCategory[at].get(i)),
-      })).filter(Boolean),
-    ];
-    // Next to the number that it casts doubt on.
-    if (board.tested.some(Boolean)) columns.splice(3, 0, { name: "seen", label: "Has seen", note: "data sets, of those tested ↓", first: "ascending", key: (i) => board.tested[i]?.[0] ?? null,
-      title: "Number of data sets that the model has seen according to the contamination test", cell: (i) => {
-        if (!board.tested[i]) return make("td.quiet", null, "—");
-        const [found, of] = board.tested[i];
-        return make("td", null, make("a", { href: link("contamination", { model: board.models[i].address }) }, found ? make("span.mark.bad", null, `${count(found)} of ${count(of)}`) : `0 of ${count(of)}`));
-      } });
-    harness.add(main, harness.table(columns, state.models, { id: "overview", label: "Mean win rates by category", sort: query.sort || (total.size ? "rank" : "model"),
-      onsort: (sort) => go({ sort }, { replace: true }),
-      caption: `Mean win rate: the share of other models that a model beats, averaged over columns, with a 95 % interval that counts the wins and losses that are certain; [0, 1]: n too small to separate the models${state.filtered ? "; computed for the models and columns shown" : ""}.` }));
+    const more = (id, words, title, content) => make("button.plain.small", { type: "button", id, onclick: dialog(title, content) }, words);
+    clear(parts.foot,
+      make("span", null, `${count(view.models.length)} ${view.models.length === 1 ? "model" : "models"} × ${count(view.columns.length)} ${view.columns.length === 1 ? "column" : "columns"} · 95 % intervals`
+        + (board.finished ? ` · newest run ${harness.moment(board.finished).slice(0, 10)}` : "") + (board.sample ? " · sample data: a demonstration, not a measurement" : "")),
+      failed ? more("failures", `${count(failed)} ${failed === 1 ? "result" : "results"} failed`, "Failures", () => make("ol.plain", null, board.failures.map(([m, c, errors]) => make("li", null, make("strong", null, text(board.models[m].name, 60)), ", ", text(board.columns[c].title, 60), ": ",
+        errors.map((error, at) => [at ? "; " : "", text(error, 400)]))))) : null,
+      view.dependent.size ? make("a", { href: "#/contamination" }, `${count(view.dependent.size)} ${view.dependent.size === 1 ? "result depends" : "results depend"} on the published order`) : null,
+      without ? make("span", null, `${count(without)} ${without === 1 ? "model has" : "models have"} no result`) : null,
+      board.notes.length ? more("notes", `${count(board.notes.length)} ${board.notes.length === 1 ? "note" : "notes"}`, "Notes", () => make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))) : null,
+      more("reading", "How to read this", "How to read this", () => make("ul", null, [...board.explanations,
+        "A rank is a range: the ranks that the data allow, all models at once with 95 % probability. No model in a range that overlaps is shown to be better. Bold results are statistically tied with the best of the column.",
+        "Each scenario has one column: of runs that ask it in different ways, those with the most instances. “Columns” shows the others.",
+        ...(board.dependent.length ? ["A red corner: a test shows that the model depends on the order in which the data were published (the p-value is in the tooltip); “Leave out order-dependent” takes these results out of rate and coverage."] : [])].map((words) => make("li", null, words)))));
   }
 
-  function scenarios(main, board, loaded, groups, state, query, go) {
-    const failures = new Map(board.failures.map(([m, c], at) => [`${m}/${c}`, at + 1]));
-    const ones = new Map(loaded.main.map((measure) => [measure.column, measure.runs]));
-    const columns = [{ name: "model", label: "Model", kind: "text", class: "fixed", key: (i) => board.models[i].name, cell: (i) => modelCell(board.models[i]) }];
-    const heads = [["", 1]];
-    for (const name of groups) {
-      const measures = loaded[name].filter((measure) => state.columns.has(measure.column) && (name !== "main" || !board.columns[measure.column].test));
-      if (!measures.length) continue;
-      heads.push([title(name), measures.length]);
-      for (const measure of measures) {
-        const column = board.columns[measure.column];
-        const what = `${plain(measure.metric, 40)}${measure.worst ? `, worst (${measure.worst})` : ""} ${measure.higher === null ? "" : measure.higher ? "↑" : "↓"}`;
-        columns.push({
-          name: `c${measure.column}.${measure.metric}.${measure.worst || ""}`,
-          label: make("span.title", null, text(column.title, 50)),
-          note: [what, ...(name === "main" ? column.details : []), column.sample ? "sample data †" : ""].filter(Boolean).join(" · "),
-          title: plain(`${column.scenario}, ${column.method}, ${column.split} split`, 200),
-          first: measure.higher === false ? "ascending" : "descending",
-          key: (i) => measure.cells[i] ? measure.cells[i][0] : null,
-          cell: (i) => cell(board, measure, i, state, name === "main" ? failures.get(`${i}/${measure.column}`) : null, ones.get(measure.column)?.[i]),
-        });
-      }
+  // ------------------------------------------------------------------------------------------------------------
+  // Pickers
+
+  function pickModels(panel) {
+    const { board } = state;
+    const names = harness.boardNames;
+    const full = (item) => { const [have, of] = state.view.coverage.get(item.at) || [coverOf(item.at), state.view.columns.length]; return have === of; };
+    const coverOf = (i) => state.view.columns.filter((column) => { const cell = column.cell(i); return cell && cell.mean !== null; }).length;
+    const sizes = CHIPS.filter(([, fits]) => board.models.some((model) => fits(model.parameters))).map(([name, fits]) => ({ name, has: (item) => fits(board.models[item.at].parameters) }));
+    const backends = [...new Set(board.models.map((model) => model.backend))].sort();
+    const tagChips = backends.length > 1 ? backends.slice(0, 8).map((backend) => ({ name: plain(backend, 20), has: (item) => board.models[item.at].backend === backend })) : [];
+    const able = new Set(names.able(board));
+    const place = (i) => board.models[i].rank ?? 1e9;
+    return harness.picker(panel, {
+      placeholder: "Type a model, size or tag", unit: "models",
+      items: () => [...able].sort((a, b) => place(a) - place(b)).map((i) => ({ id: board.models[i].address, at: i, name: board.models[i].name, words: [board.models[i].identifier, board.models[i].origin].join(" "),
+        note: board.models[i].rate ? harness.share(board.models[i].rate[0]) : "", chosen: state.view.models.includes(i) })),
+      chips: [...sizes, ...tagChips, { name: "complete on these columns", has: full }],
+      acts: [["Top 10", (listed) => listed.slice(0, 10)]],
+      change: (ids) => { const wanted = new Set(ids); choose("models", [...able].filter((i) => wanted.has(board.models[i].address)).sort((a, b) => a - b)); },
+    });
+  }
+
+  function pickColumns(panel) {
+    const { board } = state;
+    const names = harness.boardNames;
+    return harness.picker(panel, {
+      placeholder: "Type a scenario, metric or task", unit: "columns",
+      items: () => names.allColumns(board).map((c) => { const column = board.columns[c]; return { id: column.key, at: c, name: column.title, group: column.group, words: [column.scenario, column.metric, column.method, ...Object.values(column.taxonomy)].join(" "),
+        note: column.count ? `n = ${count(column.count)}` : "", chosen: state.view.shown.includes(c) }; }).sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name)),
+      acts: [["One a scenario", (listed, all) => all.filter((item) => board.columns[item.at].shown)]],
+      change: (ids) => { const wanted = new Set(ids); choose("columns", names.allColumns(board).filter((c) => wanted.has(board.columns[c].key))); },
+    });
+  }
+
+  // ------------------------------------------------------------------------------------------------------------
+  // Tooltips
+
+  const line = (...words) => make("p", null, ...words);
+  const modelAt = (element) => { const id = element.closest(".ag-row")?.getAttribute("row-id"); return state ? state.board.models.findIndex((model) => model.address === id) : -1; };
+  harness.tips(".board-grid .ag-cell[col-id]", (element) => {
+    const i = modelAt(element), name = element.getAttribute("col-id");
+    if (i < 0 || !state.grid) return null;
+    const { view, board } = state, rate = view.rates.get(i), model = board.models[i];
+    if (name === "rank" || name === "rate") {
+      if (!rate) return [line("No win rate: there is no other model to compare with.")];
+      return [make("strong", null, text(model.name, 80)), line(`Win rate ${harness.fixed(rate[0], 3)}${rate[1] === null ? "" : ` [${harness.fixed(rate[1], 2)}, ${harness.fixed(rate[2], 2)}]`} over ${rate[3]} of ${rate[4]} columns`),
+        line(rate[5] === rate[6] ? `Rank ${rate[5]}` : `Rank ${rate[5]} to ${rate[6]}: no model in this range is shown to be better`)];
     }
-    if (columns.length === 1) {
-      harness.add(main, make("h2", null, "Scenarios"), make("p.quiet", null, "No measurement matches."));
-      return;
-    }
-    harness.add(main, make("h2", null, groups[0] === "main" ? "Scenarios" : groups.length > 1 ? "All categories" : `${title(groups[0])} by scenario`),
-      harness.table(columns, state.models, { id: "scenarios", label: "Results by scenario", sort: query.by || "", onsort: (by) => go({ by }, { replace: true }),
-        group: groups.length > 1 ? heads : null,
-        caption: make("span", null, "Means with 95 % intervals over n instances; the best of a column is shaded. ",
-          ...(groups[0] === "main" ? ["Each scenario's main metric. "] : []), "Scenarios: ", [...new Set([...state.columns].map((c) => board.columns[c].address))].slice(0, 60).map((address, at) => {
-            const column = board.columns.find((one) => one.address === address);
-            return [at ? ", " : "", harness.to(`scenario/${address}`, column.scenario, 40)];
-          })) }));
-  }
+    if (name === "model") return [make("strong", null, text(model.name, 120)), model.identifier !== model.name ? line(text(model.identifier, 200)) : null, model.origin ? line("Imported from ", text(model.origin, 40)) : null, model.parameters ? line(`${harness.large ? harness.large(model.parameters) : count(model.parameters)} parameters`) : null];
+    if (name === "runs") return [line(`Results in ${view.coverage.get(i)[0]} of ${view.coverage.get(i)[1]} columns`)];
+    const column = state.grid.column(name);
+    if (!column) return null;
+    const cell = column.cell(i), ranks = column.ranks.get(i), cellState = harness.cellState(cell, column.out(i));
+    return [make("strong", null, text(column.title, 100)), line(text(model.name, 80)), column.metric ? line(column.metric) : null,
+      cell && cell.mean !== null ? line(`${harness.number(cell.mean)} ${harness.spread(cell.mean, cell.low, cell.high)}${cell.count ? `, n = ${count(cell.count)}` : ""}`) : line(harness.capitalized(cellState)),
+      ranks && cell && cell.mean !== null ? line(ranks[0] === 1 && column.tied.has(i) ? `Tied with the best; rank ${harness.rankRange(...ranks)}` : `Rank ${harness.rankRange(...ranks)}`) : null,
+      cell?.dependent ? line(make("span.bad", null, `depends on the published order (p = ${harness.probability(cell.dependent.p)})`)) : null,
+      cell?.failed ? line(make("span.bad", null, text(cell.failed[0], 200))) : null, cell?.remarks.map((words) => line(make("span.quiet", null, text(words, 200))))];
+  });
+  const PINNED = { rank: "The ranks that the data allow, all models at once with 95 % probability, by mean win rate", model: "The model; its name leads to its page",
+    rate: "Mean win rate ↑: the share of the other models that a model beats, averaged over the columns shown, with its 95 % interval; 0 to 1", runs: "Columns with a result, of the columns shown" };
+  harness.tips(".board-grid .ag-header-cell[col-id]", (element) => {
+    const name = element.getAttribute("col-id");
+    if (PINNED[name]) return [line(PINNED[name])];
+    const column = state?.grid?.column(name);
+    if (!column) return null;
+    return [make("strong", null, text(column.title, 100)), column.metric ? line(column.metric) : null, column.facts.filter(Boolean).map((words) => line(words)), line(make("span.faint", null, "Click to sort"))];
+  });
+  harness.tips(".board-grid .ag-header-group-cell", (element) => (element.getAttribute("col-id")?.startsWith("group-") ? [line(text(element.innerText, 60)), line(make("span.faint", null, "Click to show this group alone, again for all"))] : null));
 
-  function cell(board, measure, i, state, failure, runs) {
-    const found = measure.cells[i];
-    const failed = failure ? make("a.bad", { href: `#failure-${failure}`, "aria-label": `failed, reason ${failure}`, onclick: (event) => {
-      event.preventDefault();
-      const target = document.getElementById(`failure-${failure}`);
-      target.scrollIntoView();
-      target.focus();
-    } }, `✗${failure}`) : null;
-    if (!found) return make("td.quiet", null, "—");
-    const [mean, low, high, n, , best, first, last, marks] = found;
-    if (mean === null) return make("td", null, failed || "—");
-    const column = board.columns[measure.column];
-    const seen = state.seen.get(`${i}/${measure.column}`);
-    const target = runs ? `run/${runs[0]}` : `scenario/${column.address}`;
-    const value = make("a", { href: link(target) }, number(mean));
-    // Ranks are over all models: hidden if only some are shown, or if the data do not separate any two models.
-    const among = measure.cells.filter((other) => other && other[6] !== null);
-    const ranks = first !== null && state.models.length === able(board).length && among.some((other) => other[6] > 1 || other[7] < among.length);
-    return make(best && !seen ? "td.best" : "td", null,
-      seen ? [make("s", null, value), " ", make("a.tip.bad", { href: link(`contamination/${seen.run}`), "data-tip": `seen: p = ${harness.probability(seen.p)}`,
-        "aria-label": `the model has seen this data set, p = ${harness.probability(seen.p)}` }, "seen")] : value,
-      " ", make("span.spread", null, spread(mean, low, high)), column.sample ? SAMPLE : "", marks, failed ? [" ", failed] : null,
-      n ? make("small", null, `n=${count(n)}${ranks ? `, rank ${first === last ? first : `${first}–${last}`}` : ""}`) : null);
-  }
+  // ------------------------------------------------------------------------------------------------------------
+  // Paper
 
-  function footnotes(main, board, state) {
-    const legend = [...board.legend];
-    if (state.seen.size) legend.push(["“seen”:", "the model depends on the order in which this data set was published, so it has read the test set. The result is struck through, since it says little about other data."]);
-    harness.add(main, make("section", { "aria-label": "Footnotes" }, make("h2", null, "How to read this"),
-      make("ul.plain.quiet", null, board.explanations.map((words) => make("li", null, words)), legend.map(([mark, words]) => make("li", null, `${mark} ${words}`))),
-      board.failures.length ? [make("h2", null, "Failures"), make("ol.plain", null, board.failures.map(([m, c, errors], at) =>
-        make("li", { id: `failure-${at + 1}`, tabindex: "-1" }, make("span.bad", null, `✗${at + 1} `), text(board.models[m].name), ", ", text(board.columns[c].title), ": ",
-          errors.map((error, position) => [position ? "; " : "", text(error.startsWith(`${board.columns[c].title}: `) ? error.slice(board.columns[c].title.length + 2) : error, 400)]))))] : null,
-      board.notes.length ? [make("h2", null, "Notes"), make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))] : null));
-  }
+  const print = () => { if (state) clear(state.parts.paper, harness.boardPaper(state.view, ordered(), heated())); };
+  const unprint = () => { if (state) clear(state.parts.paper); };
+  window.addEventListener("beforeprint", print);
+  window.addEventListener("afterprint", unprint);
+  window.matchMedia("print").addEventListener("change", (event) => { if (event.matches) print(); else unprint(); });
 })();

@@ -1,0 +1,170 @@
+// What is seen of a leaderboard: the address's choices, and the ranks, win rates and tints of what remains. No elements.
+"use strict";
+(() => {
+  const { plain } = harness;
+  const MAIN = "main", CATEGORIES = "categories";
+
+  const named = (name) => plain(harness.title("categories", name), 30);
+  const list = (words) => (words ? words.split(",").filter(Boolean) : []);
+
+  // The models with any number, or all if none has one; the foot says why the others have none.
+  const able = (board) => {
+    const all = board.models.map((_, i) => i);
+    const some = all.filter((i) => !board.models[i].failed);
+    return some.length ? some : all;
+  };
+
+  // The chosen of some things by name: those that are named, or all but those that are named without.
+  const choose = (all, start, nameOf, wanted, without, problems, kind) => {
+    const known = new Map(all.flatMap((item) => nameOf(item).map((name) => [name, item])));
+    const found = (names) => new Set(names.map((name) => {
+      if (!known.has(name)) problems.push(`Unknown ${kind} ${plain(name, 60)}.`);
+      return known.get(name);
+    }));
+    if (wanted !== undefined) { const chosen = found(list(wanted)); return all.filter((item) => chosen.has(item)); }
+    const left = found(list(without));
+    return start.filter((item) => !left.has(item));
+  };
+  // The shorter way to name a choice in an address: {models: …} or {"without-models": …}.
+  harness.chosenQuery = (kind, all, start, chosen, nameOf) => {
+    const has = new Set(chosen), normal = new Set(start);
+    const left = start.filter((item) => !has.has(item));
+    const extra = chosen.some((item) => !normal.has(item));
+    const plainNames = (items) => items.map((item) => nameOf(item)[0]).join(",");
+    if (!extra && !left.length) return { [kind]: null, [`without-${kind}`]: null };
+    if (!extra && left.length <= chosen.length) return { [kind]: null, [`without-${kind}`]: plainNames(left) };
+    return { [kind]: plainNames(chosen) || "none", [`without-${kind}`]: null };
+  };
+  const without = (words) => (words === "none" ? "" : words);
+
+  harness.boardNames = {
+    model: (board) => (i) => [board.models[i].address, board.models[i].name],
+    column: (board) => (c) => [board.columns[c].key],
+    able,
+    shownColumns: (board) => board.columns.map((_, c) => c).filter((c) => board.columns[c].shown),
+    allColumns: (board) => board.columns.map((_, c) => c).filter((c) => !board.columns[c].test),
+  };
+
+  // What the board's page shows for an address. site and board: as in the data. Returns
+  // {board, tab, tabs, models, columns, rows, filtered, clean, dependent, problems, name}.
+  // columns: {id, title, label, group, higher, share, share of values, column, measure, about, heat, tied, ranks} in order.
+  harness.boardView = async (site, board, query) => {
+    const problems = [];
+    const names = harness.boardNames;
+    const start = names.shownColumns(board);
+    const models = choose(board.models.map((_, i) => i), able(board), names.model(board), without(query.models), query["without-models"], problems, "model");
+    const columns = choose(names.allColumns(board), start, names.column(board), without(query.columns), query["without-columns"], problems, "column");
+    const shown = new Set(columns);
+    const dependent = new Map(board.dependent.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }]));
+    const clean = query.clean === "1";
+    const out = (m, c) => clean && dependent.has(`${m}/${c}`);
+    const tabs = [["", "Scenarios"], ...(board.categories.length > 1 ? [[CATEGORIES, "Categories"]] : []), ...board.categories.map((category) => [category.name, named(category.name)])];
+    let tab = query.tab || "";
+    if (tab === MAIN) tab = "";
+    if (!tabs.some(([name]) => name === tab)) { problems.push(`Unknown tab ${plain(tab, 40)}.`); tab = ""; }
+    const filtered = models.length !== able(board).length || columns.length !== start.length || columns.some((c) => !board.columns[c].shown) || (clean && dependent.size > 0);
+    const parts = tab === CATEGORIES ? [MAIN, ...(filtered ? board.categories.map((category) => category.name) : [])] : [tab || MAIN];
+    const loaded = Object.fromEntries(await Promise.all(parts.map(async (part) => [part, (await harness.get(`boards/${board.key}/${part}`)).measures])));
+    const pairs = Object.fromEntries(await Promise.all((filtered ? parts : []).map(async (part) => [part, await harness.get(`boards/${board.key}/${part}/pairs`)])));
+    const sample = (c) => board.columns[c].sample;
+    const fresh = (part) => harness.winRates(loaded[part], pairs[part], models, shown, board.models.length, sample, out);
+    const kept = (values) => new Map(values.map((rate, i) => [i, rate]).filter(([i, rate]) => rate && models.includes(i)));
+    const ratesOf = (part) => (filtered ? fresh(part) : kept(part === MAIN ? board.models.map((model) => model.rate) : board.categories.find((category) => category.name === part).rates));
+    const rates = ratesOf(tab === CATEGORIES || !tab ? MAIN : tab);
+    const places = harness.ranks(new Map([...rates].map(([i, rate]) => [i, rate[0]])));
+    const view = { board, tab, tabs, models, shown: columns, filtered, clean, dependent, out, problems, rates, places };
+    view.columns = tab === CATEGORIES ? categoryColumns(board, models, ratesOf) : measureColumns(view, loaded[tab || MAIN], pairs[tab || MAIN]);
+    order(view.columns, board);
+    for (const column of view.columns) {
+      const values = models.map((i) => { const cell = column.cell(i); return cell && !column.out(i) ? cell.mean : null; });
+      const separated = [...column.ranks.values()].some(([first]) => first > 1);
+      column.tied = new Set(separated ? [...column.ranks].filter(([, [first]]) => first === 1).map(([i]) => i) : []);
+      const steps = separated ? harness.heat(values, column.higher) : values.map(() => null);
+      column.heat = new Map(models.map((i, at) => [i, steps[at]]));
+      const known = values.filter((value) => value !== null);
+      column.share = known.length > 0 && known.every((value) => value >= 0 && value <= 1);
+      column.text = Math.max(3, ...known.map((value) => harness.number(value).length));
+    }
+    view.coverage = new Map(models.map((i) => [i, coverage(view, i)]));
+    view.rows = [...models].sort((a, b) => (places.get(a) ?? 1e9) - (places.get(b) ?? 1e9) || (rates.get(a)?.[5] ?? 0) - (rates.get(b)?.[5] ?? 0) || board.models[a].name.localeCompare(board.models[b].name));
+    view.group = (name) => view.columns.filter((column) => column.group === name);
+    return view;
+  };
+
+  const coverage = (view, i) => [view.columns.filter((column) => { const cell = column.cell(i); return cell && cell.mean !== null && !column.out(i); }).length, view.columns.length];
+
+  // A category as a column: the models' win rates in it.
+  const categoryColumns = (board, models, ratesOf) => board.categories.map((category) => {
+    const rates = ratesOf(category.name);
+    return {
+      id: category.name, title: `Win rate, ${named(category.name)}`, label: named(category.name), group: "", higher: true, wide: true,
+      facts: [`Mean win rate over ${harness.count(category.measures)} ${category.measures === 1 ? "column" : "columns"} ↑`],
+      out: () => false, link: () => harness.link("board", { ...harness.route().query, tab: category.name }),
+      cell: (i) => { const rate = rates.get(i); return rate ? { mean: rate[0], low: rate[1], high: rate[2], count: null, remarks: [] } : null; },
+      ranks: new Map([...rates].map(([i, rate]) => [i, [rate[5], rate[6]]])),
+    };
+  });
+
+  const measureColumns = (view, measures, pairs) => {
+    const { board, models, out } = view;
+    const shown = new Set(view.shown);
+    const failures = new Map(board.failures.map(([m, c, errors]) => [`${m}/${c}`, errors]));
+    const remarks = new Map(board.remarks.map(([m, c, declined, words]) => [`${m}/${c}`, { declined, words }]));
+    const several = new Map();
+    for (const measure of measures) several.set(measure.column, (several.get(measure.column) || 0) + 1);
+    const main = !view.tab;
+    return measures.map((measure, at) => ({ measure, at })).filter(({ measure }) => shown.has(measure.column)).map(({ measure, at }) => {
+      const c = measure.column, about = board.columns[c];
+      const metric = plain(harness.title("metrics", measure.metric), 60);
+      const many = several.get(c) > 1;
+      const arrow = measure.higher === null ? "" : measure.higher ? " ↑" : " ↓";
+      const ranks = view.filtered ? harness.columnRanks(measure, pairs[at], models, board.models.length, out)
+        : new Map(models.filter((i) => measure.cells[i] && measure.cells[i][6] !== null).map((i) => [i, [measure.cells[i][6], measure.cells[i][7]]]));
+      return {
+        id: many ? `${about.key}~${measure.metric}` : about.key, column: c, about, measure, ranks, higher: measure.higher,
+        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.group, metric: `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
+        facts: [...harness.about("metrics", measure.metric).split("\n"), about.count ? `n = ${harness.count(about.count)}` : "", plain(`${harness.title("methods", about.method)}, ${about.split} split`, 120), plain(about.identifier, 120), ...about.details.map((words) => plain(words, 80)),
+          about.sample ? "Sample data: a demonstration, not a measurement." : "", measure.contested ? "" : "Not in the win rate."],
+        out: (i) => out(i, c),
+        link: (i) => harness.link(main && measure.runs?.[i] ? `run/${measure.runs[i][0]}` : `scenario/${about.address}`),
+        cell: (i) => {
+          const found = measure.cells[i], place = `${i}/${c}`;
+          const failed = main ? failures.get(place) : null;
+          if (!found) return failed ? { mean: null, failed, remarks: [] } : null;
+          const remark = remarks.get(place);
+          return { mean: found[0], low: found[1], high: found[2], count: found[3], failed, declined: Boolean(remark?.declined), remarks: remark ? remark.words : [], dependent: view.dependent.get(place) };
+        },
+      };
+    });
+  };
+
+  // Larger groups first, those of tasks with one column last; within a group by name.
+  const order = (columns) => {
+    const sizes = new Map();
+    for (const column of columns) sizes.set(column.group, (sizes.get(column.group) || 0) + 1);
+    if (sizes.size < 2 && columns.some((column) => !column.about)) return;
+    columns.sort((a, b) => (a.group === "Other tasks") - (b.group === "Other tasks") || sizes.get(b.group) - sizes.get(a.group) || a.group.localeCompare(b.group) || (a.group === "Other tasks" ? (a.about.taxonomy.task || "~").localeCompare(b.about.taxonomy.task || "~") : 0) || a.label.localeCompare(b.label));
+  };
+
+  // The state of a cell in words, for screen readers and exports; "" if it has a plain number.
+  harness.cellState = (cell, out) => {
+    if (!cell) return "not run";
+    if (cell.running) return "running";
+    if (cell.mean === null) return cell.failed ? "failed" : "no value";
+    if (out) return "left out: depends on the published order";
+    if (cell.declined) return "declined";
+    return "";
+  };
+
+  // What is seen as a table for export: rank range, model, win rate with interval, coverage and each column's number.
+  harness.boardTable = (view, rows) => ({
+    name: `leaderboard-${plain(view.board.title, 40).replace(/[^A-Za-z0-9.-]+/g, "-")}${view.tab ? `-${view.tab}` : ""}`,
+    columns: [["ranks", "Rank"], ["model", "Model"], ["win_rate", "Win rate"], ["win_rate_low", "95% low"], ["win_rate_high", "95% high"], ["columns", "Columns"],
+      ...view.columns.map((column) => [column.id, `${column.title}${column.metric ? ` (${column.metric})` : ""}`])].map(([name, title]) => ({ name, title })),
+    rows: rows.map((i) => {
+      const rate = view.rates.get(i);
+      return [rate ? harness.rankRange(rate[5], rate[6]) : null, plain(view.board.models[i].name, 200), rate ? rate[0] : null, rate ? rate[1] : null, rate ? rate[2] : null, view.coverage.get(i).join("/"),
+        ...view.columns.map((column) => { const cell = column.cell(i); const state = harness.cellState(cell, column.out(i)); return cell && cell.mean !== null && !column.out(i) ? cell.mean : state; })];
+    }),
+  });
+})();

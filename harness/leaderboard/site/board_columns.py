@@ -1,0 +1,134 @@
+"""How a board's columns are presented: their addresses, names and groups, and which are shown at first."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.leaderboard.aggregate import Column
+from harness.leaderboard.columns import canonical
+from harness.leaderboard.site import descriptions
+from harness.leaderboard.site.addresses import address
+from harness.leaderboard.site.measures import CONTAMINATION
+from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.plugins.titles import SEPARATOR
+
+FAMILY = 3
+"""A scenario with at least this many columns is a group of its own, in which columns are named by their parameters."""
+
+GROUP = 3
+"""A task with fewer columns is put together with other such tasks, since a narrow group has no room for a title."""
+
+OTHER = "Other tasks"
+"""The group of the tasks with few columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """The presentation of one column."""
+
+    key: str
+    """Its name in addresses, unique on the board: ``gsm8k``, ``mmlu.subject-anatomy``."""
+    title: str
+    """Its name for people: "MMLU · anatomy"."""
+    label: str
+    """Its name within its group: "anatomy"."""
+    group: str
+    """Its group: the task, or a family of columns of one scenario."""
+    shown: bool
+    """True if it is shown at first: of the columns that ask the same in different ways, the one with most instances."""
+    test: bool
+    """True if its metric tests the data set rather than the model's abilities."""
+    count: int
+    """The largest number of instances of any model."""
+
+
+def column_names(snapshot: Snapshot, view: BoardView) -> list[ColumnName]:
+    """Return the presentation of each column of a board."""
+    columns = view.board.columns
+    tests = [bool(several) and several[0].category == CONTAMINATION for several in view.measures]
+    counts = [_count(view, position) for position in range(len(columns))]
+    shown = default_columns(columns, tests, counts, [len(several) for several in view.counting])
+    families = Counter(column.scenario for column, show in zip(columns, shown, strict=True) if show)
+    groups = _groups(snapshot, columns, shown, families)
+    keys = _keys(columns, shown)
+    found = []
+    for position, (column, heading) in enumerate(zip(columns, view.headings, strict=True)):
+        title = heading.title if shown[position] else heading.full
+        own = title.removeprefix(heading.group).removeprefix(SEPARATOR)
+        scenario = snapshot.titles.scenario(column.scenario).short
+        family = families[column.scenario] >= FAMILY
+        found.append(
+            ColumnName(
+                key=keys[position],
+                title=title,
+                label=own if own and family else SEPARATOR.join(filter(None, [scenario, own])),
+                group=groups[position],
+                shown=shown[position],
+                test=tests[position],
+                count=counts[position],
+            )
+        )
+    return found
+
+
+def default_columns(
+    columns: Sequence[Column], tests: Sequence[bool], counts: Sequence[int], models: Sequence[int]
+) -> list[bool]:
+    """Return which columns are shown at first: one for each scenario with its parameters.
+
+    It is the column with the most instances; of equal ones, that with the most models, then the first. Columns of
+    sample data are shown only if there are no others.
+    """
+    real = any(not column.sample and not test for column, test in zip(columns, tests, strict=True))
+    best: dict[str, tuple[int, int, int]] = {}
+    for position, column in enumerate(columns):
+        if tests[position] or (real and column.sample):
+            continue
+        name = canonical([column.scenario, column.parameters, column.pooled])
+        rank = (counts[position], models[position], -position)
+        best[name] = max(best.get(name, rank), rank)
+    chosen = {-position for _, _, position in best.values()}
+    return [position in chosen for position in range(len(columns))]
+
+
+def _count(view: BoardView, position: int) -> int:
+    cells = (row.cells[position] for row in view.board.rows)
+    return max((cell.count for cell in cells if cell is not None), default=0)
+
+
+def _groups(
+    snapshot: Snapshot, columns: Sequence[Column], shown: Sequence[bool], families: Mapping[str, int]
+) -> list[str]:
+    """Return the group of each column; tasks with few columns are put together if there are several."""
+    found = []
+    for column in columns:
+        if families[column.scenario] >= FAMILY:
+            found.append(snapshot.titles.scenario(column.scenario).title)
+        else:
+            task = descriptions.taxonomy(snapshot.registry, column.scenario).get("task") or OTHER
+            found.append(task[:1].upper() + task[1:])
+    sizes = Counter(group for group, show in zip(found, shown, strict=True) if show)
+    small = {group for group in found if sizes[group] < GROUP}
+    return [OTHER if group in small and len(small) > 1 else group for group in found]
+
+
+def _keys(columns: Sequence[Column], shown: Sequence[bool]) -> list[str]:
+    """Return a readable name for each column; of several with one name, all but the only one shown have a hash."""
+    readable = []
+    for column in columns:
+        parts = [column.scenario, *(f"{name}-{value}" for name, value in column.parameters.items() if value)]
+        slugs = (re.sub(r"[^a-z0-9]+", "-", part[:200].lower()).strip("-") for part in parts)
+        readable.append(".".join(filter(None, slugs))[:60] or "column")
+    shared = Counter(readable)
+    first = Counter(name for name, show in zip(readable, shown, strict=True) if show)
+    found = []
+    for column, name, show in zip(columns, readable, shown, strict=True):
+        if shared[name] == 1 or (show and first[name] == 1):
+            found.append(name)
+            continue
+        identity = [column.scenario, column.method, column.metric, column.split, column.sample]
+        found.append(address(name, canonical([*identity, column.settings, column.parameters])))
+    return found

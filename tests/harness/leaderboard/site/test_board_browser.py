@@ -1,0 +1,614 @@
+"""The leaderboard's page in a real browser: numbers, order, choices, tooltips, keys, cards, paper and exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.contracts.specs import Component
+from harness.leaderboard.aggregate import build_board
+from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
+from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.boards import pair_scores
+from harness.leaderboard.site.builder import build_site
+from harness.leaderboard.win_rate import mean_win_rates
+from harness.storage.results import find_runs
+from tests.harness.leaderboard.site.conftest import Record, Visit, save, stat
+
+pytestmark = pytest.mark.slow
+
+ALPHA, BETA, GAMMA = (model_address(Component(name=f"hf:org/{name}")) for name in ("alpha", "beta", "gamma"))
+ALL = "board?suites=all"
+ROWS = ".ag-row[row-id]"
+
+
+def cell(page: Any, model: str, column: str) -> Any:
+    """Return a cell of the grid."""
+    return page.locator(f'.ag-row[row-id="{model}"] .ag-cell[col-id="{column}"]')
+
+
+def heading(page: Any, column: str) -> Any:
+    """Return the heading of a column."""
+    return page.locator(f'.ag-header-cell[col-id="{column}"]')
+
+
+def order(page: Any) -> list[str]:
+    """Return the models' addresses from top to bottom."""
+    rows = page.eval_on_selector_all(
+        ROWS, "rows => rows.map(r => [Number(r.getAttribute('row-index')), r.getAttribute('row-id')])"
+    )
+    return [name for _, name in sorted(rows)]
+
+
+def columns(page: Any) -> list[str]:
+    """Return the names of the columns that follow the pinned ones."""
+    found: list[str] = page.eval_on_selector_all(
+        ".ag-header-cell[col-id]", "cells => cells.map(c => c.getAttribute('col-id'))"
+    )
+    return [name for name in found if name not in {"rank", "model", "rate", "runs"}]
+
+
+def tip(visit: Visit, target: Any) -> str:
+    """Return the tooltip of an element."""
+    visit.page.mouse.move(0, 0)
+    visit.until("document.getElementById('tip') === null || document.getElementById('tip').hidden")
+    target.hover()
+    visit.until("document.getElementById('tip') !== null && !document.getElementById('tip').hidden")
+    text: str = visit.page.inner_text("#tip")
+    return text
+
+
+def test_the_numbers_are_those_of_the_leaderboard(visit: Visit, results: Path) -> None:
+    board = build_board(find_runs(results))
+    page = visit.go(ALL)
+    assert order(page) == [model_address(Component(name=row.identifier)) for row in board.rows]
+    for row in board.rows:
+        assert row.win_rate is not None
+        address = model_address(Component(name=row.identifier))
+        assert (
+            f"{row.win_rate.value:.3f}".replace("0.", ".", 1).replace("1.000", "1.00")
+            in cell(page, address, "rate").inner_text()
+        )
+        first, last = row.win_rate.first, row.win_rate.last
+        assert cell(page, address, "rank").inner_text() == (f"{first}" if first == last else f"{first}–{last}")
+        assert f"{row.win_rate.value:.3f}" in tip(visit, cell(page, address, "rate"))
+    assert cell(page, ALPHA, "boolq").inner_text().startswith(".800")
+    assert cell(page, GAMMA, "imdb").locator("[role=img]").get_attribute("aria-label") == "failed"
+    assert "the model fell over" in tip(visit, cell(page, GAMMA, "imdb"))
+    assert cell(page, GAMMA, "runs").inner_text() == "2/3"
+    assert "sample_reading" not in columns(page)
+
+
+def test_the_newest_suite_is_shown_first(browser: Any, tmp_path: Path, make_run: Record) -> None:
+    for suite, scenario, day in (("zeta", "boolq", 1), ("alpha", "imdb", 3), ("mid", "gsm8k", 2)):
+        for model in ("hf:a", "hf:b"):
+            save(
+                tmp_path / "results",
+                make_run(model, scenario, 0.5, suite=suite, finished=f"2025-01-0{day}T00:00:00+00:00"),
+            )
+    opened = Visit(browser, build_site(tmp_path / "results", tmp_path / "site").parent.as_uri())
+    page = opened.go("")
+    assert page.locator("#suite option:checked").inner_text() == "alpha · newest"
+    assert columns(page) == ["imdb"]
+    opened.after(lambda: page.select_option("#suite", label="zeta"))
+    assert columns(page) == ["boolq"]
+    assert page.url.endswith("suite=zeta")
+    opened.after(lambda: page.select_option("#suite", label="all suites"))
+    assert sorted(columns(page)) == ["boolq", "gsm8k", "imdb"]
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_a_scenario_has_one_column_with_most_instances(browser: Any, tmp_path: Path, make_run: Record) -> None:
+    for model, mean in (("hf:a", 0.3), ("hf:b", 0.6)):
+        for limit, count in ((10, 10), (100, 100)):
+            save(tmp_path / "results", make_run(model, "boolq", mean, limit=limit, count=count))
+    opened = Visit(browser, build_site(tmp_path / "results", tmp_path / "site").parent.as_uri())
+    page = opened.go("")
+    (only,) = columns(page)
+    assert "n = 100" in tip(opened, heading(page, only))
+    page.click("#columns")
+    assert page.locator("#columns-panel li:not(.group) input").count() == 2
+    page.locator("#columns-panel .acts button", has_text="All").click()
+    opened.until("document.querySelectorAll('.ag-header-cell').length === 6")
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_declined_answers_are_marked_on_every_page_that_shows_the_score(
+    browser: Any, tmp_path: Path, make_run: Record
+) -> None:
+    served = [{"model": "another", "system_fingerprint": None, "answers": 100}]
+    declining = make_run("openai:a", "boolq", 0.25, declined={"refusal": 2}, served=served)
+    save(tmp_path / "results", declining)
+    save(tmp_path / "results", make_run("openai:b", "boolq", 0.5))
+    opened = Visit(browser, build_site(tmp_path / "results", tmp_path / "site").parent.as_uri())
+    opened.page.goto("about:blank")
+    told = "2 of 100 answers were declined (2 refusals)"
+    page = opened.go("")
+    address = model_address(Component(name="openai:a"))
+    assert page.locator(".v.remark").count() == 1
+    assert told in cell(page, address, "boolq").inner_text()
+    assert told in tip(opened, cell(page, address, "boolq"))
+    page = opened.go(f"scenario/{scenario_address('boolq')}")
+    assert page.locator("main table").first.inner_text().count("⊘") == 1
+    page = opened.go(f"model/{address}")
+    assert page.locator("main table").first.inner_text().count("⊘") == 1
+    page = opened.go(f"run/{address_of(declining)}")
+    assert "102 of 200 answers were declined" in page.locator("main").inner_text()
+    assert "the server answered with 'another' (100 answers)" in page.locator("main").inner_text()
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_win_rates_of_what_is_shown_are_those_of_a_leaderboard_of_it(visit: Visit, results: Path) -> None:
+    """The page's arithmetic against the builder's, on the runs that remain."""
+    runs = [run for run in find_runs(results) if run.spec.model.name != "hf:org/gamma"]
+    expected = {row.identifier: row.win_rate for row in build_board(runs).rows}
+    page = visit.go(f"{ALL}&models={ALPHA},{BETA}")
+    assert set(order(page)) == {ALPHA, BETA}
+    for name, rate in expected.items():
+        shown = tip(visit, cell(page, model_address(Component(name=name)), "rate"))
+        assert rate is not None
+        assert rate.low is not None
+        assert f"Win rate {rate.value:.3f} [{rate.low:.2f}, {rate.high:.2f}]" in shown
+    page = visit.go(f"{ALL}&without-models={GAMMA}")
+    assert set(order(page)) == {ALPHA, BETA}
+
+
+def tables_of_chance() -> Iterator[tuple[list[str], list[int], list[Contest], list[dict[str, Any]]]]:
+    """Yield names, the models that are kept, and contests with the same as the page reads it.
+
+    Some models are without a result, some results without an error, some models left out.
+    """
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        size, count = int(rng.integers(2, 12)), int(rng.choice([20, 200, 2000]))
+        names = [f"m{place:02d}" for place in range(size)]
+        kept = [place for place in range(size) if rng.uniform() < 0.8]
+        contests, measures = [], []
+        for column in range(int(rng.integers(1, 30))):
+            means = rng.uniform(0, 1, size)
+            there = [place for place in range(size) if rng.uniform() < 0.85]
+            entries = {
+                names[place]: ContestResult(
+                    float(means[place]),
+                    float(np.sqrt(means[place] * (1 - means[place]) / count)) if rng.uniform() < 0.95 else None,
+                    count,
+                )
+                for place in there
+            }
+            contests.append(Contest(f"{column:03d}", bool(rng.integers(2)), entries))
+            cells = [[float(mean), 0, 0, count, 1] if at in there else None for at, mean in enumerate(means)]
+            measures.append({"column": column, "higher": contests[-1].higher_is_better, "cells": cells})
+        yield names, kept, contests, measures
+
+
+def test_win_rates_and_ranks_in_the_page_equal_the_builder_s(visit: Visit) -> None:
+    page = visit.go("")
+    for names, kept, contests, measures in tables_of_chance():
+        pairs = [pair_scores(contest, names) for contest in contests]
+        rates, ranks = page.evaluate(
+            """([measures, pairs, models, size]) => [[...harness.winRates(measures, pairs, models,
+                new Set(measures.map((m) => m.column)), size, () => false, () => false)],
+                measures.map((m, at) => [...harness.columnRanks(m, pairs[at], models, size, () => false)])]""",
+            [measures, pairs, kept, len(names)],
+        )
+        shown = {names[place] for place in kept}
+        left = [
+            replace(one, results={name: entry for name, entry in one.results.items() if name in shown})
+            for one in contests
+        ]
+        assert {names[place]: pytest.approx(rate) for place, rate in rates} == {
+            name: [rate.value, rate.low, rate.high, rate.columns, rate.of, rate.first, rate.last]
+            for name, rate in mean_win_rates(left).items()
+        }
+        for contest, found in zip(left, ranks, strict=True):
+            assert {names[place]: tuple(range_) for place, range_ in found} == column_ranks(contest)
+
+
+def test_headings_sort_and_the_address_keeps_the_order(visit: Visit) -> None:
+    page = visit.go(f"{ALL}&tab=categories")
+    heading(page, "calibration").click()
+    assert order(page) == [ALPHA, BETA, GAMMA]
+    heading(page, "calibration").click()
+    assert order(page) == [GAMMA, BETA, ALPHA]
+    assert heading(page, "calibration").get_attribute("aria-sort") == "ascending"
+    assert "sort=calibration" in page.url
+    page.reload()
+    visit.drawn()
+    assert order(page) == [GAMMA, BETA, ALPHA]
+
+
+def test_a_lower_is_better_column_sorts_upwards_and_is_tinted_so(visit: Visit) -> None:
+    page = visit.go(f"{ALL}&tab=calibration")
+    heading(page, "boolq").click()
+    assert order(page) == [ALPHA, BETA, GAMMA]
+    assert "h8" in str(cell(page, ALPHA, "boolq").get_attribute("class"))
+    assert "h0" in str(cell(page, GAMMA, "boolq").get_attribute("class"))
+    assert "↓" in tip(visit, heading(page, "boolq"))
+
+
+def test_the_keyboard_moves_sorts_and_opens(visit: Visit) -> None:
+    page = visit.go(ALL)
+    cell(page, ALPHA, "boolq").evaluate("cell => cell.focus()")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.closest('.ag-row').getAttribute('row-id')") == BETA
+    page.keyboard.press("End")
+    last = page.evaluate("document.activeElement.getAttribute('col-id')")
+    assert last == columns(page)[-1]
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "columnheader"
+    page.keyboard.press("Enter")
+    assert order(page)[0] == GAMMA
+    cell(page, BETA, "boolq").evaluate("cell => cell.focus()")
+    visit.after(lambda: page.keyboard.press("Enter"))
+    assert "#/run/" in page.url
+
+
+def test_a_tooltip_follows_the_focus_and_escape_closes_it(visit: Visit) -> None:
+    page = visit.go(ALL)
+    cell(page, ALPHA, "boolq").evaluate("cell => cell.focus()")
+    page.keyboard.press("ArrowDown")
+    visit.until("!document.getElementById('tip').hidden")
+    assert "0.600 ±0.040, n = 100" in page.inner_text("#tip")
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_visible() is False
+
+
+def test_models_are_chosen_by_typing_and_by_size(visit: Visit) -> None:
+    page = visit.go(ALL)
+    page.keyboard.press("m")
+    assert page.evaluate("document.activeElement.id") == "models-panel-field"
+    page.keyboard.type("beta")
+    assert page.locator("#models-panel li").count() == 1
+    page.locator("#models-panel .acts button", has_text="Only listed").click()
+    visit.until("document.querySelectorAll('.ag-row').length === 1")
+    assert order(page) == [BETA]
+    assert page.locator("#models-panel").is_visible()
+    page.locator("#models-panel .acts button", has_text="None").click()
+    visit.until("document.querySelectorAll('.ag-row').length === 0")
+    assert "models=none" in page.url
+    page.locator("#models-panel .acts button", has_text="All").click()
+    visit.until("document.querySelectorAll('.ag-row').length === 3")
+    page.fill("#models-panel-field", "nobody")
+    assert "Nothing is called “nobody”." in page.inner_text("#models-panel")
+    page.fill("#models-panel-field", "")
+    page.locator("#models-panel .chips button", has_text="complete").click()
+    assert GAMMA not in [
+        name.split("-panel-")[1]
+        for name in page.eval_on_selector_all("#models-panel li input", "all => all.map(e => e.id)")
+    ]
+    page.keyboard.press("Escape")
+    assert page.locator("#models-panel").is_visible() is False
+    assert page.evaluate("document.activeElement.id") == "models"
+
+
+def test_columns_are_chosen_by_name_and_by_group(visit: Visit) -> None:
+    page = visit.go(ALL)
+    before = columns(page)
+    page.keyboard.press("c")
+    page.locator("#columns-panel li", has_text="IMDB").locator(".only").click()
+    visit.until("document.querySelectorAll('.ag-header-cell').length === 5")
+    assert columns(page) == ["imdb"]
+    assert "columns=imdb" in page.url
+    page.go_back()
+    page.goto(f"{visit.address}/index.html#/{ALL}&without-columns=imdb")
+    visit.until("document.querySelectorAll('.ag-header-cell').length === 6")
+    assert set(columns(page)) == set(before) - {"imdb"}
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory, make_run: Record) -> Path:
+    """42 columns, some with long names, and 30 models, some with long names."""
+    root = tmp_path_factory.mktemp("wide")
+    scenarios: list[Any] = [{"name": "mmlu", "subject": f"a_subject_with_a_long_name_{n}"} for n in range(12)]
+    scenarios += [f"scenario_with_a_rather_long_name_{n}" for n in range(29)] + ["boolq"]
+    for m in range(30):
+        model = f"hf:organisation/a-model-with-a-name-of-sixty-characters-number-{m:02d}"
+        for n, scenario in enumerate(scenarios):
+            mean = round(0.9 - 0.02 * m - 0.001 * n, 3)
+            save(
+                root / "results",
+                make_run(model, scenario, mean, stderr=0.01, parts=()),
+                stats=[stat("ece_10_bin", "calibration", 1 - mean, higher=False)],
+            )
+    return build_site(root / "results", root / "site").parent
+
+
+def test_a_group_is_shown_alone_and_again_with_all(browser: Any, wide: Path) -> None:
+    opened = Visit(browser, wide.as_uri(), viewport={"width": 1440, "height": 900})
+    page = opened.go("")
+    assert len(columns(page)) == 42
+    page.locator(".ag-header-group-cell", has_text="MMLU").click()
+    opened.until("document.querySelectorAll('.ag-header-cell').length === 16")
+    assert all(name.startswith("mmlu") for name in columns(page))
+    page.locator(".ag-header-group-cell", has_text="MMLU").click()
+    opened.until("document.querySelectorAll('.ag-header-cell').length === 46")
+    opened.context.close()
+    assert opened.wrong == []
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_score_and_pattern_are_seen_without_scrolling(browser: Any, wide: Path, width: int) -> None:
+    height = 844 if width == 390 else 900
+    opened = Visit(browser, wide.as_uri(), viewport={"width": width, "height": height})
+    page = opened.go("")
+    scores = page.locator(".score")
+    box = scores.first.bounding_box()
+    assert box["x"] + box["width"] <= min(width, 430)
+    assert box["y"] + box["height"] <= 300
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 1440:
+        assert len(columns(page)) == 42
+        ends = page.evaluate(
+            "[...document.querySelectorAll('.ag-header-cell')].map(e => e.getBoundingClientRect().right)"
+        )
+        assert max(ends) <= 1440
+        seen = page.evaluate(
+            "[...document.querySelectorAll('.ag-row')].filter(e => e.getBoundingClientRect().bottom <= 900).length"
+        )
+        assert seen >= 24
+        heights = set(
+            page.evaluate("[...document.querySelectorAll('.ag-row')].map(e => e.getBoundingClientRect().height)")
+        )
+        assert heights == {24}
+    opened.context.close()
+    assert opened.wrong == []
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_no_heading_is_wider_than_its_box(browser: Any, wide: Path, width: int) -> None:
+    opened = Visit(browser, wide.as_uri(), viewport={"width": width, "height": 900})
+    for query in ("", "board?width=full", "board?tab=categories", "board?tab=calibration"):
+        outside = opened.go(query).evaluate(
+            """() => {
+              const inner = ".ag-header-cell-text, .ag-header-group-text, .ag-cell a, .ag-cell bdi";
+              const outer = ".ag-header-cell, .ag-header-group-cell, .ag-cell";
+              return [...document.querySelectorAll(inner)].filter((element) => {
+                const [one, box] = [element, element.closest(outer)].map((each) => each.getBoundingClientRect());
+                return one.width && (one.left < box.left - 1 || one.right > box.right + 1
+                  || one.top < box.top - 1 || one.bottom > box.bottom + 1);
+              }).map((element) => element.textContent);
+            }"""
+        )
+        assert outside == [], query
+    opened.context.close()
+
+
+def test_a_phone_has_cards_and_no_grid(browser: Any, site: Path) -> None:
+    opened = Visit(browser, site.as_uri(), viewport={"width": 390, "height": 844})
+    page = opened.go(ALL)
+    assert page.locator(".ag-row, .board-grid").count() == 0
+    assert page.locator(".cards > li").count() == 3
+    first = page.locator(".cards > li").first
+    assert "1.00" in first.inner_text()
+    first.locator("summary").click()
+    assert "BoolQ" in first.inner_text()
+    assert "depends on the published order (p = 3.2 × 10⁻¹³)" in first.inner_text()
+    small = page.evaluate(
+        """[...document.querySelectorAll('.tools button, .site-head button, .site-head a')]
+            .filter((e) => e.offsetParent && e.getBoundingClientRect().height < 24).length"""
+    )
+    assert small == 0
+    page.set_viewport_size({"width": 1300, "height": 900})
+    opened.until("document.querySelectorAll('.ag-row').length === 3")
+    assert page.locator(".cards > li").count() == 0
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def pdf_text(pdf: bytes) -> tuple[int, str]:
+    """Return the number of pages and the text of a PDF that Chromium has written, without spaces."""
+    objects = {int(n): body for n, body in re.findall(rb"(?s)(\d+) 0 obj\s(.*?)\bendobj", pdf)}
+
+    def stream(body: bytes) -> bytes:
+        found = re.search(rb"(?s)stream\r?\n(.*?)\r?\nendstream", body)
+        return b"" if found is None else zlib.decompress(found[1]) if b"FlateDecode" in body else found[1]
+
+    fonts: dict[int, dict[str, str]] = {}
+    for number, body in objects.items():
+        to = re.search(rb"/ToUnicode (\d+) 0 R", body)
+        if to is None:
+            continue
+        cmap = stream(objects[int(to[1])]).decode("latin-1")
+        codes: dict[str, str] = {}
+        for block in re.findall(r"(?s)beginbfchar(.*?)endbfchar", cmap):
+            codes |= {
+                a.upper(): bytes.fromhex(b).decode("utf-16-be") for a, b in re.findall(r"<(\w+)>\s*<(\w+)>", block)
+            }
+        for block in re.findall(r"(?s)beginbfrange(.*?)endbfrange", cmap):
+            for a, b, c in re.findall(r"<(\w+)>\s*<(\w+)>\s*<(\w+)>", block):
+                for step in range(int(b, 16) - int(a, 16) + 1):
+                    codes[f"{int(a, 16) + step:04X}"] = chr(int(c, 16) + step)
+        fonts[number] = codes
+    names: dict[str, dict[str, str]] = {}
+    for body in objects.values():
+        for group in re.findall(rb"(?s)/Font\s*<<(.*?)>>", body):
+            names |= {
+                name.decode(): fonts.get(int(number), {}) for name, number in re.findall(rb"/(F\d+) (\d+) 0 R", group)
+            }
+    pages = sum(1 for body in objects.values() if re.search(rb"/Type\s*/Page\b", body))
+    text = []
+    for body in objects.values():
+        if b"/Font" in body and b"/ToUnicode" in body:
+            continue
+        content = (
+            stream(body).decode("latin-1")
+            if b"stream" in body and b"/Length1" not in body and b"/Subtype" not in body
+            else ""
+        )
+        font: dict[str, str] = {}
+        for name, hexes in re.findall(r"/(F\d+) [\d.]+ Tf|<([0-9A-Fa-f]+)>", content):
+            if name:
+                font = names.get(name, {})
+            else:
+                text += [font.get(hexes[at : at + 4].upper(), "") for at in range(0, len(hexes), 4)]
+    return pages, re.sub(r"\s+", "", "".join(text))
+
+
+def test_print_holds_every_column_and_model(browser: Any, wide: Path) -> None:
+    opened = Visit(browser, wide.as_uri(), viewport={"width": 1440, "height": 900}, color_scheme="dark")
+    page = opened.go("")
+    pages, text = pdf_text(page.pdf(prefer_css_page_size=True))
+    assert pages == 3
+    for position in range(12):
+        assert f"alongname{position}" in text
+    for position in range(29):
+        assert f"scenario_with_a_rather_long_name_{position}" in text
+    for position in range(30):
+        assert text.count(f"number-{position:02d}") == 3
+    assert page.locator(".paper").count() == 0  # gone after printing
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(21, 24, 29)"
+    assert page.locator("#theme").is_visible() is False
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_what_depends_on_the_published_order_is_marked_and_can_be_left_out(visit: Visit) -> None:
+    page = visit.go(f"{ALL}&columns=boolq")
+    marked = page.locator(".v.dependent")
+    assert marked.count() == 1
+    assert "depends on the published order (p = 3.2 × 10⁻¹³)" in tip(visit, cell(page, ALPHA, "boolq"))
+    assert "depends on the published order" in cell(page, ALPHA, "boolq").inner_text()
+    assert cell(page, ALPHA, "rate").inner_text() == "1.00"
+    visit.after(lambda: page.click("#clean"))
+    assert cell(page, ALPHA, "rate").inner_text() == "–"
+    assert cell(page, ALPHA, "runs").inner_text() == "0/1"
+    assert "left" in str(cell(page, ALPHA, "boolq").get_attribute("class"))
+    assert not re.search(r"\bseen\b", page.inner_text("main").replace("what is seen", ""))
+
+
+def test_a_cell_leads_to_the_prompt(visit: Visit) -> None:
+    page = visit.go(ALL)
+    visit.after(lambda: cell(page, BETA, "boolq").locator("a").click())
+    first = page.locator("article.example").first
+    first.locator("summary", has_text="Exact prompts").click()
+    context = first.locator("pre[aria-label='the context']").first.inner_text()
+    assert "Question number 0 about the moon?\nAnswer:" in context
+
+
+def test_what_is_seen_is_exported(visit: Visit) -> None:
+    page = visit.go(f"{ALL}&without-models={GAMMA}&sort=-boolq&columns=boolq,imdb")
+
+    def saved(kind: str) -> str:
+        page.click("#export")
+        with page.expect_download() as download:
+            page.locator("#export-panel button", has_text=kind).first.click()
+        assert download.value.suggested_filename.startswith("leaderboard-")
+        return Path(download.value.path()).read_text(encoding="utf-8")
+
+    rows = list(csv.reader(io.StringIO(saved("CSV"))))
+    assert [row[1] for row in rows] == ["Model", "alpha", "beta"]
+    assert [name.partition(" (")[0] for name in rows[0][6:]] == ["BoolQ", "IMDB"]
+    assert rows[1][rows[0].index(next(name for name in rows[0] if name.startswith("BoolQ")))] == "0.8"
+    told = json.loads(saved("JSON"))
+    assert [row["boolq"] for row in told] == [0.8, 0.6]
+    assert saved("Markdown").splitlines()[1].startswith("| --- | --- | --:")
+    assert "alpha &" in saved("LaTeX")
+
+
+def test_search_finds_models_scenarios_runs_and_metrics(visit: Visit) -> None:
+    page = visit.go(ALL)
+    page.keyboard.press("/")
+    visit.until("document.querySelectorAll('[role=option]').length > 3")
+    assert visit.texts(".search [role=group] > span")[0].startswith("Models")
+    page.keyboard.type("boolq beta")
+    visit.until("document.querySelectorAll('[role=option]').length === 1")
+    visit.after(lambda: page.keyboard.press("Enter"))
+    assert "#/run/" in page.url
+    page.keyboard.press("/")
+    page.keyboard.type("nothing at all")
+    visit.until("document.querySelector('.search').innerText.includes('Nothing is called “nothing at all”.')")
+    page.keyboard.press("Escape")
+    assert page.locator("dialog").count() == 0
+    visit.go(ALL)
+    page.keyboard.press("?")
+    assert "Choose models" in page.inner_text("dialog")
+    page.keyboard.press("Escape")
+    page.keyboard.press("h")
+    visit.until("!document.querySelector('.board-grid').classList.contains('heat')")
+    assert "heat=0" in page.url
+
+
+def test_what_is_unknown_is_said(visit: Visit) -> None:
+    assert "Unknown suite third. Known: first, order, second." in visit.go("board?suite=third").inner_text("main")
+    page = visit.go(f"{ALL}&models=nobody,{ALPHA}&without-columns=nothing&tab=wisdom&sort=-bogus")
+    said = page.inner_text("[role=alert]")
+    for words in (
+        "Unknown model nobody.",
+        "Unknown column nothing.",
+        "Unknown tab wisdom.",
+        "Unknown column bogus to sort by.",
+    ):
+        assert words in said
+    assert order(page) == [ALPHA]
+
+
+def test_pages_are_drawn_in_whatever_order_the_scripts_arrive(browser: Any, served: str, site: Path) -> None:
+    scripts = re.findall(r'src="assets/([a-z/]+\.js)', (site / "index.html").read_text(encoding="utf-8"))
+    assert {"core.js", "shell.js", "components/popover.js"} <= set(scripts)
+    for late in [*scripts, "vendor/ag-grid.min.js", "vendor/ag-grid.css", "board/view.js"]:
+        opened = Visit(browser, served)
+
+        def delayed(route: Any) -> None:
+            time.sleep(0.5)
+            route.continue_()
+
+        opened.page.route(f"**/assets/{late}*", delayed)
+        page = opened.go(ALL)
+        assert page.locator("h1").first.inner_text() == "Leaderboard", late
+        assert order(page) == [ALPHA, BETA, GAMMA], late
+        opened.context.close()
+        assert opened.wrong == [], late
+
+
+def test_a_suite_is_addressed_by_its_name(visit: Visit) -> None:
+    for name in ("board", "plots", "compare"):
+        page = visit.go(f"{name}?suite=first")
+        assert page.locator("#suite option:checked").inner_text() == "first", name
+    page = visit.go("board?suite=first")
+    assert "imdb" not in columns(page)
+    visit.after(lambda: page.select_option("#suite", label="second · newest"))
+    assert "imdb" in columns(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_a_wide_board(browser: Any, wide: Path, scheme: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    options = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+    for width in (1440, 390):
+        opened = Visit(
+            browser, wide.as_uri(), color_scheme=scheme, bypass_csp=True, viewport={"width": width, "height": 900}
+        )
+        page = opened.go("")
+        found = [axe.run(page, options=options).response["violations"]]
+        page.click("#models")
+        found.append(axe.run(page, options=options).response["violations"])
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        opened.until("document.querySelectorAll('[role=option]').length > 3")
+        found.append(axe.run(page, options=options).response["violations"])
+        opened.context.close()
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:200])
+            for several in found
+            for one in several
+            if one["impact"] in {"serious", "critical"}
+        ]
+        assert serious == []
