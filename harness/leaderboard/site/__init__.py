@@ -32,8 +32,8 @@ Pages. A page is ``assets/pages/NAME.js``, which calls ``harness.page("NAME", {t
 ``render`` is called again whenever the address changes (``#/NAME/path…?query``), is asynchronous, and appends to
 ``main``, an empty element. A page may also have ``update(path, query)``, which is asked first when only its address
 changes, ``drawn()``, ``layout: "pane"`` (fills the window) and ``keys``: see ``harness.page`` in core.js.
-``builder.NAVIGATION`` names the pages that the head of every page links to. Every state worth keeping (sorting, filters, the page of a list) is in the query: ``harness.go(path, query)``,
-``harness.link(path, query)``.
+``builder.NAVIGATION`` names the pages that the head of every page links to. Every state worth keeping (sorting,
+filters, the page of a list) is in the query: ``harness.go(path, query)``, ``harness.link(path, query)``.
 
 Scripts are classic scripts in strict mode inside a function, without a global of their own but ``harness``; no page
 sets ``innerHTML``, ``style`` attributes or handlers in attributes, and none evaluates text: elements are made by
