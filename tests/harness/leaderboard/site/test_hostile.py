@@ -76,7 +76,8 @@ def test_nothing_acts(browser: Any, hostile: tuple[Path, Path]) -> None:
     addresses = [address_of(run) for run in find_runs(results) if run.status == "ok"]
     models = [path.stem for path in (site / "data" / "models").glob("*.js")]
     scenarios = [path.stem for path in (site / "data" / "scenarios").glob("*.js")]
-    routes = ["", "board?view=all", "models", "coverage", "contamination", "board?q=%3Cscript%3Ealert(1)%3C/script%3E"]
+    routes = ["", "board?suites=all", "board?suites=all&tab=categories", "models", "coverage", "contamination"]
+    routes.append("board?suites=all&models=%3Cscript%3Ealert(1)%3C/script%3E")
     routes += [f"model/{name}" for name in models] + [f"scenario/{name}" for name in scenarios]
     routes += [f"run/{name}" for name in addresses] + [f"run/{name}?view=spec" for name in addresses[::4]]
     for route in routes:
