@@ -36,7 +36,9 @@ def compare_command(
     from harness.errors import DataError
     from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
     from harness.leaderboard.comparison_table import comparison_table
+    from harness.leaderboard.model_names import model_names, model_of
     from harness.plugins.registry import default_registry
+    from harness.plugins.titles import Titles
     from harness.storage.results import RUN_FILE, find_runs, read_run
 
     registry = default_registry(plugins)
@@ -47,6 +49,7 @@ def compare_command(
             if not (Path(name) / RUN_FILE).is_file():
                 raise DataError(f"{name} is not the folder of a run; to compare two models, name a suite with --suite.")
         one, other = read_run(Path(first)), read_run(Path(second))
-        names = [f"{run.spec.model.label} ({run.suite}/{run.name})" for run in (one, other)]
+        called = model_names([one, other])
+        names = [f"{model_of(run, called)} ({run.suite}/{run.name})" for run in (one, other)]
         family = ComparisonFamily(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
-    put_table(comparison_table(family), format_, width=180)
+    put_table(comparison_table(family, Titles(registry)), format_)

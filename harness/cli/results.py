@@ -172,13 +172,15 @@ def leaderboard_command(
     put_table(board_table(board), format_, output)
 
 
-def put_table(table: ResultTable, format_: str, output: Path | None = None, width: int = 80) -> None:
+def put_table(table: ResultTable, format_: str, output: Path | None = None) -> None:
     """Print a table in a format, or write it to a file if one is named, whose suffix can name the format.
+
+    On a terminal a table is as wide as the terminal, or ``COLUMNS``; in a pipe or a file each row is one line.
 
     Raises:
         StorageError: The file cannot be written.
     """
-    from harness.output.console import make_console
+    from harness.output.console import is_flat, make_console
     from harness.output.result_table import render, show
     from harness.storage.durable import writing
 
@@ -187,12 +189,14 @@ def put_table(table: ResultTable, format_: str, output: Path | None = None, widt
             format_ = _FORMATS.get(output.suffix.lower(), format_)
         with writing(output), output.open("w", encoding="utf-8") as file:
             if format_ == "terminal":
-                show(table, make_console(file=file))
+                console = make_console(file=file)
+                show(table, console, flat=is_flat(console))
             else:
                 file.write(render(table, format_))
         say(f"Wrote {output}.", err=True)
     elif format_ == "terminal":
-        show(table, make_console(width=width))
+        console = make_console()
+        show(table, console, flat=is_flat(console))
     else:
         say(render(table, format_), newline=False)
 
@@ -201,10 +205,12 @@ def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output:
     from harness.leaderboard.diff import diff_suites
     from harness.leaderboard.diff_table import diff_table
     from harness.plugins.registry import default_registry
+    from harness.plugins.titles import Titles
     from harness.storage.results import find_runs
 
-    found = diff_suites(find_runs(results_dir, suites), *suites, default_registry())
-    put_table(diff_table(found), format_, output, width=180)
+    registry = default_registry()
+    found = diff_suites(find_runs(results_dir, suites), *suites, registry)
+    put_table(diff_table(found, Titles(registry)), format_, output)
 
 
 def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:

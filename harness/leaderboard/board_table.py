@@ -9,7 +9,7 @@ from harness.answers.declined import encode_declined, named_kinds
 from harness.leaderboard import board_text
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
-from harness.leaderboard.columns import canonical
+from harness.leaderboard.columns import agreed, canonical
 from harness.leaderboard.formatting import interval, number, rank_range
 from harness.output.display import brief
 from harness.output.result_table import ResultTable, TableCell, TableColumn, TableNote
@@ -39,11 +39,13 @@ def board_table(board: Board) -> ResultTable:
     return ResultTable(
         columns=[
             *ranked,
-            TableColumn(("model",), repeated=True, limit=MODEL_WIDTH),
-            TableColumn(("mean win rate", f"↑{sample}"), numeric=True),
+            TableColumn(("model",), repeated=True, limit=MODEL_WIDTH, name=True),
+            TableColumn(("mean win rate", f"↑{sample}", *_coverage(shown)), numeric=True),
             *(
-                TableColumn((heading.title, heading.metric, *heading.details), numeric=True, movable=True)
-                for heading in board_text.headings(shown)
+                TableColumn(
+                    (heading.title, heading.metric, *heading.details, *_size(shown, c)), numeric=True, movable=True
+                )
+                for c, heading in enumerate(board_text.headings(shown))
             ),
         ],
         rows=_rows(shown, ranked=bool(ranked)),
@@ -57,39 +59,53 @@ def board_table(board: Board) -> ResultTable:
 
 
 def rank(row: Row) -> str:
-    """Return a row's rank, in brackets the ranks that the data allow if there are several; '' without a rank."""
+    """Return the ranks that the data allow a row, ``2`` or ``2–4``; '' without a rank."""
     if row.rank is None or row.win_rate is None:
         return ""
-    first, last = row.win_rate.first, row.win_rate.last
-    return f"{row.rank}" if first == last else f"{row.rank} ({rank_range(first, last)})"
+    return rank_range(row.win_rate.first, row.win_rate.last)
+
+
+def _coverage(board: Board) -> tuple[str, ...]:
+    """Return over how many columns the win rates are, if all are over the same; else each row says it."""
+    of = agreed((row.win_rate.columns, row.win_rate.of) for row in board.rows if row.win_rate is not None)
+    return () if of is None else (f"{of[0]}/{of[1]} columns",)
+
+
+def _size(board: Board, column: int) -> tuple[str, ...]:
+    """Return the number of instances of a column, if it is the same for all models; else each cell says it."""
+    count = agreed(cell.count for row in board.rows if (cell := row.cells[column]) and cell.mean is not None)
+    return (f"n={count:,}",) if count else ()
 
 
 def _rows(board: Board, *, ranked: bool) -> list[list[TableCell]]:
     failures = board_text.failure_numbers(board)
     separating = [board_text.separates(board, c) for c in range(len(board.columns))]
+    sized = [bool(_size(board, c)) for c in range(len(board.columns))]
+    covered = bool(_coverage(board))
     rows = []
     for r, row in enumerate(board.rows):
         cells = [TableCell(rank(row))] if ranked else []
-        cells += [TableCell(brief(row.model)), _win_rate(row)]
+        cells += [TableCell(brief(row.model)), _win_rate(row, covered=covered)]
         for c, (cell, column) in enumerate(zip(row.cells, board.columns, strict=True)):
-            cells.append(_cell(cell, column, failures.get((r, c)), separating[c]) if cell else TableCell())
+            shown = cell and _cell(cell, column, failures.get((r, c)), separates=separating[c], sized=sized[c])
+            cells.append(shown or TableCell())
         rows.append(cells)
     return rows
 
 
-def _win_rate(row: Row) -> TableCell:
+def _win_rate(row: Row, *, covered: bool) -> TableCell:
     rate = row.win_rate
     if rate is None:
         return TableCell()
     ends = "" if rate.low is None or rate.high is None else f"[{rate.low:.2f}, {rate.high:.2f}]"
-    return TableCell(f"{rate.value:.3f}", ends, detail=f"{rate.columns}/{rate.of} columns")
+    return TableCell(f"{rate.value:.3f}", ends, detail="" if covered else f"{rate.columns}/{rate.of} columns")
 
 
-def _cell(cell: Cell, column: Column, failure: int | None, separates: bool) -> TableCell:
+def _cell(cell: Cell, column: Column, failure: int | None, *, separates: bool, sized: bool) -> TableCell:
     failed = f"{board_text.FAILED}{failure}" if failure else ""
     if cell.mean is None:
         return TableCell(failure=failed)
-    details = [f"n={cell.count:,}"] if cell.count else []
+    details = [f"n={cell.count:,}"] if cell.count and not sized else []
     if separates and cell.first is not None and cell.last is not None:
         details.append(f"rank {rank_range(cell.first, cell.last)}")
     return TableCell(

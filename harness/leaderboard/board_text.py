@@ -46,8 +46,8 @@ WIN_RATE = (
     "certain (closed testing; models are paired where they answered the same instances)."
 )
 RANKS = (
-    "Ranks in brackets are those that the data allow, all correct at once with 95 % probability. So are the ranks in "
-    "a column, shown where the data separate at least two of its models."
+    "Ranks are the ranges that the data allow, all correct at once with 95 % probability. So are the ranks in a "
+    "column, shown where the data separate at least two of its models."
 )
 MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
 UNDECIDED = "n too small to separate the models"

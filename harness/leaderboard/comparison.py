@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from harness.answers.reasoning_count import unannounced_note, unfinished_note
@@ -11,6 +12,7 @@ from harness.contracts import Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.leaderboard.columns import agreed
+from harness.leaderboard.model_names import model_names, model_of
 from harness.leaderboard.paired_scores import (
     Answers,
     AnswersByTrial,
@@ -21,6 +23,7 @@ from harness.leaderboard.paired_scores import (
 )
 from harness.leaderboard.repeats import Seeds, parts, pooled_repeats, seeds
 from harness.plugins.registry import Registry
+from harness.plugins.titles import SEPARATOR, Titles
 from harness.runs.rescoring import scores_of_instances
 from harness.seeds import derive_seed
 from harness.statistics import benjamini_hochberg, holm
@@ -47,6 +50,8 @@ class Comparison(PairedScores):
     """The p-value adjusted over the family by Holm's method."""
     p_bh: float
     """The p-value adjusted over the family by Benjamini and Hochberg's method."""
+    title: str = ""
+    """The scenario's name for people, with its parameters."""
     settings: str = ""
     """The settings that distinguish it from other comparisons of the scenario and method, in brackets."""
     notes: tuple[str, ...] = ()
@@ -107,8 +112,10 @@ def compare_runs(
     if max(len(parts(first)), len(parts(second))) > 1:
         answers = [in_one_trial(each) for each in answers]
     scores = compare_answers(answers[0], answers[1], scale_of([first, second], metric), metric, clusters)
+    names = model_names([first, second])
     return Comparison(
         **asdict(scores),
+        title=Titles(registry).run(first.spec.scenario),
         scenario=first.spec.scenario.label,
         adapter=first.spec.adapter.name,
         metric=metric,
@@ -116,9 +123,9 @@ def compare_runs(
         p_holm=scores.p,
         p_bh=scores.p,
         notes=(
-            *_setting_notes(first, second),
-            *_answer_notes(first),
-            *_answer_notes(second),
+            *_setting_notes(first, second, names),
+            *_answer_notes(first, model_of(first, names)),
+            *_answer_notes(second, model_of(second, names)),
             *filter(None, [scores.note]),
         ),
     )
@@ -131,7 +138,7 @@ def compare_models(
 
     Args:
         runs: The runs to look through.
-        first: A model's name, with its arguments where the name alone is that of several.
+        first: A model's name as tables show it or as sweeps have it; with its arguments where several have the name.
         second: Another's.
         metric: The score; each scenario's main metric by default.
         registry: As in :func:`compare_runs`.
@@ -140,7 +147,10 @@ def compare_models(
         DataError: A model is unknown, or nothing can be compared.
     """
     known = list(runs)
-    left, right = (_by_question(known, name) for name in (first, second))
+    names = model_names(known)
+    left, right = (_by_question(known, name, names) for name in (first, second))
+    first, second = (model_of(next(iter(found.values())), names) for found in (left, right))
+    titles = Titles(registry)
     comparisons, problems = [], []
     asked = {question: run.spec for question, run in {**right, **left}.items()}
     questions = sorted(asked, key=lambda question: (question_label(asked[question]), question))
@@ -148,13 +158,13 @@ def compare_models(
     for question, distinction in zip(questions, distinctions(alone, question_label), strict=True):
         if question not in left or question not in right:
             run, absent = (left[question], second) if question in left else (right[question], first)
-            problems.append(f"{question_label(run.spec)}{distinction}: {absent} has no matching run.")
+            problems.append(f"{question_title(run.spec, titles)}{distinction}: {absent} has no matching run.")
             continue
         try:
             found = compare_runs(left[question], right[question], metric, registry)
             comparisons.append(replace(found, settings=distinction.strip()))
         except HarnessError as error:
-            problems.append(f"{question_label(left[question].spec)}{distinction}: {error}")
+            problems.append(f"{question_title(left[question].spec, titles)}{distinction}: {error}")
     if not comparisons:
         raise DataError("\n".join([f"{first} and {second} have nothing in common to compare.", *problems]))
     return ComparisonFamily(first, second, adjusted(comparisons), tuple(problems))
@@ -175,8 +185,23 @@ def scale_of(runs: Iterable[RunRecord], metric: str) -> Scale | None:
 
 
 def question_label(spec: RunSpec) -> str:
-    """Return a scenario with its adaptation method, for people."""
+    """Return a scenario with its adaptation method, as specs name them."""
     return f"{spec.scenario.label} ({spec.adapter.name})"
+
+
+def question_title(spec: RunSpec, titles: Titles) -> str:
+    """Return a scenario with its adaptation method, for people."""
+    return SEPARATOR.join([titles.run(spec.scenario), titles.method(spec.adapter.name).short])
+
+
+def told_apart(questions: Iterable[tuple[str, str]], titles: Titles) -> dict[tuple[str, str], str]:
+    """Return what tables call each scenario and method: the scenario, with the method if it has several there."""
+    known = set(questions)
+    several = {title for title, count in Counter(title for title, _ in known).items() if count > 1}
+    return {
+        (title, method): SEPARATOR.join([title, titles.method(method).short]) if title in several else title
+        for title, method in known
+    }
 
 
 def _answers(run: RunRecord, metric: str, registry: Registry | None, clusters: dict[str, int] | None = None) -> Answers:
@@ -210,10 +235,10 @@ def _direction(run: RunRecord, metric: str) -> bool | None:
     return next((stat.higher_is_better for stat in run.stats if stat.metric == metric and stat.overall), None)
 
 
-def _setting_notes(first: RunRecord, second: RunRecord) -> Iterator[str]:
+def _setting_notes(first: RunRecord, second: RunRecord, names: Mapping[str, str]) -> Iterator[str]:
     for run in (first, second):
         if len(parts(run)) > 1:
-            yield f"{run.spec.model.label}: the mean over {len(parts(run))} repeats, which differ in their seeds"
+            yield f"{model_of(run, names)}: the mean over {len(parts(run))} repeats, which differ in their seeds"
     if first.spec.adapter.label != second.spec.adapter.label:
         yield f"adapter differs: {first.spec.adapter.label} and {second.spec.adapter.label}"
     repeated = max(len(parts(first)), len(parts(second))) > 1
@@ -224,26 +249,28 @@ def _setting_notes(first: RunRecord, second: RunRecord) -> Iterator[str]:
             yield f"{name} differs: {one} and {other}"
 
 
-def _answer_notes(run: RunRecord) -> Iterator[str]:
+def _answer_notes(run: RunRecord, model: str) -> Iterator[str]:
     """Yield how many of a run's answers were declined or unfinished, and if its server answered with another model."""
     declined = run.declined.part(run.spec.eval_split.value)
     if declined.examples:
-        yield f"{run.spec.model.label}: {declined}"
+        yield f"{model}: {declined}"
     for note in filter(None, (unfinished_note(run.efficiency), unannounced_note(run.efficiency))):
-        yield f"{run.spec.model.label}: {note}"
+        yield f"{model}: {note}"
     for note in served_notes(run.spec.model.name, served_models(run.provenance)):
-        yield f"{run.spec.model.label}: {note}"
+        yield f"{model}: {note}"
 
 
-def _by_question(runs: Sequence[RunRecord], model: str) -> dict[str, RunRecord]:
+def _by_question(runs: Sequence[RunRecord], model: str, names: Mapping[str, str]) -> dict[str, RunRecord]:
     """Return a model's runs by their question (the spec without suite, model and seeds), repeats as one run.
 
     The newest of several equal runs counts.
     """
-    named = [run for run in runs if model == run.spec.settings.display_name or _is_named(run.spec.model, model)]
+    named = [run for run in runs if model == model_of(run, names)] or [
+        run for run in runs if model == run.spec.settings.display_name or _is_named(run.spec.model, model)
+    ]
     labels = sorted({run.spec.model.label for run in named})
     if not named:
-        hint = did_you_mean(model, {run.spec.model.label for run in runs})
+        hint = did_you_mean(model, {*names.values(), *(run.spec.model.label for run in runs)})
         raise DataError(f"no run of model {model!r} found. {hint}".rstrip())
     if len(labels) > 1 and model not in labels:
         raise DataError(f"{model!r} matches several models: {', '.join(labels)}. Add the settings of one of them.")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
-from harness.leaderboard.comparison import Comparison, ComparisonFamily
+from harness.leaderboard.comparison import Comparison, ComparisonFamily, told_apart
 from harness.leaderboard.formatting import arrow, p_value, signed_interval
+from harness.leaderboard.pairwise import ALPHA
 from harness.output.display import brief, sentence
-from harness.output.result_table import ResultTable, TableCell, TableColumn, TableNote
+from harness.output.result_table import Emphasis, ResultTable, TableCell, TableColumn, TableNote
+from harness.plugins.titles import Titles
 
 COLUMNS = (
     TableColumn(("scenario",)),
@@ -24,13 +26,18 @@ COLUMNS = (
 )
 
 
-def comparison_table(family: ComparisonFamily) -> ResultTable:
-    """Return comparisons as a table."""
+def comparison_table(family: ComparisonFamily, titles: Titles | None = None) -> ResultTable:
+    """Return comparisons as a table: the differences that are shown first, and of these the largest."""
+    titles = titles or Titles()
+    family = replace(family, comparisons=tuple(sorted(family.comparisons, key=_importance)))
+    called = told_apart(((each.title, each.adapter) for each in family.comparisons), titles)
     leading = ["first_name", "second_name", "scenario", "adapter", "metric", "higher_is_better"]
     names = [field.name for field in fields(Comparison) if field.name not in (*leading, "note")]
+    rows = [_row(each, titles, called[each.title, each.adapter]) for each in family.comparisons]
+    shown = len(COLUMNS) if any(row[-1].text for row in rows) else len(COLUMNS) - 1
     return ResultTable(
-        columns=COLUMNS,
-        rows=[_row(comparison) for comparison in family.comparisons],
+        columns=COLUMNS[:shown],
+        rows=[row[:shown] for row in rows],
         notes=[TableNote(note) for note in _notes(family)],
         caption=f"{brief(family.first)} compared with {brief(family.second)}.",
         fields=[*leading, *names],
@@ -44,18 +51,40 @@ def comparison_table(family: ComparisonFamily) -> ResultTable:
             for comparison in family.comparisons
         ],
         value=asdict(family),
-        intro=[("first", brief(family.first)), ("second", brief(family.second))],
+        intro=[
+            ("first", brief(family.first, 200)),
+            ("second", brief(family.second, 200)),
+            ("result", _verdict(family)),
+        ],
     )
 
 
-def _row(comparison: Comparison) -> list[TableCell]:
+def _importance(comparison: Comparison) -> tuple[bool, float, str]:
+    return comparison.p_holm >= ALPHA, -abs(comparison.difference), comparison.scenario
+
+
+def _better(comparison: Comparison) -> bool | None:
+    """Return if the first is shown to be better, or, False, to be worse; None if neither."""
+    if comparison.p_holm >= ALPHA or comparison.higher_is_better is None or comparison.difference == 0:
+        return None
+    return (comparison.difference > 0) == comparison.higher_is_better
+
+
+def _verdict(family: ComparisonFamily) -> str:
+    found = [_better(comparison) for comparison in family.comparisons]
+    better, worse, neither = (str(found.count(each) or "none") for each in (True, False, None))
+    return f"first better on {better} of {len(found)}, worse on {worse}, no difference shown on {neither}"
+
+
+def _row(comparison: Comparison, titles: Titles, scenario: str) -> list[TableCell]:
+    emphasis: Emphasis = {True: "better", False: "worse", None: ""}[_better(comparison)]
     return [
-        TableCell(brief(f"{comparison.scenario} ({comparison.adapter}) {comparison.settings}".rstrip(), 200)),
-        TableCell(f"{brief(comparison.metric, 40)}{arrow(comparison.higher_is_better)}"),
+        TableCell(brief(f"{scenario} {comparison.settings}".rstrip(), 200)),
+        TableCell(f"{brief(titles.metric(comparison.metric).title, 60)}{arrow(comparison.higher_is_better)}"),
         TableCell(str(comparison.count)),
         TableCell(f"{comparison.first:.3f}"),
         TableCell(f"{comparison.second:.3f}"),
-        TableCell(f"{comparison.difference:+.3f}", signed_interval(comparison.low, comparison.high)),
+        TableCell(f"{comparison.difference:+.3f}", signed_interval(comparison.low, comparison.high), emphasis=emphasis),
         *(TableCell(p_value(p)) for p in (comparison.p, comparison.p_holm, comparison.p_bh)),
         TableCell(", ".join(comparison.left_out("first", "second"))),
     ]
@@ -69,5 +98,5 @@ def _notes(family: ComparisonFamily) -> Iterator[str]:
     yield f"Holm and BH (Benjamini–Hochberg): p adjusted for {size} comparison{'s' if size > 1 else ''}."
     for comparison in family.comparisons:
         for note in comparison.notes:
-            yield sentence(f"{comparison.scenario}: {note}.")
+            yield sentence(f"{comparison.title or comparison.scenario}: {note}.")
     yield from (sentence(problem) for problem in family.problems)

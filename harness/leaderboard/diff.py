@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.answers.reasoning_count import unfinished_note
@@ -11,13 +11,16 @@ from harness.contracts import Stat
 from harness.errors import DataError, HarnessError
 from harness.leaderboard.cells import declined_by, main_stat, newest
 from harness.leaderboard.columns import canonical, grouped, run_settings
-from harness.leaderboard.comparison import Comparison, compare_runs, question_label
+from harness.leaderboard.comparison import Comparison, compare_runs, question_title
 from harness.leaderboard.model_names import model_names, model_of
+from harness.leaderboard.repeats import seeds
 from harness.plugins.registry import Registry
+from harness.plugins.titles import Titles
 from harness.statistics import holm
 from harness.statistics.quantiles import Z
 from harness.storage.example_files import has_examples
 from harness.storage.results import RunRecord
+from harness.storage.run_labels import distinctions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,10 @@ class Change:
     """Adjusted over all changes that have one (Holm 1979)."""
     notes: tuple[str, ...] = ()
     """Notes for the reader."""
+    title: str = ""
+    """The scenario's name for people, with its parameters."""
+    settings: str = ""
+    """The settings that distinguish it from other changes of the model and scenario, such as a seed, in brackets."""
 
     @property
     def paired(self) -> bool:
@@ -79,7 +86,7 @@ class Diff:
     second: str
     """The suite after."""
     changes: tuple[Change, ...]
-    """By model and scenario."""
+    """Significant ones first, and of these the largest."""
     problems: tuple[str, ...]
     """The runs that could not be compared, and why."""
 
@@ -103,44 +110,68 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
     """
     known = list(runs)
     names = model_names(known)
+    titles = Titles(registry)
     problems: list[str] = []
     changes: list[Change] = []
     left, right = ([run for run in known if run.suite == suite] for suite in (first, second))
-    for before, after in _pairs(left, right, first, second, problems):
-        label = f"{model_of(after, names)} on {question_label(after.spec)}"
+
+    def label(run: RunRecord) -> str:
+        return f"{model_of(run, names)} on {question_title(run.spec, titles)}"
+
+    pairs = list(_pairs(left, right, first, second, problems, label))
+    labels = {run.spec.name: label(run) for _, run in pairs}
+    told_apart = distinctions([after.spec for _, after in pairs], lambda spec: labels[spec.name])
+    for (before, after), distinction in zip(pairs, told_apart, strict=True):
         failed = [run for run in (before, after) if run.status != "ok" or main_stat(run) is None]
-        if failed:
-            problems += [f"{label}: in {run.suite}, {run.error or 'it has no main metric'}" for run in failed]
-            continue
-        changes.append(_change(model_of(after, names), before, after, registry))
+        problems += [
+            f"{label(after)}{distinction}: in {run.suite}, {run.error or 'it has no main metric'}" for run in failed
+        ]
+        if not failed:
+            change = _change(model_of(after, names), before, after, registry)
+            changes.append(replace(change, title=titles.run(after.spec.scenario), settings=distinction.strip()))
     if not changes:
         raise DataError("\n".join([f"{first} and {second} have nothing in common to compare.", *problems]))
-    order = sorted(changes, key=lambda change: (change.model, change.scenario, change.method))
-    return Diff(first, second, _adjusted(order), tuple(problems))
+    order = sorted(changes, key=lambda change: (change.model, change.scenario, change.method, change.settings))
+    return Diff(first, second, tuple(sorted(_adjusted(order), key=_importance)), tuple(problems))
+
+
+def _importance(change: Change) -> tuple[bool, float]:
+    return change.better is None, -abs(change.difference)
 
 
 def _pairs(
-    left: Sequence[RunRecord], right: Sequence[RunRecord], first: str, second: str, problems: list[str]
+    left: Sequence[RunRecord],
+    right: Sequence[RunRecord],
+    first: str,
+    second: str,
+    problems: list[str],
+    label: Callable[[RunRecord], str],
 ) -> Iterator[tuple[RunRecord, RunRecord]]:
-    """Yield the pairs of runs, and note those without a counterpart."""
+    """Yield the pairs of runs, and note those without a counterpart: equal ones, then repeats with equal seeds."""
     ours, theirs = grouped(left, _exact), grouped(right, _exact)
     for key in sorted(ours.keys() & theirs.keys()):
         yield newest(ours[key]), newest(theirs[key])
-    left_over = grouped((newest(ours[key]) for key in sorted(ours.keys() - theirs.keys())), _loose)
-    left_there = grouped((newest(theirs[key]) for key in sorted(theirs.keys() - ours.keys())), _loose)
-    for key in sorted(left_over.keys() | left_there.keys()):
-        here, there = left_over.get(key, []), left_there.get(key, [])
-        if len(here) == len(there) == 1:
-            yield here[0], there[0]
-            continue
-        one = (here or there)[0]
-        label = f"{one.spec.model.label} on {question_label(one.spec)}"
-        if not here or not there:
-            problems.append(f"{label}: only in {first if here else second}.")
+    rest = [newest(ours[key]) for key in sorted(ours.keys() - theirs.keys())]
+    others = [newest(theirs[key]) for key in sorted(theirs.keys() - ours.keys())]
+    for alike in (_repeat, _loose):
+        here, there = grouped(rest, alike), grouped(others, alike)
+        found = [key for key in sorted(here.keys() & there.keys()) if len(here[key]) == len(there[key]) == 1]
+        for key in found:
+            yield here[key][0], there[key][0]
+        rest, others = ([run for run in runs if alike(run) not in found] for runs in (rest, others))
+    here, there = grouped(rest, _loose), grouped(others, _loose)
+    for key in sorted(here.keys() | there.keys()):
+        ours_left, theirs_left = here.get(key, []), there.get(key, [])
+        name = label((ours_left or theirs_left)[0])
+        if ours_left and theirs_left:
+            counts = f"{len(ours_left)} runs in {first} and {len(theirs_left)} in {second}"
+            problems.append(f"{name}: {counts} with different settings.")
         else:
-            problems.append(
-                f"{label}: {len(here)} runs in {first} and {len(there)} in {second} with different settings."
-            )
+            problems.append(f"{name}: only in {first if ours_left else second}.")
+
+
+def _repeat(run: RunRecord) -> str:
+    return canonical([_loose(run), *seeds(run)])
 
 
 def _exact(run: RunRecord) -> str:

@@ -27,6 +27,11 @@ class SafeConsole(Console):
                 yield Segment(lines(segment.text), segment.style)
 
 
+def is_flat(console: Console) -> bool:
+    """Return True if a console's output is read by a program: not a terminal, and ``COLUMNS`` does not say how wide."""
+    return not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit()
+
+
 def make_console(*, err: bool = False, file: IO[str] | None = None, width: int = PIPED_WIDTH) -> SafeConsole:
     """Return a console for standard output, standard error or a file that does not interpret markup or emoji codes.
 
@@ -36,7 +41,7 @@ def make_console(*, err: bool = False, file: IO[str] | None = None, width: int =
         width: Width in characters if the output is not a terminal and ``COLUMNS`` is not set.
     """
     made = SafeConsole(stderr=err, file=file, highlight=False, markup=False, emoji=False)
-    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+    if is_flat(made):
         made.width = width
     return made
 

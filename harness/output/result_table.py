@@ -44,7 +44,9 @@ class TableColumn:
     under: str = ""
     """On a narrow terminal, the name of the column that this one is stacked under."""
     limit: int | None = None
-    """Most characters in a line on a terminal; longer texts are folded."""
+    """Most characters in a line on a terminal where there is no room for all; longer texts are folded."""
+    name: bool = False
+    """True if its texts are names, which lose their beginning rather than being folded: ``…/step-100``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +138,17 @@ def render(table: ResultTable, format: str) -> str:
     raise HarnessError(f"there is no format {format!r}. {did_you_mean(format, FORMATS)}")
 
 
-def show(table: ResultTable, console: Console) -> None:
-    """Print a table; columns that do not fit the console's width are stacked or go to further tables below."""
-    from harness.output.terminal_tables import printed
+def show(table: ResultTable, console: Console, *, flat: bool = False) -> None:
+    """Print a table; columns that do not fit the console's width are stacked or go to further tables below.
 
-    for part in printed(table, console.width):
-        console.print(part)
+    Args:
+        table: The table.
+        console: Where to print it.
+        flat: True for one line a row, however long.
+    """
+    from harness.output.terminal_tables import print_table
+
+    print_table(table, console, flat=flat)
 
 
 def csv_text(fields: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:

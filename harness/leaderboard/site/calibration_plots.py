@@ -21,7 +21,10 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
     runs = 0
     for row in view.board.rows:
         for run in view.counting[column].get(row.model, {}).values():
-            found = [[labels[row.model], brief(run.spec.scenario.label, 60), *values] for values in _bins(run, metric)]
+            found = [
+                [labels[row.model], brief(view.board.titles.run(run.spec.scenario), 60), *values]
+                for values in _bins(run, metric)
+            ]
             rows += found
             runs += bool(found)
     if not rows:
@@ -30,7 +33,7 @@ def reliability_plot(view: BoardView, column: int, labels: Mapping[str, str]) ->
     lines = runs == models
     others: list[str | tuple[str, str]] = ["low", "high", ("count", "predictions")]
     return Plot(
-        f"{brief(view.headings[column].title, 60)}: reliability",
+        f"{brief(view.headings[column].full, 60)}: reliability",
         "Each point is a bin of predictions: how often they are right, with its 95 % interval, over the mean "
         "probability that the model gave them. On the diagonal a model is calibrated; below it, overconfident."
         " Larger points are bins of more predictions." + ("" if lines else " Each run has its own bins."),

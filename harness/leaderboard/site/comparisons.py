@@ -105,8 +105,10 @@ def _questions(view: BoardView, addresses: Mapping[str, str], root: Path) -> Ite
                     by_subrun.setdefault(subrun, {})[addresses[model]] = run
         for _, asked in sorted(by_subrun.items()):
             if len(asked) > 1:
+                scenario = next(iter(asked.values())).spec.scenario
                 about = {
-                    "title": brief(next(iter(asked.values())).spec.scenario.label, 80),
+                    "title": brief(view.board.titles.run(scenario), 80),
+                    "identifier": brief(scenario.label, 200),
                     "method": column.method,
                     "details": [brief(detail, 80) for detail in heading.details],
                     "metric": column.metric,

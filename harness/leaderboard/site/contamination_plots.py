@@ -15,6 +15,7 @@ from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.output.display import brief
+from harness.plugins.titles import Titles
 
 ALPHA = 0.01
 """The level of a verdict if a finding does not state its own."""
@@ -30,7 +31,7 @@ def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
     """
     listed = []
     for finding in snapshot.findings:
-        if plot := shuffles_plot(finding):
+        if plot := shuffles_plot(finding, snapshot.titles):
             name = f"{address_of(finding.record)}.{finding.split}"
             folder.put(f"plots/contamination/{name}", plot.as_json())
             listed.append([name, plot.title, "orders"])
@@ -40,7 +41,7 @@ def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
     folder.put("plots/contamination", {"title": "contamination", "plots": listed})
 
 
-def shuffles_plot(finding: JudgedTest) -> Plot | None:
+def shuffles_plot(finding: JudgedTest, titles: Titles | None = None) -> Plot | None:
     """Return, for each shard, the log-likelihood of the published order among the shuffled ones."""
     shards = finding.found.get("shard_scores")
     rows: list[list[Any]] = []
@@ -53,7 +54,7 @@ def shuffles_plot(finding: JudgedTest) -> Plot | None:
         rows.append([number, "published", shard["canonical"], shard["canonical"] - middle])
     if not rows:
         return None
-    label = brief(finding.record.spec.scenario.label, 60)
+    label = brief((titles or Titles()).run(finding.record.spec.scenario), 60)
     return Plot(
         f"{label}: the published order among shuffled ones",
         "Each line is a shard of the data set. The point is the published order, the ticks are shuffled orders, placed "
@@ -74,7 +75,7 @@ def copies_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | No
     rows = [
         [
             labels[snapshot.model(finding.record)],
-            brief(finding.record.spec.scenario.label, 60),
+            brief(snapshot.titles.run(finding.record.spec.scenario), 60),
             copies,
             finding.log10_p,
             finding.verdict,

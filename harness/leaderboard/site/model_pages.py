@@ -31,6 +31,7 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
         address = model_address(runs[0].spec.model)
         summary = {
             "name": name,
+            "identifier": runs[-1].spec.model.label,
             "address": address,
             "facts": {**({"model": label} if (label := runs[-1].spec.model.label) != name else {}), **_facts(runs)},
             **totals(runs),

@@ -14,6 +14,7 @@ from harness.leaderboard.site.measures import Measure, category_measures, win_ra
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.output.display import brief
+from harness.plugins.titles import SEPARATOR
 
 TRADEOFFS = ("calibration", "robustness", "fairness", "bias", "toxicity", "efficiency")
 """Categories that are drawn against accuracy, as in figure 25 of Liang et al. 2022."""
@@ -48,7 +49,7 @@ def board_plots(view: BoardView) -> Iterator[tuple[str, str, Plot]]:
         if plot := _tradeoff(view, category, categories, labels):
             yield f"accuracy-{category}", "accuracy against", plot
     for column, heading in enumerate(view.headings):
-        group = brief(" · ".join([heading.title, *heading.details]), 120)
+        group = brief(SEPARATOR.join([heading.title, *heading.details]), 120)
         if plot := _scores(view, column, labels):
             yield f"scores-{column}", group, plot
         if plot := reliability_plot(view, column, labels):
@@ -67,7 +68,7 @@ def _panels(view: BoardView, categories: Mapping[str, Sequence[Measure]], labels
             for m in ranked
         ]
         spec = draw.ranking([labels[m] for m in ranked], f"mean win rate ({draw.UP}) →", {"domain": [0, 1]}, 200)
-        parts.append((category, category, spec))
+        parts.append((category, view.board.titles.category(category).title, spec))
     if not parts:
         return None
     return Plot(
@@ -115,7 +116,7 @@ def _result(mean: float, against: float, higher: bool) -> float:
 
 def _spread(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
     rows = [
-        [labels[row.model], brief(heading.title, 60), heading.metric, cell.mean, cell.low, cell.high, cell.count]
+        [labels[row.model], brief(heading.full, 60), heading.metric, cell.mean, cell.low, cell.high, cell.count]
         for row in view.board.rows
         for cell, column, heading in zip(row.cells, view.board.columns, view.headings, strict=True)
         if cell and cell.mean is not None and column.higher_is_better and 0 <= cell.mean <= 1
@@ -136,6 +137,7 @@ def _tradeoff(
     view: BoardView, category: str, categories: Mapping[str, Sequence[Measure]], labels: Mapping[str, str]
 ) -> Plot | None:
     """Return a category's measure over accuracy, a point for each model and column that have both."""
+    titles = view.board.titles
     accurate = {measure.column: measure for measure in categories.get("accuracy", ()) if measure.higher_is_better}
     rows: list[list[Any]] = []
     kinds: dict[str, bool | None] = {}
@@ -147,12 +149,13 @@ def _tradeoff(
         for model, cell in measure.cells.items():
             known = accuracy.cells.get(model)
             if model in labels and cell.mean is not None and known is not None and known.mean is not None:
-                scenario = brief(view.headings[measure.column].title, 60)
-                rows.append([labels[model], scenario, accuracy.metric, known.mean, measure.metric, cell.mean])
+                scenario = brief(view.headings[measure.column].full, 60)
+                names = [titles.metric(each.metric).title for each in (accuracy, measure)]
+                rows.append([labels[model], scenario, names[0], known.mean, names[1], cell.mean])
     if not rows:
         return None
     worst = category in {"robustness", "fairness"}
-    metric = next(iter(kinds)) if len(kinds) == 1 else category
+    metric = titles.metric(next(iter(kinds))).title if len(kinds) == 1 else titles.category(category).title
     better = next(iter(kinds.values())) if len(set(kinds.values())) == 1 else None
     title = f"{'main metric, worst of all copies' if worst else metric}{draw.direction(better)}"
     logarithmic = category == "efficiency" and all(row[5] > 0 for row in rows)
@@ -190,11 +193,11 @@ def _scores(view: BoardView, column: int, labels: Mapping[str, str]) -> Plot | N
             for run in view.counting[column].get(model, {}).values():
                 if stat := main_stat(run):
                     low, high = stat.ci95 or (None, None)
-                    part = brief(run.spec.scenario.label, 60)
+                    part = brief(view.board.titles.run(run.spec.scenario), 60)
                     rows.append([labels[model], part, stat.mean, low, high, stat.count])
         spec = _with_parts(spec)
     return Plot(
-        f"{brief(heading.title, 60)}: scores",
+        f"{brief(heading.full, 60)}: scores",
         "Models from best to worst: the main metric with its 95 % interval"
         + (", and a tick for each of the runs that it is a mean of." if len(about.subruns) > 1 else "."),
         ["model", ("part", "run"), "mean", "low", "high", ("count", "instances")],

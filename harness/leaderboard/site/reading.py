@@ -22,10 +22,11 @@ from harness.leaderboard.site.addresses import address_of, model_address, scenar
 from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
+from harness.plugins.titles import group_title
 from harness.storage.example_files import EXAMPLES_FILE
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
-FORMAT = 7
+FORMAT = 8
 """The version of the files of a run's page; to be raised whenever they change."""
 
 PARALLEL_FROM_RUNS = 200
@@ -135,6 +136,7 @@ def _row(stat: Any) -> list[Any]:
     return [
         stat.metric, stat.category, stat.split, stat.perturbation, stat.computed_on, stat.group, stat.count, stat.mean,
         stat.stderr, low, high, stat.missing, stat.higher_is_better, stat.note,
+        stat.group and group_title(stat.group),
     ]  # fmt: skip
 
 

@@ -94,11 +94,25 @@ def test_p_values_are_corrected_for_all_models_and_scenarios(write: Write) -> No
     ]
     changes = diff_suites(runs, "old", "new").changes
     assert [(change.model, change.scenario) for change in changes] == [
-        ("fake:a", "one"), ("fake:a", "two"), ("fake:b", "one"), ("fake:b", "two"),
+        ("fake:a", "one"), ("fake:b", "one"), ("fake:a", "two"), ("fake:b", "two"),
     ]  # fmt: skip
     values = [change.p for change in changes if change.p is not None]
     assert [change.p_holm for change in changes] == holm(values)
-    assert [change.better for change in changes] == [True, None, True, None]
+    assert [change.better for change in changes] == [True, True, None, None]  # what is shown comes first
+
+
+def test_repeats_are_told_apart_by_their_seeds(write: Write) -> None:
+    runs = [write(suite, "0011", seed=seed) for suite in ("old", "new") for seed in (0, 1)]
+    table = diff_table(diff_suites(runs, "old", "new"))
+    assert [row[1].text for row in table.rows] == ["quiz [seed=0]", "quiz [seed=1]"]
+
+
+def test_repeats_with_another_setting_are_paired_by_their_seeds(write: Write) -> None:
+    runs = [write("old", "0011", seed=seed) for seed in (0, 1)]
+    runs += [write("new", "0011", seed=seed, settings={"max_tokens": 7}) for seed in (0, 1)]
+    diff = diff_suites(runs, "old", "new")
+    assert [change.settings for change in diff.changes] == ["[seed=0]", "[seed=1]"]
+    assert diff.problems == ()
 
 
 def test_without_examples_the_interval_is_that_of_independent_means(write: Write) -> None:
@@ -158,8 +172,8 @@ def test_what_cannot_be_compared_is_said(write: Write) -> None:
     diff = diff_suites(runs, "old", "new")
     assert len(diff.changes) == 1
     text = "\n".join(diff.problems)
-    assert "gone (generation): only in old." in text
-    assert "fresh (generation): only in new." in text
+    assert "gone · Generation: only in old." in text
+    assert "fresh · Generation: only in new." in text
     assert "in new, no memory" in text
     with pytest.raises(DataError, match="nothing in common"):
         diff_suites(runs[2:4], "old", "new")

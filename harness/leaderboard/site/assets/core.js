@@ -318,6 +318,9 @@
       .filter(Boolean).map((line) => harness.plain(line, 400)).join("\n");
   };
   harness.named = (kind, identifier, limit = 60, form = "title") => make("span", { title: harness.about(kind, identifier) }, harness.text(harness.title(kind, identifier, form), limit));
+  harness.modelName = (address, identifier) => harness.names.models[address]?.name || identifier;
+  // Which of the examples a statistic is about, without its split: perturbation, what is computed, group.
+  harness.subset = (perturbation, computed, group) => [perturbation && `${harness.title("categories", perturbation) === perturbation ? harness.title("perturbations", perturbation) : harness.title("categories", perturbation)}${computed === "perturbed" ? "" : `, ${harness.names.computed[computed] || computed}`}`, group].filter(Boolean).join(" · ");
   // The title of a scenario with its parameters, by its label.
   harness.runTitle = (label) => harness.names.runs[label] || label;
   harness.capitalized = (name) => name[0].toUpperCase() + name.slice(1);

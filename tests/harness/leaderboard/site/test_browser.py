@@ -42,12 +42,12 @@ def routes(results: Path) -> dict[str, str]:
         f"scenario/{BOOLQ}": "BoolQ",
         f"scenario/{MMLU}?view=accuracy": "MMLU",
         "coverage": "Coverage",
-        f"run/{run}": "boolq",
-        f"run/{run}?view=stats": "boolq",
-        f"run/{run}?view=spec": "boolq",
-        f"run/{run}?view=provenance": "boolq",
+        f"run/{run}": "BoolQ",
+        f"run/{run}?view=stats": "BoolQ",
+        f"run/{run}?view=spec": "BoolQ",
+        f"run/{run}?view=provenance": "BoolQ",
         "contamination": "Contamination",
-        f"contamination/{contaminated(results)}": "boolq",
+        f"contamination/{contaminated(results)}": "BoolQ",
     }
 
 

@@ -93,7 +93,8 @@ def test_points_of_a_trade_off(plots: dict[str, Plot]) -> None:
     spec = plots["accuracy-efficiency"].spec
     assert spec["encoding"]["y"]["scale"] == {"type": "log"}
     assert "lower is better" in spec["encoding"]["y"]["title"]
-    assert "ece_10_bin (lower is better) ↓" in json.dumps(plots["accuracy-calibration"].spec, ensure_ascii=False)
+    calibration = json.dumps(plots["accuracy-calibration"].spec, ensure_ascii=False)
+    assert "Calibration error (10 bins) (lower is better) ↓" in calibration
 
 
 def test_reliability_leaves_empty_bins_out(plots: dict[str, Plot]) -> None:

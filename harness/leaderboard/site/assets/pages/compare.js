@@ -95,9 +95,9 @@
       .filter(([amount]) => amount).map(([amount, what]) => `${count(amount)} ${what}`).join(", ");
     return harness.table([
       { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (row) => row.question.title,
-        cell: (row) => make("span", null, text(row.question.title, 60), make("small.quiet", null, ` ${plain([row.question.method, ...row.question.details.filter((detail) => !detail.startsWith("mean of "))].join(" · "), 80)}`)) },
+        cell: (row) => make("span", { title: plain(row.question.identifier, 200) }, text(row.question.title, 60), make("small.quiet", null, ` ${plain([harness.title("methods", row.question.method), ...row.question.details.filter((detail) => !detail.startsWith("mean of "))].join(" · "), 80)}`)) },
       others.length > 1 ? { name: "other", label: "Against", kind: "text", key: (row) => models[row.other][1], cell: (row) => text(models[row.other][1], 40) } : null,
-      { name: "metric", label: "Metric", kind: "text", key: (row) => row.question.metric, cell: (row) => `${plain(row.question.metric, 40)}${arrow(row.question)}` },
+      { name: "metric", label: "Metric", kind: "text", key: (row) => harness.title("metrics", row.question.metric), cell: (row) => make("span", null, harness.named("metrics", row.question.metric, 40), arrow(row.question)) },
       { name: "n", label: "Instances", key: (row) => row.count, cell: (row) => make("span", null, count(row.count), left(row) ? make("small", null, ` ${left(row)}`) : null) },
       { name: "first", label: "First", note: plain(models[first][1], 26), key: (row) => row.first, cell: (row) => number(row.first) },
       { name: "second", label: "Other", note: others.length > 1 ? null : plain(models[others[0]][1], 26), key: (row) => row.second, cell: (row) => number(row.second) },
@@ -154,7 +154,7 @@
     main.append(
       make("p", null, make("a", { href: link("compare", { ...query, at: "" }) }, "All comparisons")),
       make("h2", null, text(row.question.title, 80)),
-      make("p", null, `The models have a different ${plain(row.question.metric, 40)} on ${count(rows.length)} of ${count(row.count)} instances; difference ${signed(row.difference)}, p ${p(row.p)}. `,
+      make("p", null, `The models have a different ${plain(harness.title("metrics", row.question.metric), 40)} on ${count(rows.length)} of ${count(row.count)} instances; difference ${signed(row.difference)}, p ${p(row.p)}. `,
         make("a", { href: link(`run/${row.runs[0]}`, { with: row.runs[1], only: "differs" }) }, "Answers side by side")),
       harness.table([
         { name: "instance", label: "Instance", kind: "text", key: (one) => one.key,

@@ -4,8 +4,7 @@
   const { make, text, plain, count, number, probability, facts, link } = harness;
 
   const mark = (line) => make(line.seen ? "span.mark.bad" : /^(inconclusive|in doubt)/.test(line.verdict) ? "span.mark.warn" : "span.mark", null, plain(`${line.control ? "control: " : ""}${line.verdict || "—"}`, 90));
-  // Of a file only its own name is shown, without its folders.
-  const dataset = (line) => line.scenario[0].replace(/^published_file:path=.*[\\/]/, "");
+  const dataset = (line) => harness.runTitle(line.scenario[0]);
 
   harness.page("contamination", {
     title: "Contamination",
@@ -40,7 +39,7 @@
     if (!line) throw new Error("This test does not exist.");
     const found = await harness.get(`contamination/${line.key}`);
     const f = found.fields;
-    harness.add(main, harness.crumbs(harness.to("contamination", "Contamination"), text(dataset(line), 60)), make("h1", null, text(line.scenario[0], 80)),
+    harness.add(main, harness.crumbs(harness.to("contamination", "Contamination"), text(dataset(line), 60)), make("h1", { title: plain(line.scenario[0], 300) }, text(dataset(line), 80)),
       make("p.lead", null, "and ", harness.to(`model/${line.model[1]}`, line.model[0], 60), ": ", mark(line), " ", harness.to(`run/${line.run}`, "the run")));
     const simple = (name) => (typeof f[name] === "number" ? f[name] : null);
     const p = (name) => (simple(name) === null ? null : probability(f[name]));
@@ -79,6 +78,6 @@
         make("details", null, make("summary", null, "Positions"), harness.passage(first.join(" "), { name: "boundaries", limit: 6000 })));
     }
     harness.add(main, make("h2", null, "All fields of the test"), make("details", null, make("summary", null, "Show"), harness.passage(JSON.stringify(f, null, 1), { name: "fields", limit: 20000 })));
-    return `Contamination: ${plain(line.scenario[0], 60)}`;
+    return `Contamination: ${plain(dataset(line), 60)}`;
   }
 })();

@@ -23,8 +23,8 @@
       })));
       harness.add(main, harness.table([
         { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (column) => column.title, cell: (column) => [harness.to(`scenario/${column.address}`, column.title, 50), column.sample ? " †" : "",
-          make("small.quiet", null, plain(column.method, 40))] },
-        ...board.names.map((name, at) => ({ name, label: title(name), first: "descending", key: (column) => (column.measured.includes(at) ? 1 : 0),
+          make("small.quiet", null, plain(harness.title("methods", column.method), 40))] },
+        ...board.names.map((name, at) => ({ name, label: harness.title("categories", name), first: "descending", key: (column) => (column.measured.includes(at) ? 1 : 0),
           cell: (column) => column.measured.includes(at) ? make("td.middle.covered", null, make("span", { "aria-hidden": "true" }, "●"), make("span.unseen", null, "measured")) : make("td.middle.quiet", null, make("span", { "aria-hidden": "true" }, "·"), make("span.unseen", null, "not measured")) })),
         ...facets.map((facet) => ({ name: facet, label: title(facet), kind: "text", key: (column) => column.taxonomy[facet] || "", cell: (column) => column.taxonomy[facet] ? make("td.wrap.left", null, text(column.taxonomy[facet], 60)) : "—" })),
       ], rows, { id: "coverage", label: "Coverage", sort: query.sort || "scenario", onsort: (sort) => harness.go("coverage", { ...query, sort }, { replace: true }) }));

@@ -9,7 +9,7 @@
       const [model] = await Promise.all([harness.get(`models/${path[0] || ""}`), harness.load("assets/pages/models.js")]);
       const { about } = model;
       const rate = model.rate;
-      harness.add(main, harness.crumbs(harness.to("models", "Models"), text(about.name, 60)), make("h1", null, text(about.name, 120)),
+      harness.add(main, harness.crumbs(harness.to("models", "Models"), text(about.name, 60)), make("h1", { title: plain(about.identifier, 300) }, text(about.name, 120)),
         facts([
           ["Mean win rate", rate ? `${harness.fixed(rate[0], 3)}${rate[1] === null ? "" : ` [${harness.fixed(rate[1], 2)}, ${harness.fixed(rate[2], 2)}]`}, rank ${harness.rankOf(model.rank, rate)}` : null],
           ...Object.entries(about.facts).map(([name, value]) => [name[0].toUpperCase() + name.slice(1), name === "parameters" ? `${harness.large(value)} (${count(value)})` : typeof value === "number" ? count(value) : text(value, 60)]),
@@ -22,18 +22,18 @@
           ["Cost", about.money ? harness.money(about.money) : null],
         ]));
       const matches = harness.matcher(query.q);
-      const rows = model.runs.filter((run) => matches(`${run.scenario} ${run.method} ${run.suite} ${run.metric} ${run.perturbations.join(" ")}`));
+      const rows = model.runs.filter((run) => matches(`${run.scenario} ${harness.runTitle(run.scenario)} ${run.method} ${harness.title("methods", run.method)} ${run.suite} ${run.metric} ${run.perturbations.join(" ")}`));
       const shown = rows.slice(0, query.all ? rows.length : 300);
       const tokens = (run) => (run.prompt_tokens || 0) + (run.completion_tokens || 0);
       harness.add(main, make("h2", null, "Runs"),
         make("div.bar", null, harness.searchBox("run-filter", "Search runs", query.q, (q) => harness.go(`model/${path[0]}`, { ...query, q }, { replace: true }))),
         harness.table([
-          { name: "run", label: "Scenario", kind: "text", class: "fixed", key: (run) => run.scenario, cell: (run) => [harness.to(`run/${run.address}`, run.scenario, 60),
+          { name: "run", label: "Scenario", kind: "text", class: "fixed", key: (run) => harness.runTitle(run.scenario), cell: (run) => [make("span", { title: plain(run.scenario, 200) }, harness.to(`run/${run.address}`, harness.runTitle(run.scenario), 60)),
             run.sample ? [" ", make("span.mark.warn", null, "sample data")] : null, run.origin ? [" ", make("span.mark", null, plain(run.origin, 30))] : null] },
-          { name: "method", label: "Method", kind: "text", key: (run) => run.method, cell: (run) => text(run.method, 40) },
+          { name: "method", label: "Method", kind: "text", key: (run) => harness.title("methods", run.method), cell: (run) => harness.named("methods", run.method, 40) },
           { name: "suite", label: "Suite", kind: "text", key: (run) => run.suite, cell: (run) => text(run.suite, 30) },
-          { name: "perturbations", label: "Perturbations", kind: "text", key: (run) => run.perturbations.length, cell: (run) => run.perturbations.length ? text(run.perturbations.join(", "), 40) : make("span.quiet", null, "—") },
-          { name: "metric", label: "Metric", kind: "text", key: (run) => run.metric, cell: (run) => [text(run.metric, 40), run.higher === null ? "" : run.higher ? " ↑" : " ↓"] },
+          { name: "perturbations", label: "Perturbations", kind: "text", key: (run) => run.perturbations.length, cell: (run) => run.perturbations.length ? text(run.perturbations.map((name) => harness.title("perturbations", name)).join(", "), 40) : make("span.quiet", null, "—") },
+          { name: "metric", label: "Metric", kind: "text", key: (run) => harness.title("metrics", run.metric), cell: (run) => [harness.named("metrics", run.metric, 40), run.higher === null ? "" : run.higher ? " ↑" : " ↓"] },
           { name: "value", label: "Value", key: (run) => (run.value ? run.value[0] : null), cell: (run) => run.status !== "ok"
             ? make("td.wrap.left.bad", null, "✗ failed: ", text(run.error || "no reason given", 160)) : run.value
               ? [number(run.value[0]), " ", make("span.spread", null, spread(...run.value)), run.declined ? make("span", { title: run.declined, "aria-label": run.declined }, " ⊘") : ""] : "—" },

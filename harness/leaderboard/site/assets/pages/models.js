@@ -24,7 +24,7 @@
         name, label, kind, key: fact(name), cell: (model) => (model.facts[name] === undefined ? make("span.quiet", null, "—") : shown(model.facts[name])) });
       const total = (name, label, shown, note) => ({ name, label, note, key: (model) => model[name] ?? null, cell: (model) => shown(model[name]) });
       const columns = [
-        { name: "model", label: "Model", kind: "text", class: "fixed", key: (model) => model.name, cell: (model) => harness.to(`model/${model.address}`, model.name, 60) },
+        { name: "model", label: "Model", kind: "text", class: "fixed", key: (model) => model.name, cell: (model) => make("span", { title: harness.plain(model.identifier, 300) }, harness.to(`model/${model.address}`, model.name, 60)) },
         given("creator", "Creator"), given("modality", "Modality"),
         given("parameters", "Parameters", large, "number"), given("tokenizer", "Tokenizer"), given("window", "Context window", count, "number"), given("access", "Access"),
         { name: "runs", label: "Runs", key: (model) => model.runs, cell: (model) => [count(model.runs), model.failed ? make("small.bad", null, `${model.failed} failed`) : null] },

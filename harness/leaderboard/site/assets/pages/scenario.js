@@ -25,13 +25,13 @@
   });
 
   function block(main, column, at, query, go) {
-    const heading = [column.method, column.split, ...column.details, `${column.suites.length > 1 ? "suites" : "suite"} ${column.suites.join(", ")}`].map((part) => plain(part, 80)).join(" · ");
+    const heading = [harness.title("methods", column.method), column.split, ...column.details, `${column.suites.length > 1 ? "suites" : "suite"} ${column.suites.join(", ")}`].map((part) => plain(part, 80)).join(" · ");
     const categories = [...new Set(column.measures.map((measure) => measure.category))];
     const name = `view${at || ""}`;
     const chosen = categories.includes(query[name]) ? query[name] : "";
     const measures = column.measures.filter((measure, i) => (chosen ? measure.category === chosen : i === 0 || measure.represents));
     harness.add(main, make("h2", null, ["Results", ...column.details.map((detail) => plain(detail, 60))].join(", ")), make("p.quiet", null, heading, column.sample ? [" ", make("span.mark.warn", null, "sample data, not a measurement")] : null));
-    harness.add(main, harness.tabs("Categories of metrics", ["", ...categories].map((category) => [category, category ? title(category) : "One of each category"]), chosen,
+    harness.add(main, harness.tabs("Categories of metrics", ["", ...categories].map((category) => [category, category ? harness.title("categories", category) : "One of each category"]), chosen,
       (category) => link(`scenario/${harness.route().path[0]}`, { ...query, [name]: category })));
     const places = column.models.map((_, i) => i);
     harness.add(main, harness.table([
@@ -39,7 +39,7 @@
       { name: "runs", label: "Run", cell: (i) => column.runs[i].length === 1 ? harness.to(`run/${column.runs[i][0]}`, "examples") : make("span.quiet", null, `${column.parts.length} below`) },
       ...measures.map((measure) => ({
         name: `${measure.metric}.${measure.worst || ""}`,
-        label: make("span.title", null, text(measure.metric, 40)),
+        label: make("span.title", { title: harness.about("metrics", measure.metric) }, text(harness.title("metrics", measure.metric), 40)),
         note: [measure.worst ? `worst of ${measure.worst}` : "", measure.higher === null ? "" : measure.higher ? "↑" : "↓"].filter(Boolean).join(" "),
         title: measure.about, first: measure.higher === false ? "ascending" : "descending",
         key: (i) => (measure.cells[i] ? measure.cells[i][0] : null),
@@ -55,8 +55,8 @@
   }
 
   function parts(main, column, at, query, go) {
-    harness.add(main, make("h3", null, `The ${count(column.parts.length)} runs, by ${plain(column.metric, 40)}`), harness.table([
-      { name: "part", label: "Run", kind: "text", class: "fixed", key: (part) => part[0], cell: (part) => text(part[0], 70) },
+    harness.add(main, make("h3", null, `The ${count(column.parts.length)} runs, by ${plain(harness.title("metrics", column.metric), 40)}`), harness.table([
+      { name: "part", label: "Run", kind: "text", class: "fixed", key: (part) => harness.runTitle(part[0]), cell: (part) => make("span", { title: plain(part[0], 200) }, text(harness.runTitle(part[0]), 70)) },
       ...column.models.map(([model], m) => ({ name: `m${m}`, label: make("span.title", null, text(model, 40)), first: column.higher === false ? "ascending" : "descending",
         key: (part) => part[1][m]?.[1] ?? null,
         cell: (part) => {
