@@ -11,7 +11,7 @@ import click
 
 from harness.cli import options
 from harness.cli.sources import ReadSweep, sweep_source
-from harness.contracts import Adapted, GenerateRequest, Model
+from harness.contracts import Adapted, GenerateRequest, Model, Prompt
 from harness.output.display import brief, counted
 from harness.output.terminal import say
 
@@ -78,6 +78,14 @@ def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> N
         sys.exit(2)
 
 
+def _tokens(model: Model, text: Prompt) -> str:
+    """Return the number of tokens of a text, or that it is not known."""
+    tokens = model.count_tokens(text)
+    if tokens or not text:
+        return counted(tokens, "token")
+    return "number of tokens not known: the model has no tokenizer on this machine"
+
+
 def _show(adapted: Adapted, model: Model) -> None:
     """Print the requests made from one instance."""
     from harness.runs.generation_settings import described
@@ -99,13 +107,13 @@ def _show(adapted: Adapted, model: Model) -> None:
     for request in adapted.requests:
         prompt, scored = question(request)
         if prompt != shown and prompt:
-            say(f"--- prompt, {model.count_tokens(prompt)} tokens", dim=True)
+            say(f"--- prompt, {_tokens(model, prompt)}", dim=True)
             say(read_by(model, request))
             for tool in getattr(request, "tools", ()):
                 say(f"--- tool: {tool_text(tool)}", dim=True)
         shown = prompt
         if scored:
-            say(f"--- scored, {model.count_tokens(scored)} tokens", dim=True)
+            say(f"--- scored, {_tokens(model, scored)}", dim=True)
             say(scored)
         elif isinstance(request, GenerateRequest):
             say(f"--- {described(request)}", dim=True)

@@ -24,7 +24,7 @@ def data_command() -> None:
     """Show which data sets and models sweeps need, and download them ahead of time."""
 
 
-@data_command.command("status")
+@data_command.command("status", short_help="Show what sweeps read, where it is, its size, licence and terms.")
 @sweep_sources
 @options.data_dir
 @options.as_json
@@ -46,7 +46,7 @@ def status(read: Sequence[ReadSweep], data_dir: Path | None, as_json: bool) -> N
         sys.exit(1)
 
 
-@data_command.command("pull")
+@data_command.command("pull", short_help="Download what sweeps read and is not here.")
 @sweep_sources
 @options.data_dir
 @click.option("--dry-run", is_flag=True, help="Show what would be downloaded.")

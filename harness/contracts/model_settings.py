@@ -126,6 +126,11 @@ class ModelSettings(BaseModel):
     display_name: _Text | None = Field(None, min_length=1, max_length=100, examples=["Qwen3 0.6B, thinking"])
     """Name of the model in tables, on leaderboards and on the site; changing it runs nothing again."""
 
+    def given(self) -> frozenset[str]:
+        """Return the names of the settings that are given, ``reasoning.effort`` by itself."""
+        effort = self.reasoning is not None and self.reasoning.effort is not None
+        return frozenset({*self.model_fields_set, *(["reasoning.effort"] if effort else [])})
+
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> ModelSettings:
         """Return the settings among a model's arguments; the others are its backend's.

@@ -120,7 +120,7 @@ class Model(ABC):
     """
     cacheable: ClassVar[bool] = True
     """True if its responses belong in the response cache; False if they are read from a file anyway."""
-    honours: frozenset[str] = frozenset({"temperature", "max_tokens", "system_prompt", "reasoning"})
+    honours: frozenset[str] = frozenset({"temperature", "max_tokens", "system_prompt", "reasoning", "reasoning.effort"})
     """Names of the keys of a model's entry that it applies to requests, from
     :class:`~harness.contracts.model_settings.ModelSettings`; a sweep that gives it others is refused. ``top_p``,
     ``top_k``, ``min_p``, ``repetition_penalty``, ``prefill`` and ``reasoning`` are fields of :class:`GenerateRequest`;

@@ -83,7 +83,8 @@ class HubData(Data):
                 if "OfflineModeIsEnabled" in reason:
                     reason = "it cannot be reached, and this commit is not in the local cache"
                 tried = f"{self.looked_for} Then tried {self.label} on the Hub: {reason.rstrip('.')}."
-                raise DataError(f"{tried} Without network access, copy the data into the data folder.") from error
+                ahead = "run `harness data pull` where there is one, or copy the data into the data folder"
+                raise DataError(f"{tried} Without network access, {ahead}.") from error
         return self._tables[split]
 
     def _prepared(self) -> Any:

@@ -311,7 +311,8 @@ def _advice(source: Source) -> str:
     if all(name.startswith("./") for name in names):
         return ""
     url = f" from {source.url}" if source.url else ""
-    return f" Get the data{url}, and name the folder with --data-dir or HARNESS_DATA_DIR." if source.files else ""
+    pull = " with `harness data pull` or" if source.downloads else ""
+    return f" Get the data{pull}{url}, and name the folder with --data-dir or HARNESS_DATA_DIR." if source.files else ""
 
 
 # ---------------------------------------------------------------------------------------------------------------

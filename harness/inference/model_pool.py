@@ -144,7 +144,7 @@ class Models:
             if params is None:
                 raise PluginError("\n".join(f"model {name!r}: {diagnostic}" for diagnostic in diagnostics))
             settings = ModelSettings.of(arguments)
-            if unable := settings.model_fields_set - honoured(plugin):
+            if unable := settings.given() - honoured(plugin):
                 raise PluginError(f"model {name!r}: {min(unable)} cannot be applied by backend {plugin.name!r}.")
             own = {key: value for key, value in arguments.items() if key not in ModelSettings.model_fields}
             self._asked[key] = _Asked(self, Component(name=name, arguments=own), settings, plugin)

@@ -243,7 +243,7 @@ def _renamed(record: RunRecord, spec: RunSpec) -> RunRecord:
 
 def _unhonoured(spec: RunSpec, model: Model) -> str | None:
     """Return which of its own settings a model cannot apply; None if it can apply all."""
-    unable = sorted(spec.settings.model_fields_set - model.honours - {"display_name"})
+    unable = sorted(spec.settings.given() - model.honours - {"display_name"})
     them = "it" if len(unable) == 1 else "them"
     return f"{spec.model.name} cannot apply {' and '.join(unable)}; remove {them} from its entry." if unable else None
 

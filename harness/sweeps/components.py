@@ -159,6 +159,7 @@ def resolve_models(values: Placed, context: Context) -> Iterator[SweepModel]:
             # Only what was given: a backend's defaults are part of its fingerprint, not of the model's name.
             given = params.model_dump(mode="json", exclude_unset=True)
             given = {key: value for key, value in given.items() if key not in _OWN or value is not None}
+            _report_effort(given, settings, backend, context)
             known = frozenset(getattr(backend.target, "operational", ())) | {"display_name"}
             operational = {key: value for key, value in given.items() if key in known}
             arguments = {key: value for key, value in given.items() if key not in known}
@@ -192,6 +193,20 @@ def _report_unhonoured(settings: Mapping[str, Setting], backend: Plugin, context
             able = [other.name for other in context.registry.all(Kind.BACKEND) if key in honoured(other)]
             hint = f"These can: {', '.join(f'{name}:…' for name in able)}." if able else ""
             context.diagnostics.add(setting.path, f"cannot be applied by backend {backend.name!r}.", hint)
+
+
+def _report_effort(
+    given: Mapping[str, Any], settings: Mapping[str, Setting], backend: Plugin, context: Context
+) -> None:
+    """Report an effort of reasoning that the backend cannot ask for."""
+    effort = (given.get("reasoning") or {}).get("effort")
+    if effort is not None and "reasoning" in honoured(backend) and "reasoning.effort" not in honoured(backend):
+        hint = ""
+        if "chat_template_kwargs" in entry_of(backend).model_fields:
+            written = f"chat_template_kwargs: {{reasoning_effort: {effort}}}"
+            hint = f"If the model's chat template has a variable for it, write {written}."
+        path = (*settings["reasoning"].path, "effort")
+        context.diagnostics.add(path, f"cannot be applied by backend {backend.name!r}.", hint)
 
 
 def _model_name(name: str) -> str:

@@ -56,7 +56,8 @@ class CheckpointModel(Model):
 
     answers = frozenset({"generate", "score"})
 
-    honours = Model.honours | {"top_p", "top_k", "min_p", "repetition_penalty", "prefill"}
+    # Each chat template has its own variable for how much to reason, if any.
+    honours = Model.honours - {"reasoning.effort"} | {"top_p", "top_k", "min_p", "repetition_penalty", "prefill"}
 
     def __init__(
         self,

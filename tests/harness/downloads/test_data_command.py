@@ -222,8 +222,8 @@ def test_a_gated_data_set_says_what_to_accept_and_where(place: Place) -> None:
 def test_one_failure_does_not_stop_the_rest_and_all_are_listed(place: Place) -> None:
     good = place.hub.add("datasets", "acme/good", {"test.jsonl": lines("good", 2)})
     place.on_hub("good", "acme/good", good)
-    place.on_hub("moved", "acme/good", "0" * 40)
-    place.on_hub("absent", "acme/absent", "0" * 40)
+    place.on_hub("moved", "acme/good", "a" * 40)
+    place.on_hub("absent", "acme/absent", "a" * 40)
     place.scenario("nowhere", "  url: https://example.org/nowhere")
     names = [part for name in ("moved", "absent", "nowhere", "good") for part in ("-r", name)]
     done = place("data", "pull", *names, "-m", "fake:0")

@@ -103,6 +103,13 @@ def test_a_list_makes_a_model_for_each_value(tmp_path: Path) -> None:
         ("{name: 'hf:a/b', system_instruction: x}", "is not a parameter. Here it is called 'system_prompt'."),
         ("{name: 'hf:a/b', do_sample: true}", "is not a parameter. Set temperature; 0 is greedy decoding."),
         ("{name: 'fake:0', top_k: 5}", "models[0].top_k: cannot be applied by backend 'fake'."),
+        (
+            "{name: 'hf:a/b', reasoning: {effort: low}}",
+            "models[0].reasoning.effort: cannot be applied by backend 'hf'. If the model's chat template has a "
+            "variable for it, write chat_template_kwargs: {reasoning_effort: low}.",
+        ),
+        ("'vllm:a/b,reasoning.effort=low'", "cannot be applied by backend 'vllm'."),
+        ("{name: 'replay:f', reasoning: {effort: low}}", "cannot be applied by backend 'replay'."),
     ],
 )
 def test_mistakes_have_their_line_and_key(tmp_path: Path, model: str, expected: str) -> None:
