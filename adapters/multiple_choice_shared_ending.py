@@ -14,7 +14,12 @@ from adapters.multiple_choice_separate_original import SeparateAdapter, Separate
 from harness import Adapted, HarnessError, Instance, Prediction, Response, adapter
 
 
-@adapter("multiple_choice_shared_ending", source="Trinh and Le 2018, partial scoring (arXiv:1806.02847)")
+@adapter(
+    "multiple_choice_shared_ending",
+    title="Multiple choice (shared ending)",
+    short="shared ending",
+    source="Trinh and Le 2018, section 3 (partial scoring, arXiv:1806.02847)",
+)
 class MultipleChoiceSharedEnding(SeparateAdapter):
     """Each option fills the gap in the input; the option after which the rest of the input is likeliest wins.
 
