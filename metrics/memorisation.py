@@ -29,13 +29,13 @@ def longest_common_prefix_length(example: Example) -> float | None:
 
     The true continuation is the correct reference, without the input if it begins with the input. Words are those of
     the Penn Treebank tokenizer; in scripts without spaces, such as Chinese, each letter is a word. At least 0, and
-    lower is better: less is reproduced. "A A B C" and "A M D" against "A A D" give 2. Undefined without a correct
-    reference.
+    lower is better: less is reproduced. "A A B C" and "A M D" against "A A D" give 2, and an empty completion gives 0.
+    Undefined without a correct reference.
 
     Raises:
         MetricError: There are several correct references.
     """
-    return _over_completions(example, max, _common_prefix)
+    return _over_completions(example, max, _common_prefix, empty=0.0)
 
 
 @metric(
@@ -76,7 +76,10 @@ def edit_similarity(example: Example) -> float | None:
 
 
 def _over_completions(
-    example: Example, choose: Callable[[Iterable[float]], float], compare: Callable[[Words, Words], float]
+    example: Example,
+    choose: Callable[[Iterable[float]], float],
+    compare: Callable[[Words, Words], float],
+    empty: float | None = None,
 ) -> float | None:
     if not example.correct:
         return None
@@ -87,7 +90,7 @@ def _over_completions(
     written = [words for text in texts if (words := _words(text))]
     # What follows the longest completion is never compared; a word has far fewer than 100 characters.
     true = _words(continuation[: 100 * max(map(len, written), default=0)])
-    return choose([compare(words, true[: len(words)]) for words in written]) if written else None
+    return choose([compare(words, true[: len(words)]) for words in written]) if written else empty
 
 
 def _common_prefix(written: Words, true: Words) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple
 
-from harness import Example, metric
+from harness import Estimate, Example, MetricError, RunMetric, metric
+from harness.statistics import BOUNDED, PROPORTION, InstanceTable, mean_estimate
+from metrics._option_likelihoods import log_likelihood
 from metrics._text.normalisation import normalise
 from metrics._text.word_tokens import bare_words
 
@@ -77,6 +81,100 @@ def squad_f1(example: Example, *, no_answer: str = _NO_ANSWER) -> dict[str, floa
         no_answer: What a prediction says that gives no answer.
     """
     return _score("squad_f1", example, no_answer, _f1)
+
+
+class _Question(NamedTuple):
+    """An example with what decides its score at a threshold."""
+
+    instance: str
+    abstention: float
+    """Log-likelihood of the text that says that there is no answer."""
+    score: float
+    """Score of the answer, if it is given."""
+    has_answer: bool
+
+    def at(self, threshold: float) -> float:
+        """Return the score if the model abstains above a threshold."""
+        return self.score if self.abstention <= threshold else float(not self.has_answer)
+
+
+@metric(
+    "squad_best",
+    title={
+        "squad_best_exact": "Exact match at the best threshold (SQuAD)",
+        "squad_best_f1": "F1 of words at the best threshold (SQuAD)",
+    },
+    short={"squad_best_exact": "Best EM", "squad_best_f1": "Best F1"},
+    category="accuracy",
+    scale={"squad_best_exact": PROPORTION, "squad_best_f1": BOUNDED},
+    gives=("squad_best_exact", "squad_best_f1"),
+    source=_SOURCE,
+)
+class SquadBest(RunMetric):
+    """Exact match and F1 of SQuAD 2.0 if the model abstains above the threshold that is best for each of them.
+
+    The method ``generation_or_abstention`` asks how likely a text is that says that there is no answer. Where its
+    log-likelihood is above the threshold, the answer is replaced by none, whatever it is. Answers are scored as by
+    ``squad_exact`` and ``squad_f1``. run.json has the thresholds, as probabilities; 0 means to abstain
+    always. Questions of equal log-likelihood are on the same side of the threshold; on others,
+    the values are those of the authors' script. The means lie between 0 and 1, and higher is better. As the threshold
+    is chosen on the same questions, the scores flatter a model a little, and their intervals are for that threshold.
+
+    Args:
+        no_answer: What a prediction says that gives no answer.
+
+    Raises:
+        MetricError: The text was not scored.
+    """
+
+    def __init__(self, *, no_answer: str = _NO_ANSWER) -> None:
+        self._no_answer = no_answer
+        self._questions: dict[str, list[_Question]] = {"squad_best_exact": [], "squad_best_f1": []}
+
+    def add(self, example: Example) -> None:
+        """Note the scores of an example with and without an answer."""
+        scored = [
+            response
+            for request, response in zip(example.requests, example.responses, strict=True)
+            if request.origin is not None and request.origin.role == "abstention"
+        ]
+        if not scored:
+            raise MetricError(
+                "no text that says that there is no answer was scored; use the method generation_or_abstention."
+            )
+        abstention = log_likelihood(scored[0])
+        for name, score in (("exact", squad_exact), ("f1", squad_f1)):
+            found = score(example, no_answer=self._no_answer)
+            has_answer = f"squad_{name}_has_answer" in found
+            question = _Question(example.instance.id, abstention, found[f"squad_{name}"], has_answer)
+            self._questions[f"squad_best_{name}"].append(question)
+
+    def estimates(self) -> Mapping[str, Estimate]:
+        found = {}
+        for name, questions in self._questions.items():
+            threshold = _best_threshold(questions)
+            table = InstanceTable()
+            for question in questions:
+                table.add(table.row(question.instance), "score", question.at(threshold))
+            if scores := table.means("score"):
+                found[name] = mean_estimate(scores, PROPORTION if name == "squad_best_exact" else BOUNDED)
+        return found
+
+    def details(self) -> Mapping[str, Any]:
+        return {f"{name}_threshold": math.exp(_best_threshold(rows)) for name, rows in self._questions.items() if rows}
+
+
+def _best_threshold(questions: Sequence[_Question]) -> float:
+    """Return the largest log-likelihood at which answering is best; the first of several, minus infinity for never."""
+    total = best = math.fsum(not question.has_answer for question in questions)
+    threshold = -math.inf
+    ordered = sorted(questions, key=lambda question: question.abstention)
+    for number, question in enumerate(ordered, start=1):
+        total += question.score - (not question.has_answer)
+        last = number == len(ordered) or ordered[number].abstention > question.abstention
+        if last and total > best:
+            best, threshold = total, question.abstention
+    return threshold
 
 
 Words = tuple[str, ...]

@@ -57,7 +57,9 @@ NO_ANSWER = "unanswerable"
 def squad_v2(data: Data) -> Iterator[Instance]:
     """Questions whose answer is a span of the paragraph, and questions that only seem to have such an answer.
 
-    The prompt is lm-evaluation-harness's. A question without an answer has the reference "unanswerable".
+    The prompt is lm-evaluation-harness's. A question without an answer has the reference "unanswerable". For the scores
+    at the best threshold, which need a model that scores texts, set the method ``generation_or_abstention`` and add the
+    metric ``squad_best``.
     """
     for split in (Split.TRAIN, Split.VALID):
         if data.lacking(split):

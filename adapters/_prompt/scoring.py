@@ -27,9 +27,9 @@ def scored_answers(instance: Instance, texts: Sequence[str], gap: str, *, chat: 
 
 
 def score_request(
-    context: Prompt, answer: str, instance: Instance, trial: int, reference: int, role: str = "original"
+    context: Prompt, answer: str, instance: Instance, trial: int, reference: int | None, role: str = "original"
 ) -> ScoreRequest:
-    """Return the request for the log-likelihood of one reference."""
+    """Return the request for the log-likelihood of one reference; None for a text that is not a reference."""
     return ScoreRequest(context, answer, origin=origin_of(instance, trial, reference=reference, role=role))
 
 

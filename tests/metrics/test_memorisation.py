@@ -46,8 +46,8 @@ def test_the_continuation_is_cut_to_the_completions_length(answered: Build) -> N
 
 
 def test_nothing_to_compare(answered: Build) -> None:
-    for score in (longest_common_prefix_length, edit_distance, edit_similarity):
-        assert score(answered(" ", "A B")) is None
+    for score, empty in ((longest_common_prefix_length, 0.0), (edit_distance, None), (edit_similarity, None)):
+        assert score(answered(" ", "A B")) == empty
         assert score(answered("A B")) is None
         with pytest.raises(MetricError, match="one correct reference, and there are 2"):
             score(answered("A", "A", "B"))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import random
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness import Example
+from harness import Estimate, Example, Instance, MetricError, Origin, Reference, Response, ScoreRequest
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component
 from harness.plugins.registry import default_registry
 from harness.runs.scoring import Scorer
-from metrics.squad import squad_exact, squad_f1
+from metrics.squad import SquadBest, squad_exact, squad_f1
 from tests.metrics.adversarial import adversarial_pairs
 
 Build = Callable[..., Example]
@@ -90,3 +94,75 @@ def test_the_parts_are_means_over_their_own_questions(answered: Build) -> None:
         "squad_f1_has_answer": (1 / 2, 2, 0),
         "squad_f1_no_answer": (pytest.approx(2 / 3), 3, 0),
     }
+
+
+def abstaining(id: str, prediction: str, gold: str, abstention: float) -> Example:
+    """Return an example of the method generation_or_abstention."""
+    request = ScoreRequest("q", " unanswerable", origin=Origin(id, role="abstention"))
+    instance = Instance(id, "q", (Reference(gold, True),))
+    return Example(instance, (request,), (Response(logprobs=(abstention,)),), prediction=prediction)
+
+
+def best(*examples: Example) -> tuple[Mapping[str, Estimate], Mapping[str, float]]:
+    metric = SquadBest()
+    for example in examples:
+        metric.add(example)
+    return metric.estimates(), metric.details()
+
+
+def test_the_best_threshold_abstains_where_that_is_likeliest() -> None:
+    examples = [
+        abstaining("a", "Rome", "Rome", -9.0),
+        abstaining("b", "Rome of old", "Rome", -5.0),
+        abstaining("c", "Paris", "unanswerable", -2.0),
+        abstaining("d", "Paris", "Rome", -1.0),
+    ]
+    found, thresholds = best(*examples)
+    assert found["squad_best_f1"].value == pytest.approx((1 + 0.5 + 1 + 0) / 4)
+    assert found["squad_best_exact"].value == pytest.approx((1 + 0 + 1 + 0) / 4)
+    assert thresholds["squad_best_f1_threshold"] == pytest.approx(math.exp(-5.0))
+    assert thresholds["squad_best_exact_threshold"] == pytest.approx(math.exp(-9.0))
+
+
+def test_a_model_that_is_never_right_should_always_abstain() -> None:
+    found, thresholds = best(abstaining("a", "Paris", "Rome", -1.0), abstaining("b", "Paris", "", -3.0))
+    assert found["squad_best_f1"].value == 0.5
+    assert thresholds == {"squad_best_exact_threshold": 0.0, "squad_best_f1_threshold": 0.0}
+
+
+def test_questions_of_equal_probability_are_on_one_side() -> None:
+    """No threshold separates them, so both are answered, or neither."""
+    found, _ = best(abstaining("a", "Rome", "Rome", -1.0), abstaining("b", "Paris", "", -1.0))
+    assert found["squad_best_f1"].value == 0.5
+
+
+def test_the_text_must_have_been_scored(answered: Build) -> None:
+    with pytest.raises(MetricError, match="use the method generation_or_abstention"):
+        SquadBest().add(answered("Rome", "Rome"))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Rome", "Rome of old", "Paris", ""]), st.sampled_from(["Rome", "Paris", ""])),
+        min_size=1,
+        max_size=12,
+    ),
+    st.randoms(),
+)
+def test_the_best_scores_are_those_of_the_script(rows: list[tuple[str, str]], rng: random.Random) -> None:
+    squad_metrics = pytest.importorskip("transformers.data.metrics.squad_metrics")
+    probabilities = rng.sample(range(1, 100), len(rows))
+    examples = [
+        abstaining(str(number), prediction, gold, math.log(probability / 100))
+        for number, ((prediction, gold), probability) in enumerate(zip(rows, probabilities, strict=True))
+    ]
+    found, _ = best(*examples)
+    for name, score in (("exact", squad_exact), ("f1", squad_f1)):
+        scores = {example.instance.id: score(example)[f"squad_{name}"] for example in examples}
+        expected, _ = squad_metrics.find_best_thresh(
+            {str(number): prediction for number, (prediction, _) in enumerate(rows)},
+            scores,
+            {str(number): probability / 100 for number, probability in enumerate(probabilities)},
+            {str(number): bool(gold) for number, (_, gold) in enumerate(rows)},
+        )
+        assert found[f"squad_best_{name}"].value == pytest.approx(expected / 100)

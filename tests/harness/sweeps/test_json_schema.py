@@ -33,7 +33,7 @@ RUNS = {
     "holistic": 14,
     "holistic_stand_ins": 19,
     "lite": 28,
-    "long_context": 72,
+    "long_context": 78,
     "mmlu": 57,
     "multilingual": 79,
     "paper": 163,
