@@ -26,6 +26,12 @@ class Generation(GeneratingAdapter):
         num_outputs: int = Field(default=1, ge=1)
         """Number of completions; the most likely one is the prediction, and metrics ``…@k`` see all of them."""
 
+        input_tokens: int | None = Field(default=None, ge=1)
+        """Cut each input to exactly this many tokens of the model's own tokenizer, not counting special tokens.
+
+        A shorter input is repeated; null leaves inputs as they are. Without a tokenizer, four characters are a token.
+        """
+
         multi_label: bool = False
         """Show all correct references in an example, joined by ", ", instead of the first."""
 
@@ -37,7 +43,12 @@ class Generation(GeneratingAdapter):
         return Shot(instance.id, ((plain_question(instance, self.params), self.shown_answer(instance, answer)),))
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
-        fitted = prompts.fit([plain_question(instance, self.params)], instance=instance.id)
+        question = plain_question(instance, self.params)
+        if self.params.input_tokens is not None:
+            question = question.cut_to(
+                prompts.beginning(instance.input, self.params.input_tokens, instance=instance.id)
+            )
+        fitted = prompts.fit([question], instance=instance.id)
         request = self.request(fitted.prompts[0], instance, trial, completions=self.params.num_outputs)
         return fitted.adapted(instance, [request], trial)
 

@@ -14,9 +14,10 @@ from scenarios._long_text import CHARACTERS
 COUNT = 10
 
 
-def _adapter(*, output_tokens: int, **_: Any) -> Mapping[str, Any]:
+def _adapter(*, input_tokens: int, output_tokens: int) -> Mapping[str, Any]:
     return {
         "method": "generation",
+        "input_tokens": input_tokens,
         "input_noun": None,
         "input_suffix": "",
         "output_noun": None,
@@ -55,12 +56,12 @@ def synthetic_efficiency(
 ) -> Iterator[Instance]:
     """Ten passages of novels of about one length, which the model continues by at most a number of tokens.
 
-    HELM's prompts have exactly as many tokens of one of twelve tokenizers of 2022; here a token is taken for four
-    characters, and the metric ``efficiency`` counts those of the model. A model may end its answer earlier.
+    A prompt has exactly as many tokens of the model's own tokenizer as asked for, special tokens not counted; HELM has
+    files of such prompts for twelve tokenizers of 2022. A model may end its answer earlier.
 
     Args:
         data: Novels in the public domain.
-        input_tokens: Length of a passage; HELM has 1, 256, 512, 1024 and 1536.
+        input_tokens: Length of a prompt; HELM has 1, 256, 512, 1024 and 1536.
         output_tokens: Most tokens of an answer; HELM has 1, 2, 4, 8, 16, 32 and 64.
     """
     length = input_tokens * CHARACTERS
@@ -71,4 +72,5 @@ def synthetic_efficiency(
         rng = derive_rng(0, f"synthetic_efficiency/{number}")
         name, text = rng.choice(library)
         start = rng.randrange(len(text) - length + 1)
-        yield Instance(id=f"{name}-{number}", input=text[start : start + length], split=Split.TEST)
+        # The method cuts the passage to length; a token of another tokenizer may be longer.
+        yield Instance(id=f"{name}-{number}", input=text[start : start + 2 * length], split=Split.TEST)

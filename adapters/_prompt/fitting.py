@@ -6,6 +6,7 @@ place where the answer belongs.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +15,19 @@ from functools import cached_property
 from adapters._prompt.prompt import PromptWriter, Question
 from harness import Adapted, HarnessError, Instance, Prompt, Request, Tokenization
 
+_LOG = logging.getLogger(__name__)
+
 LENGTH_TOLERANCE = 8
 """Largest difference, in tokens, between the length of a prompt and the sum of the lengths of its parts.
 
 Tokens can merge where parts meet, and special tokens are counted with each part.
 """
+
+CHARACTERS_OF_A_TOKEN = 4
+"""For models whose tokenizer is unknown. English prose has 4.2 to 4.6 for each token of the usual tokenizers."""
+
+NEARBY = 32
+"""Most characters by which a text of a number of tokens may begin later, or end elsewhere, than the first one tried."""
 
 EMPTY_QUESTION = Question("", "", "")
 
@@ -76,6 +85,7 @@ class PromptFitter:
         self._max_tokens = max_tokens
         self._window = tokenization.window
         self._head_tokens: dict[int, int] = {}
+        self._estimates = False
         self._ids = tuple(shot.instance for shot in writer.shots)
         self._adds_up = not writer.policy.substitutions  # a substitution can change the length of a part
         if self._window is not None and max_tokens >= self._window:
@@ -106,6 +116,42 @@ class PromptFitter:
                     return self._cut(questions, budget, instance)
         prompts = tuple(self._writer.write(question, examples) for question in questions)
         return Fitted(prompts, self._ids[:examples], len(self._ids) - examples, truncated=False)
+
+    def beginning(self, text: str, tokens: int, *, instance: str) -> str:
+        """Return the beginning of a text that has exactly that many tokens; a text that is shorter is repeated.
+
+        Tokens are counted without special tokens and chat template. Where a character is several tokens, so that no
+        beginning has exactly as many, the text begins a few characters later.
+
+        Raises:
+            HarnessError: The text is empty, or no part of it has exactly that many tokens.
+        """
+        if not text:
+            raise HarnessError(f"instance {instance!r} has no input that could be cut to {tokens} tokens.")
+        while (count := self._segment_tokens(text)) is not None and count < tokens:
+            text = f"{text} {text}"
+        if count is None:
+            if not self._estimates:
+                _LOG.warning("the model's tokenizer is unknown; inputs have about %d tokens, not exactly.", tokens)
+            self._estimates = True
+            length = tokens * CHARACTERS_OF_A_TOKEN
+            return (text * (length // len(text) + 1))[:length]
+        for start in range(min(NEARBY, len(text))):
+            if (stretch := self._exactly(text[start:], tokens)) is not None:
+                return stretch
+        raise HarnessError(f"instance {instance!r}: no part of its input has exactly {tokens} tokens.")
+
+    def _exactly(self, text: str, tokens: int) -> str | None:
+        """Return the beginning of a text that has exactly that many tokens, if there is one."""
+        first = len(self._tokenization.truncate(text, tokens))
+        # A token of the whole text can be several, or part of another, where the text is cut.
+        lengths = range(max(first - NEARBY, 0), min(first + NEARBY, len(text)) + 1)
+        nearest = sorted(lengths, key=lambda length: abs(length - first))
+        return next((text[:length] for length in nearest if self._segment_tokens(text[:length]) == tokens), None)
+
+    def _segment_tokens(self, text: str) -> int | None:
+        counts = self._tokenization.count_segments([text])
+        return None if counts is None else counts[0]
 
     @property
     def chat(self) -> bool:

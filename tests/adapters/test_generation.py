@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from harness import (
 )
 
 Make = Callable[..., Instance]
+PLAIN = {"input_noun": None, "input_suffix": "", "output_noun": None, "max_train_instances": 0}
 
 
 def adapt_one(
@@ -202,3 +204,32 @@ def test_a_response_without_completions_is_an_error(make: Make, characters: Any)
     adapted = adapt_one({"max_train_instances": 0}, make("e", "eval"), [], characters())
     with pytest.raises(ModelError, match="no completion for instance 'e'"):
         predict(adapted)
+
+
+@pytest.mark.parametrize("checkpoint", ["small-llama", "small-gpt2"])
+@pytest.mark.parametrize("tokens", [1, 7, 64, 500])
+def test_inputs_are_cut_to_a_number_of_the_models_tokens(
+    models_dir: Path, make: Make, checkpoint: str, tokens: int
+) -> None:
+    from harness.models.transformers.huggingface import HuggingFaceModel
+
+    model = HuggingFaceModel(str(models_dir / checkpoint))
+    text = "Wenn der Regen fällt 雨が降る 🌧, the riverbanks' meadows are under-water\u2026 again and again. " * 8
+    adapted = adapt_one({**PLAIN, "input_tokens": tokens}, make("a", text), [], model)
+    prompt = request_of(adapted).prompt
+    assert isinstance(prompt, str)
+    assert model.count_segments([prompt]) == [tokens]
+    assert prompt in f"{text} {text}"
+
+
+def test_without_a_tokenizer_a_token_is_taken_for_four_characters(
+    make: Make, characters: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    adapted = adapt_one({**PLAIN, "input_tokens": 3}, make("a", "abcdefg"), [], characters())
+    assert request_of(adapted).prompt == "abcdefgabcde"
+    assert caplog.messages == ["the model's tokenizer is unknown; inputs have about 3 tokens, not exactly."]
+
+
+def test_an_empty_input_cannot_be_cut(make: Make, characters: Any) -> None:
+    with pytest.raises(HarnessError, match="instance 'a' has no input that could be cut to 3 tokens"):
+        adapt_one({**PLAIN, "input_tokens": 3}, make("a", ""), [], characters())

@@ -520,7 +520,7 @@ def _disinformation(data: Path, made: Path) -> None:
 
 
 def _efficiency(data: Path, made: Path) -> None:
-    """HELM's prompts are files; the texts of ours stand in for them, so that the settings alone are compared."""
+    """HELM's prompts are files; they get the texts of ours, so that only the settings are compared."""
     from harness.contracts.plugins import Kind, ScenarioDetails
     from harness.data.source import open_data
     from harness.plugins.parameters import build
@@ -532,7 +532,7 @@ def _efficiency(data: Path, made: Path) -> None:
     texts = build(plugin, open_data(plugin.details, arguments, name=plugin.name, data_dir=data), arguments=arguments)
     for number, instance in enumerate(texts()):
         name = f"num_prompt_tokens=256,tokenizer=huggingface_gpt2,id={number}.txt"
-        _parent(made / "synthetic_efficiency" / name).write_bytes(instance.input.encode())
+        _parent(made / "synthetic_efficiency" / name).write_bytes(instance.input[: 4 * 256].encode())
 
 
 def _med_qa(data: Path, made: Path) -> None:
