@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Literal
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from harness import Data, DataError, Instance, Reference, Row, Source, Split, derive_rng, scenario
 
@@ -23,6 +24,12 @@ Dataset = Literal[
     "Dirty_Walmart_Amazon",
 ]
 FOLDER = "entity_matching/{{ dataset | replace('_', '-') }}"
+# The same pairs without their tables, as text, in the layout of a program named Ditto.
+DITTO = (
+    "entity_matching/ditto/{{ 'Dirty/' ~ dataset[6:] | replace('_', '-') if dataset.startswith('Dirty_') "
+    "else ('Textual/' if dataset in ('Abt_Buy', 'Company') else 'Structured/') ~ dataset | replace('_', '-') }}"
+)
+COLUMN = re.compile(r"COL (?P<name>\S+) VAL ?(?P<value>.*?)(?= COL \S+ VAL|$)")
 
 
 @scenario(
@@ -30,7 +37,7 @@ FOLDER = "entity_matching/{{ dataset | replace('_', '-') }}"
     title="Entity matching",
     source="Mudgal et al. 2018 (SIGMOD, Deep learning for entity matching: a design space exploration)",
     data=Source(
-        files={split: f"{FOLDER}/{split}.csv" for split in ("train", "valid", "test")},
+        files={split: (f"{FOLDER}/{split}.csv", f"{DITTO}/{split}.txt") for split in ("train", "valid", "test")},
         url="https://github.com/anhaidgroup/deepmatcher/blob/master/Datasets.md",
         licence="none stated",
     ),
@@ -55,30 +62,60 @@ def entity_matching(data: Data, *, dataset: Dataset = "Beer") -> Iterator[Instan
     """Pairs of records from two shops, most of which do not match.
 
     As nine in ten test pairs do not match, the F1 score of ``classification`` says more than the accuracy. The train
-    split has all matching pairs and as many others, drawn at random, as in HELM.
+    split has all matching pairs and as many others, drawn at random, as in HELM. Where the tables are missing, pairs
+    are read from Ditto's copy of them, whose words and punctuation are separated by spaces.
 
     Args:
         data: The data.
         dataset: The pair of shops; ``Dirty`` are those whose values have been moved into the name.
     """
     folder = f"entity_matching/{dataset.replace('_', '-')}"
-    records = {table: _table(data, f"{folder}/table{table}.csv") for table in "AB"}
+    tables: dict[str, Mapping[str, str]] = {}
     for split in Split:
-        pairs = list(data.rows(split))
-        kept = _balanced(pairs, dataset) if split == Split.TRAIN else pairs
-        for row in kept:
-            texts = []
-            for table, key in (("A", "ltable_id"), ("B", "rtable_id")):
-                if row[key] not in records[table]:
-                    raise row.error(f"{key} {row[key]!r} is not in table{table}.csv.")
-                texts.append(f"Product {table} is {records[table][row[key]]}. ")
-            same = _match(row)
+        pairs = []
+        for row in data.rows(split):
+            if "text" in row:
+                pairs.append(_pair(row))
+                continue
+            tables = tables or {table: _table(data, f"{folder}/table{table}.csv") for table in "AB"}
+            pairs.append(_joined(row, tables))
+        for pair in _balanced(pairs, dataset) if split == Split.TRAIN else pairs:
             yield Instance(
-                id=f"{split}-{row.number}",
-                input=f"{''.join(texts)}Are A and B the same?",
-                references=(Reference("Yes", same), Reference("No", not same)),
+                id=f"{split}-{pair.number}",
+                input=f"Product A is {pair.a}. Product B is {pair.b}. Are A and B the same?",
+                references=(Reference("Yes", pair.match), Reference("No", not pair.match)),
                 split=split,
             )
+
+
+class _Pair(NamedTuple):
+    number: int
+    a: str
+    b: str
+    match: bool
+
+
+def _joined(row: Row, tables: Mapping[str, Mapping[str, str]]) -> _Pair:
+    """Return the pair of records whose ids a row has."""
+    texts = []
+    for table, key in (("A", "ltable_id"), ("B", "rtable_id")):
+        if row[key] not in tables[table]:
+            raise row.error(f"{key} {row[key]!r} is not in table{table}.csv.")
+        texts.append(tables[table][row[key]])
+    return _Pair(row.number, *texts, _match(row, row["label"]))
+
+
+def _pair(row: Row) -> _Pair:
+    """Return the pair of a line of Ditto's: ``COL name VAL value …``, the same of the other record, and the label."""
+    cells = row["text"].split("\t")
+    if len(cells) != 3 or not all(cell.startswith("COL ") for cell in cells[:2]):
+        raise row.error("is not two records of the form 'COL name VAL value …' and a label, separated by tabs.")
+    texts = [_text({column["name"]: column["value"].strip() for column in COLUMN.finditer(cell)}) for cell in cells[:2]]
+    return _Pair(row.number, *texts, _match(row, cells[2].strip()))
+
+
+def _text(values: Mapping[str, str]) -> str:
+    return ". ".join(f"{key}: {value or 'nan'}" for key, value in values.items())
 
 
 def _table(data: Data, name: str) -> Mapping[str, str]:
@@ -87,20 +124,18 @@ def _table(data: Data, name: str) -> Mapping[str, str]:
         raise DataError(f"entity_matching: {name} is missing; a data set's archive has it next to train.csv.")
     found = {}
     for row in data.read(name):
-        values = {key: str(value).strip() for key, value in row.items() if key != "id"}
-        found[row["id"]] = ". ".join(f"{key}: {value or 'nan'}" for key, value in values.items())
+        found[row["id"]] = _text({key: str(value).strip() for key, value in row.items() if key != "id"})
     return found
 
 
-def _match(row: Row) -> bool:
-    if str(row["label"]) not in ("0", "1"):
-        raise row.error(f"label {row['label']!r} is neither 0 nor 1.")
-    return str(row["label"]) == "1"
+def _match(row: Row, label: object) -> bool:
+    if str(label) not in ("0", "1"):
+        raise row.error(f"label {label!r} is neither 0 nor 1.")
+    return str(label) == "1"
 
 
-def _balanced(pairs: list[Row], dataset: str) -> list[Row]:
-    matches = [row for row in pairs if _match(row)]
-    others = [row for row in pairs if not _match(row)]
+def _balanced(pairs: Sequence[_Pair], dataset: str) -> list[_Pair]:
+    matches = [pair for pair in pairs if pair.match]
+    others = [pair for pair in pairs if not pair.match]
     drawn = derive_rng(0, f"entity_matching/{dataset}").sample(others, min(len(matches), len(others)))
-    chosen = {row.number for row in [*matches, *drawn]}
-    return [row for row in pairs if row.number in chosen]
+    return sorted([*matches, *drawn])
