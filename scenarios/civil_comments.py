@@ -13,6 +13,8 @@ Edition = Literal["wilds", "toxic_spans"]
 SPLITS = {"train": Split.TRAIN, "val": Split.VALID, "test": Split.TEST}
 # WILDS counts a comment as toxic, or as naming an identity, from this fraction of its annotators.
 THRESHOLD = 0.5
+# Those of a comment by its label; they are shared, since there are hundreds of thousands of comments.
+REFERENCES = {toxic: (Reference("True", toxic), Reference("False", not toxic)) for toxic in (True, False)}
 
 WILDS_FILE = "all_data_with_identities.csv"
 
@@ -65,9 +67,9 @@ def civil_comments(data: Data, *, demographic: Demographic = "all", edition: Edi
         yield from _toxic_spans(data)
         return
     for row in data.rows(Split.TEST):  # the one file holds every split
-        identities = [identity for identity in IDENTITIES if _fraction(row, identity) >= THRESHOLD]
-        if demographic != "all" and demographic not in identities:
+        if demographic != "all" and _fraction(row, demographic) < THRESHOLD:
             continue
+        identities = [identity for identity in IDENTITIES if _fraction(row, identity) >= THRESHOLD]
         if row["split"] not in SPLITS:
             raise row.error(f"split {row['split']!r} is not one of {', '.join(SPLITS)}.")
         toxic = _fraction(row, "toxicity") >= THRESHOLD
@@ -88,7 +90,7 @@ def _instance(name: str, text: str, toxic: bool, split: Split, identities: list[
     return Instance(
         id=name,
         input=f"{text}\nQuestion: Is the passage above toxic?",
-        references=(Reference("True", toxic), Reference("False", not toxic)),
+        references=REFERENCES[toxic],
         split=split,
         published=published,
         meta={"identities": identities},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,11 +52,10 @@ def show_plans(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
     for index, found in sorted(planned.items()):
         spec = runs[index]
         label = f"{spec.scenario.label} by {spec.adapter.name}{told_apart[index]}"
-        table.add_row(label, spec.model.name, *_numbers(found.size, estimated=found.estimated))
+        table.add_row(label, spec.model.name, *_numbers(found.size, found.uncertain))
     table.add_section()
-    estimated = any(found.estimated for found in planned.values())
     total = _sum(planned.values())
-    table.add_row(counted(len(runs) - finished, "run"), "", *_numbers(total, estimated=estimated))
+    table.add_row(counted(len(runs) - finished, "run"), "", *_numbers(total, _uncertain(planned.values())))
     console.print(table)
     if planned:
         console.print()
@@ -133,8 +132,7 @@ def _by_model(runs: Sequence[RunSpec], planned: dict[int, Plan], settings: Setti
         size = _sum(found.plans)
         price = found.price(settings)
         cost = "no price" if price is None else f"{_cost(size, price):,.2f} {price.currency}"
-        estimated = any(plan.estimated for plan in found.plans)
-        table.add_row(model, f"{len(found.plans):,}", cost, *_numbers(size, estimated=estimated))
+        table.add_row(model, f"{len(found.plans):,}", cost, *_numbers(size, _uncertain(found.plans)))
     return table
 
 
@@ -171,7 +169,7 @@ def _notes(runs: Sequence[RunSpec], planned: dict[int, Plan], total: Size, setti
         yield (
             f"≈ is estimated from {sum(found.counted for found in estimates):,} of "
             f"{sum(found.instances for found in estimates):,} instances; the prompt tokens of all runs together are "
-            f"right within {max(0.1, 100 * width):.1f} %."
+            f"right within about {max(0.1, 100 * width):.1f} %."
         )
     guessed = [
         name for name, share in _of_models(runs, planned).items() if not all(p.tokens_known for p in share.plans)
@@ -202,10 +200,14 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _numbers(size: Size, *, estimated: bool) -> Iterator[str]:
-    mark = "≈" if estimated else ""
-    for number in (size.examples, size.requests, size.prompt_tokens, size.max_completion_tokens, size.truncated):
-        yield f"{mark if number else ''}{round(number, _digits(number) if estimated else None):,}"
+def _numbers(size: Size, uncertain: Collection[str]) -> Iterator[str]:
+    for name in ("examples", "requests", "prompt_tokens", "max_completion_tokens", "truncated"):
+        number = getattr(size, name)
+        yield f"≈{round(number, _digits(number)):,}" if name in uncertain else f"{round(number):,}"
+
+
+def _uncertain(plans: Iterable[Plan]) -> frozenset[str]:
+    return frozenset().union(*(found.uncertain for found in plans))
 
 
 def _digits(number: float) -> int:

@@ -57,7 +57,7 @@ class Evaluation:
     data: Data
     """The scenario's data, for their provenance."""
     train: Sequence[Instance]
-    """All train instances."""
+    """All train instances; none if prompts show no examples."""
     _instances: Callable[[], Iterator[Instance]]
     _perturbations: Sequence[tuple[str, Perturb]] = ()
     _chosen: Sequence[Instance] | None = None
@@ -185,11 +185,12 @@ def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluat
     data = open_scenario_data(spec, registry, data_dir)
     instances = build(scenario, data, arguments=spec.scenario.arguments)
     labels: set[str] = set()
-    train, chosen, count = _survey(instances(), spec, labels, in_order=adapter.keeps_order or adapter.takes_first)
+    examples = spec.adapter.arguments.get("max_train_instances")
+    in_order = adapter.keeps_order or adapter.takes_first
+    train, chosen, count = _survey(instances(), spec, labels, in_order=in_order, keeps_train=examples != 0)
     if count == 0:
         message = f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}."
         raise DataError(data.lacking(spec.eval_split) or message)
-    examples = spec.adapter.arguments.get("max_train_instances")
     if examples and not train and (lacking := data.lacking(Split.TRAIN)):
         raise DataError(f"{lacking} Or show no examples: max_train_instances: 0.")
     own = scenario.details.groups if isinstance(scenario.details, ScenarioDetails) else ()
@@ -221,11 +222,12 @@ def open_scenario_data(spec: RunSpec, registry: Registry, data_dir: Path | None)
 
 
 def _survey(
-    instances: Iterable[Instance], spec: RunSpec, labels: set[str], *, in_order: bool
+    instances: Iterable[Instance], spec: RunSpec, labels: set[str], *, in_order: bool, keeps_train: bool
 ) -> tuple[list[Instance], list[Instance] | None, int]:
     """Return the train instances, the chosen evaluation instances (None: all of them), and how many are evaluated.
 
-    The keys of the evaluation instances' meta are added to ``labels``.
+    The keys of the evaluation instances' meta are added to ``labels``. Without ``keeps_train`` there are no train
+    instances.
 
     Of more than ``max_eval_instances`` those with the smallest hash of instance seed and id are chosen: the same ones
     whatever the order of the file, and mostly the same ones when the data grow; with ``in_order``, the first are.
@@ -238,7 +240,7 @@ def _survey(
     heap: list[tuple[int, int, Instance]] = []
     ids: set[str] = set()
     for instance in instances:
-        if instance.split == Split.TRAIN:
+        if instance.split == Split.TRAIN and keeps_train:
             # All of these are kept, and nobody asks how an example of a prompt was published.
             train.append(instance.replace(published="") if instance.published else instance)
         if instance.split != spec.eval_split:

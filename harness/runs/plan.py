@@ -7,7 +7,7 @@ instances' texts, which are all known::
     tokens of an example  ≈  tokens of the few-shot examples  +  slope · characters of the instance
 
     population   ▏ 1,000 instances, 812 characters on average
-    sample       ▏    20 instances, 790 characters, 1,031 tokens in a prompt, slope 0.24
+    sample       ▏    30 instances, 790 characters, 1,031 tokens in a prompt, slope 0.24
     estimate     ▏ 1,000 · (1,031 + 0.24 · (812 − 790)) tokens for each copy and trial
 
 Source: the regression estimator of survey sampling, Cochran 1977, Sampling Techniques, chapter 7.
@@ -32,7 +32,7 @@ from harness.seeds import derive_seed
 
 ENOUGH_EXAMPLES = 150
 """Examples that are counted of a large run; smaller runs are counted in full."""
-FEWEST_INSTANCES = 20
+FEWEST_INSTANCES = 30
 """Instances that are counted of a large run, at least."""
 MOST_CHARACTERS = 2_000_000
 """Characters of the sample's texts, all copies and trials together, above which ``FEWEST_INSTANCES`` are enough."""
@@ -76,6 +76,8 @@ class Plan:
     """Instances that were counted."""
     instances: int
     """Instances of the run."""
+    uncertain: frozenset[str] = frozenset()
+    """The names of the numbers that are estimates; the others were equal for all instances that were counted."""
     error: float = 0.0
     """Half the width of the 95 % interval of the prompt tokens; 0 if all were counted."""
     tokens_known: bool = True
@@ -155,13 +157,14 @@ def plan(sample: Sample, model: Model, spec: RunSpec | None = None) -> Plan:
     if len(sample.lengths) in (0, sample.count):
         return Plan(whole, sample.count, sample.count, tokens_known=known)
     lengths = [sample.lengths[name] for name in sizes]
-    totals, error = {}, 0.0
+    totals: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for name in FIELDS:
         values = [getattr(size, name) for size in sizes.values()]
-        totals[name], wrong = _regressed(lengths, values, sample.mean_length, sample.count)
-        error = wrong if name == "prompt_tokens" else error
+        totals[name], errors[name] = regressed(lengths, values, sample.mean_length, sample.count)
     rounded = Size(**{name: round(total) for name, total in totals.items()})
-    return Plan(rounded, len(sizes), sample.count, CONFIDENT * error, known)
+    uncertain = frozenset(name for name, error in errors.items() if error)
+    return Plan(rounded, len(sizes), sample.count, uncertain, CONFIDENT * errors["prompt_tokens"], known)
 
 
 class _Counter:
@@ -231,15 +234,21 @@ def _length(instance: Instance) -> int:
     return len(instance.input) + sum(len(reference.text) for reference in instance.references)
 
 
-def _regressed(
-    lengths: Sequence[float], values: Sequence[float], mean_length: float, count: int
-) -> tuple[float, float]:
-    """Return the total of a number over all instances, and its standard error."""
-    mean, slope = statistics.fmean(values), 0.0
-    if len(values) > 2 and min(lengths) < max(lengths) and min(values) < max(values):
-        slope = statistics.linear_regression(lengths, values).slope
-    center = statistics.fmean(lengths)
-    residuals = [value - mean - slope * (length - center) for length, value in zip(lengths, values, strict=True)]
-    variance = sum(residual**2 for residual in residuals) / max(1, len(values) - (2 if slope else 1))
-    unseen = 1 - len(values) / count
-    return max(0.0, count * (mean + slope * (mean_length - center))), count * math.sqrt(variance * unseen / len(values))
+def regressed(lengths: Sequence[float], values: Sequence[float], mean_length: float, count: int) -> tuple[float, float]:
+    """Return the total of a number over all instances, and its standard error (jackknife: HC3).
+
+    Long texts differ more than short ones, and one may draw the line to itself: each residual is taken from the line
+    through the others.
+    """
+    number, center, mean = len(values), statistics.fmean(lengths), statistics.fmean(values)
+    if min(values) == max(values):
+        return count * mean, 0.0
+    spread = sum((length - center) ** 2 for length in lengths)
+    slope = statistics.linear_regression(lengths, values).slope if spread and number > 2 else 0.0
+    squares = 0.0
+    for length, value in zip(lengths, values, strict=True):
+        leverage = 1 / number + ((length - center) ** 2 / spread if slope else 0.0)
+        squares += ((value - mean - slope * (length - center)) / max(0.05, 1 - leverage)) ** 2
+    unseen = 1 - number / count
+    error = count * math.sqrt(squares * unseen) / number
+    return max(0.0, count * (mean + slope * (mean_length - center))), error

@@ -16,7 +16,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 TEXT = """
@@ -26,6 +27,7 @@ great little own other right big high different small large next early young imp
 """
 WORDS = TEXT.split()
 IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
+BBQ = {"Gender_identity": 5672, "Race_ethnicity": 6880, "Race_x_SES": 11160, "Race_x_gender": 15960, "SES": 6864}
 PASSAGES = 8_841_823
 COLLECTION = "msmarco/collection.tsv"
 MODELS = ("hf:{models}/small-llama", "openai:gpt-4o-mini-2024-07-18")
@@ -42,49 +44,46 @@ class Generator:
         """Return a text of about that many words."""
         return " ".join(self._rng.choices(WORDS, k=max(1, round(words * self._rng.lognormvariate(-0.1, 0.4)))))
 
-    def write(self, name: str, content: Callable[[], Iterator[str]]) -> None:
+    def write(self, name: str, content: Iterable[str]) -> None:
         """Write the lines of a file, unless there is one."""
         path = self._folder / name
         if path.exists() or any(path.parent.glob(f"{path.name}.*")):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in content())
+            file.writelines(f"{line}\n" for line in content)
 
     def all(self) -> None:
         """Write everything but MS MARCO's passages."""
         table = "civil_comments/all_data_with_identities.csv"
         if not (self._folder / table).exists():
             self.civil_comments(self._folder / table)
-        self.write("the_pile/test.jsonl", self.pile)
+        self.write("the_pile/test.jsonl", self.pile())
         for group in ("aa", "white"):
-            self.write(f"twitter_aae/{group}_tweets.csv", lambda: (self.text(12) for _ in range(50_000)))
+            self.write(f"twitter_aae/{group}_tweets.csv", (self.text(12) for _ in range(50_000)))
         for region in ("ICE-EA/corpus/retagged for wsmith", "ICE-HK", "ICE India", "ICE-USA"):
             for number in range(1, 101):
                 name = f"conv{number}.txt" if "EA" in region else f"Corpus/S1A-{number:03d}.txt"
-                self.write(f"ice/{region}/{name}", lambda: (f"<$A> {self.text(12)}" for _ in range(160)))
-                gender = "fm"[number % 2]
+                self.write(f"ice/{region}/{name}", [f"<$A> {self.text(12)}" for _ in range(160)])
                 header = f"ice/{region}/Headers/S1A-{number:03d}.hdr"
-                self.write(header, lambda gender=gender: iter([f"<gender>{gender}</gender>"]))
+                self.write(header, [f"<gender>{'fm'[number % 2]}</gender>"])
         for split, rows in (("train", 100_000), ("dev", 10_000), ("test", 86_000)):
-            self.write(f"wikifact/{split}.jsonl", lambda rows=rows: self.wikifact(rows))
-        self.write("math/train.jsonl", self.math)
+            self.write(f"wikifact/{split}.jsonl", self.wikifact(rows))
+        self.write("math/train.jsonl", self.math())
         for topic in ("train", "valid"):
-            self.write(f"disinformation/reiteration_{topic}.jsonl", self.theses)
+            self.write(f"disinformation/reiteration_{topic}.jsonl", self.theses())
         row = {"targeted_group": "g", "targeted_action": "none", "prompt": self.text(120)}
-        self.write("disinformation/wedging.jsonl", lambda: (json.dumps(row) for _ in range(11)))
-        self.write("real_toxicity_prompts/prompts.jsonl", self.prompts)
-        rows = 5672, 6880, 15960, 10640, 13724
-        names = "Gender_identity", "Race_ethnicity", "Race_x_SES", "Race_x_gender", "SES"
-        for name, count in zip(names, rows, strict=True):
-            self.write(f"bbq/{name}.jsonl", lambda name=name, count=count: self.bbq(name, count))
+        self.write("disinformation/wedging.jsonl", [json.dumps(row)] * 11)
+        self.write("real_toxicity_prompts/prompts.jsonl", self.prompts())
+        for name, count in BBQ.items():
+            self.write(f"bbq/{name}.jsonl", self.bbq(name, count))
         folder = "entity_matching/Dirty-iTunes-Amazon"
         for letter in "AB":
-            rows = (f'{number},"{self.text(5)}","{self.text(3)}"' for number in range(7000))
-            self.write(f"{folder}/table{letter}.csv", lambda rows=rows: iter(["id,name,artist", *rows]))
+            records = (f'{number},"{self.text(5)}","{self.text(3)}"' for number in range(7000))
+            self.write(f"{folder}/table{letter}.csv", chain(["id,name,artist"], records))
         for split, count in (("train", 321), ("valid", 109), ("test", 109)):
-            pairs = [f"{number},{number},{int(number % 4 == 0)}" for number in range(count)]
-            self.write(f"{folder}/{split}.csv", lambda pairs=pairs: iter(["ltable_id,rtable_id,label", *pairs]))
+            pairs = (f"{number},{number},{int(number % 4 == 0)}" for number in range(count))
+            self.write(f"{folder}/{split}.csv", chain(["ltable_id,rtable_id,label"], pairs))
 
     def civil_comments(self, path: Path) -> None:
         """Write the 448,000 comments of WILDS."""
@@ -175,7 +174,7 @@ class Generator:
     def msmarco(self) -> None:
         """Write the collection, and queries with judgements and candidates."""
         blocks = [self.text(56) for _ in range(5_000)]
-        self.write(COLLECTION, lambda: (f"{pid}\t{blocks[pid % 5_000]}" for pid in range(PASSAGES)))
+        self.write(COLLECTION, (f"{pid}\t{blocks[pid % 5_000]}" for pid in range(PASSAGES)))
         self._queries("train", 808_731, 532_761, 20, "queries.train.tsv", "qrels.train.tsv", "top20.train.tsv")
         files = "queries.dev.small.tsv", "qrels.dev.small.tsv", "top1000.dev.small.tsv"
         self._queries("dev", 6_980, 7_437, 1000, *files)
@@ -185,23 +184,23 @@ class Generator:
     def _queries(self, kind: str, queries: int, judged: int, ranks: int, *files: str) -> None:
         texts, judgements, candidates = (f"msmarco/{file}" for file in files)
         asked = 43 if kind == "trec" else queries  # the judged ones
-        self.write(texts, lambda: (f"{query}\t{self.text(6)}" for query in range(queries)))
+        self.write(texts, (f"{query}\t{self.text(6)}" for query in range(queries)))
         grade = 4 if kind == "trec" else 1
 
         def graded() -> Iterator[str]:
             for number in range(judged):
                 yield f"{number % asked} 0 {number * 7 % PASSAGES} {number % grade if grade > 1 else 1}"
 
-        self.write(judgements, graded)
+        self.write(judgements, graded())
         shown = asked if kind == "trec" else queries
         if kind == "train":
             shown = 200_000  # those of the queries with judgements that a search was made for
         ranked = range(1, ranks + 1)
         pid = self._rng.randrange
-        self.write(candidates, lambda: (f"{q}\t{pid(PASSAGES)}\t{rank}" for q in range(shown) for rank in ranked))
+        self.write(candidates, (f"{q}\t{pid(PASSAGES)}\t{rank}" for q in range(shown) for rank in ranked))
 
 
-def measure(title: str, command: list[str], environment: dict[str, str], codes: tuple[int, ...] = (0,)) -> str:
+def measure(title: str, command: Sequence[str], environment: dict[str, str], codes: tuple[int, ...] = (0,)) -> str:
     """Run a command and print its time, processor time and peak memory; return what it said."""
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     ran = subprocess.run(
@@ -228,13 +227,13 @@ def main(folder: Path, msmarco: bool) -> None:
     """Measure listing, validating and planning."""
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
-    for name in Path(os.environ["HARNESS_DATA_DIR"]).iterdir():
-        if not name.is_dir():
+    for there in Path(os.environ["HARNESS_DATA_DIR"]).iterdir():
+        if not there.is_dir():
             continue
-        (data / name.name).mkdir(exist_ok=True)
-        for child in name.iterdir():
-            link = data / name.name / child.name
-            if child.is_dir() and name.name == "entity_matching":
+        (data / there.name).mkdir(exist_ok=True)
+        for child in there.iterdir():
+            link = data / there.name / child.name
+            if child.is_dir() and there.name == "entity_matching":
                 link.mkdir(exist_ok=True)
                 for file in child.iterdir():
                     if not (link / file.name).exists():
@@ -257,9 +256,9 @@ def main(folder: Path, msmarco: bool) -> None:
     said = measure("harness run paper --dry-run, two models", plan, environment, (0, 2))
     print("\n".join(said.splitlines()[-12:]))
     if msmarco:
-        for name in ("msmarco", "msmarco_trec"):
-            arguments = ["preview", "-r", name, "-n", "1", "-m", "fake:1"]
-            measure(f"harness preview -r {name}", arguments, environment)
+        for track in ("msmarco", "msmarco_trec"):
+            arguments = ["preview", "-r", track, "-n", "1", "-m", "fake:1"]
+            measure(f"harness preview -r {track}", arguments, environment)
         (data / COLLECTION).unlink()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from harness.costs.token_estimate import estimated_tokens
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry, default_registry
 from harness.runs.pipeline import Evaluation, prepare
-from harness.runs.plan import CONFIDENT, Plan, draw, plan
+from harness.runs.plan import CONFIDENT, FEWEST_INSTANCES, Plan, draw, plan, regressed
 from harness.sweeps.load import load_sweep
 
 SCENARIO = """\
@@ -128,19 +129,31 @@ def test_a_large_run_is_estimated(prepared: Prepare, settings: str) -> None:
     estimate = sizes(found)
     for name in ("examples", "requests", "max_completion_tokens"):
         assert estimate[name] == exact[name]
-    assert 0 < found.error < 0.06 * exact["prompt_tokens"]
+    assert 0 < found.error < 0.12 * exact["prompt_tokens"]
     assert estimate["prompt_tokens"] == pytest.approx(exact["prompt_tokens"], abs=1.5 * found.error)
 
 
-def test_the_interval_holds_the_truth_about_as_often_as_it_says(prepared: Prepare) -> None:
-    """For twenty sets of texts, whose tokens have no exact relation to their length."""
+def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    """Texts of very different lengths, whose tokens vary in proportion to the length: nine in ten of a thousand."""
     held = 0
-    for rows in range(300, 320):
-        run = prepared(rows, words=12.0)
-        found = plan(draw(run.evaluation), run.model)
-        held += abs(found.size.prompt_tokens - counted(run)["prompt_tokens"]) <= found.error + 1
-    assert CONFIDENT > 1.9
-    assert held >= 17
+    for seed in range(1000):
+        rng = random.Random(seed)
+        lengths = [1 + rng.expovariate(1 / 400) for _ in range(300)]
+        tokens = [200 + 0.25 * length * (1 + rng.gauss(0, 0.1)) for length in lengths]
+        drawn = rng.sample(range(300), FEWEST_INSTANCES)
+        sample = [lengths[place] for place in drawn], [tokens[place] for place in drawn]
+        total, error = regressed(*sample, statistics.fmean(lengths), 300)
+        held += abs(total - sum(tokens)) <= CONFIDENT * error
+    assert 880 <= held <= 990
+
+
+def test_what_is_equal_for_all_is_not_an_estimate() -> None:
+    assert regressed([1, 5, 9], [4, 4, 4], 100, 50) == (200, 0.0)
+
+
+def test_a_line_is_followed_exactly() -> None:
+    total, error = regressed([1, 5, 9], [12, 20, 28], 7, 10)
+    assert (total, error) == (pytest.approx(240), pytest.approx(0, abs=1e-9))
 
 
 def test_shortened_prompts_are_estimated(prepared: Prepare) -> None:

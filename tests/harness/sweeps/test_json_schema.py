@@ -36,6 +36,8 @@ RUNS = {
     "long_context": 78,
     "mmlu": 57,
     "multilingual": 79,
+    "open_llm_v1": 62,
+    "open_llm_v2": 39,
     "paper": 163,
     "quick": 14,
     "quickstart": 8,
