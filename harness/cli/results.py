@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -131,6 +132,9 @@ def _subject(stat: Stat) -> str:
 
 @click.command("leaderboard")
 @click.argument("suites", nargs=-1)
+@click.option("--suite", "chosen", multiple=True, help="Suite to compare the models on, as an argument. Repeatable.")
+@click.option("--all-suites", is_flag=True, help="Compare the models over all suites together.")
+@click.option("--all-columns", is_flag=True, help="Show every column, not only one for each scenario with parameters.")
 @options.results_dir
 @options.table_format
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed between two suites instead.")
@@ -143,18 +147,24 @@ def _subject(stat: Stat) -> str:
 )
 def leaderboard_command(
     suites: tuple[str, ...],
+    chosen: tuple[str, ...],
+    all_suites: bool,
+    all_columns: bool,
     results_dir: Path,
     format_: str,
     diff: tuple[str, str] | None,
     site: bool,
     output: Path | None,
 ) -> None:
-    """Compare all models over the runs of SUITES (default: all suites).
+    """Compare all models over the runs of SUITES (default: the suite with the newest run; for --site, all suites).
 
     With --diff, show how each model's main metric changed between two suites on each scenario, with 95 % intervals and
     p-values corrected for multiple comparisons. Instances are paired if both runs kept their examples.
     """
-    if diff and (site or suites):
+    suites = (*suites, *chosen)
+    if all_suites and suites:
+        raise click.UsageError("--all-suites and the names of suites cannot be combined.")
+    if diff and (site or suites or all_suites):
         raise click.UsageError("--diff takes its two suites itself and cannot be combined with SUITES or --site.")
     if site:
         _build_site(suites, results_dir, format_, output)
@@ -162,14 +172,21 @@ def leaderboard_command(
     if diff:
         _show_diff(diff, results_dir, format_, output)
         return
-    from harness.leaderboard.aggregate import build_board
+    from harness.leaderboard.aggregate import build_board, newest_suite
     from harness.leaderboard.board_table import board_table
+    from harness.leaderboard.board_text import other_suites
     from harness.plugins.registry import default_registry
     from harness.plugins.titles import Titles
     from harness.storage.results import find_runs
 
-    board = build_board(find_runs(results_dir, suites or None), titles=Titles(default_registry()))
-    put_table(board_table(board), format_, output)
+    runs = find_runs(results_dir, suites or None)
+    newest, others = newest_suite(runs) if not suites and not all_suites else ("", ())
+    if others:
+        runs = [run for run in runs if run.suite == newest]
+    table = board_table(build_board(runs, titles=Titles(default_registry())), all_columns=all_columns)
+    if others:
+        table = replace(table, intro=[("suite", other_suites(newest, others))])
+    put_table(table, format_, output)
 
 
 def put_table(table: ResultTable, format_: str, output: Path | None = None) -> None:

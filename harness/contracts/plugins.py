@@ -27,6 +27,9 @@ class Kind(StrEnum):
     JUDGE = "judge"
 
 
+CONTAMINATION = "contamination"
+"""The category of tests of data sets, which are not results on the data."""
+
 CATEGORIES = (
     "accuracy",
     "calibration",
@@ -35,7 +38,7 @@ CATEGORIES = (
     "bias",
     "toxicity",
     "efficiency",
-    "contamination",
+    CONTAMINATION,
 )
 """The categories of metrics: HELM's seven (Liang et al. 2022, section 4), and contamination."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
+from harness.contracts.plugins import CONTAMINATION
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import ColumnKey, Group, agreed, canonical, group_runs, grouped
 from harness.leaderboard.model_names import backend_of, model_names, model_of
@@ -27,7 +28,13 @@ class Column(ColumnKey):
     subruns: tuple[str, ...]
     """The sub-runs' labels."""
     contested: bool = False
-    """True if the column counts in the mean win rate."""
+    """True if the column can count in the mean win rate: it has a direction and models to compare."""
+    primary: bool = True
+    """True for the one column of its scenario and parameters that counts in the mean win rate: of those that ask in
+    different ways, the one with the most instances.
+    """
+    test: bool = False
+    """True if its metric tests the data set rather than the model's abilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,8 @@ def build_board(
 
     If a model has several runs of the same thing (in several suites, or with different perturbations), the newest
     successful one counts. Only unperturbed stats of the evaluated split are used. The mean win rate is over the columns
-    with a direction and at least two complete cells; columns of sample data count only if there are no others.
+    with a direction and at least two complete cells; of columns of one scenario that differ in the method or in
+    settings only that with the most instances counts, and columns of sample data only if there are no others.
 
     Args:
         runs: Runs of any suites and models, including failed ones.
@@ -108,12 +116,19 @@ def build_board(
             model: cell_of(subruns, len(group.runs), failed.get(model, ()), check)
             for model, subruns in counting.items()
         }
-        columns.append(_column(group, agreed(stat.higher_is_better for stat in _stats(counting))))
+        stats = list(_stats(counting))
+        test = bool(stats) and all(stat.category == CONTAMINATION for stat in stats)
+        columns.append(_column(group, agreed(stat.higher_is_better for stat in stats), test=test))
         contests.append(contest_of(group, found, columns[-1].higher_is_better, counting))
         cells.append(with_ranks(found, contests[-1]))
         notes += _notes(group, counting, names, titles)
-    counted = counted_in_win_rate(contests, [column.sample for column in columns])
-    columns = [replace(column, contested=counts) for column, counts in zip(columns, counted, strict=True)]
+    primary = _primary(columns, cells)
+    able = counted_in_win_rate(contests, [column.sample for column in columns])
+    columns = [
+        replace(column, contested=counts and not column.test, primary=main)
+        for column, counts, main in zip(columns, able, primary, strict=True)
+    ]
+    counted = [column.contested and column.primary for column in columns]
     rates = mean_win_rates([contest for contest, counts in zip(contests, counted, strict=True) if counts])
     places = ranks({model: rate.value for model, rate in rates.items()})
     rows = [
@@ -136,6 +151,15 @@ def build_board(
         finished=max((run.finished for run in runs), default=""),
         titles=titles,
     )
+
+
+def newest_suite(runs: Iterable[RunRecord]) -> tuple[str, tuple[str, ...]]:
+    """Return the suite whose newest run ended last, and the others, the newer first; '' if there are no runs."""
+    ended: dict[str, str] = {}
+    for run in runs:
+        ended[run.suite] = max(ended.get(run.suite, ""), run.finished)
+    order = sorted(ended, key=lambda suite: (ended[suite], suite), reverse=True)
+    return (order[0], tuple(order[1:])) if order else ("", ())
 
 
 Counting = Mapping[str, Mapping[str, RunRecord]]
@@ -234,10 +258,26 @@ def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
     return found
 
 
-def _column(group: Group, direction: bool | None) -> Column:
+def _primary(columns: Sequence[Column], cells: Sequence[Mapping[str, Cell]]) -> list[bool]:
+    """Return for each column whether it is the one of its scenario and parameters that has the most instances.
+
+    Of columns with equally many, it is that with the most models, then the first.
+    """
+    best: dict[str, tuple[int, int, int]] = {}
+    for place, (column, found) in enumerate(zip(columns, cells, strict=True)):
+        what = canonical([column.scenario, column.parameters, column.pooled, column.sample, column.test])
+        size = max((cell.count for cell in found.values()), default=0)
+        rank = (size, len(found), -place)
+        best[what] = max(best.get(what, rank), rank)
+    chosen = {-place for _, _, place in best.values()}
+    return [place in chosen for place in range(len(columns))]
+
+
+def _column(group: Group, direction: bool | None, *, test: bool) -> Column:
     return Column(
         **{field.name: getattr(group, field.name) for field in fields(ColumnKey)},
         higher_is_better=direction,
+        test=test,
         subruns=tuple(runs[0].spec.scenario.label for runs in group.runs.values()),
     )
 

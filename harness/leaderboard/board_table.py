@@ -20,20 +20,21 @@ MODEL_WIDTH = 36
 CSV_FIELDS = (
     "rank", "rank_first", "rank_last", "model", "model_id", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",
     "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method", "split", "metric",
-    "higher_is_better", "settings", "sample", "status", "mean", "stderr", "low", "high", "count", "missing",
+    "higher_is_better", "settings", "sample", "primary", "status", "mean", "stderr", "low", "high", "count", "missing",
     "declined", "declined_kinds", "runs_have", "runs_of", "best", "column_rank_first", "column_rank_last",
     "runs", "errors", "damaged",
 )  # fmt: skip
 
 
-def board_table(board: Board) -> ResultTable:
-    """Return a leaderboard as a table.
+def board_table(board: Board, *, all_columns: bool = False) -> ResultTable:
+    """Return a leaderboard as a table; unless ``all_columns`` are wanted, with one for each scenario with parameters.
 
     The records have one entry for each model and column that it was run on, by rank and column. The JSON value has
     ``suites``, ``finished``, ``models``, ``columns``, ``cells`` and ``notes``; cells refer to models by name and to
     columns by their position.
     """
     shown = board_text.readable(board)
+    shown = shown if all_columns else board_text.main_columns(shown)
     ranked = [TableColumn(("rank",), numeric=True)] if any(row.rank is not None for row in shown.rows) else []
     sample = board_text.SAMPLE if shown.sample_win_rate else ""
     return ResultTable(
@@ -186,6 +187,7 @@ def _records(board: Board) -> list[dict[str, Any]]:
             "higher_is_better": column.higher_is_better,
             "settings": canonical(column.settings),
             "sample": column.sample,
+            "primary": column.primary,
             "status": "failed" if cell.mean is None else "complete" if cell.complete else "partial",
             "mean": cell.mean,
             "stderr": cell.stderr,

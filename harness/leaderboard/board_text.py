@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.answers.reasoning_count import UNANNOUNCED, UNFINISHED
@@ -50,6 +50,8 @@ RANKS = (
     "column, shown where the data separate at least two of its models."
 )
 MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
+REPEATED = "Not shown, since another column asks the same of more instances (see --all-columns): {}."
+TESTS = "Tests of data sets are not shown (see --all-columns, and `harness contamination report`)."
 UNDECIDED = "n too small to separate the models"
 
 _MEAN_OF = "mean of "
@@ -92,6 +94,33 @@ def readable(board: Board) -> Board:
         columns=tuple(board.columns[c] for c in kept),
         rows=tuple(replace(row, cells=tuple(row.cells[c] for c in kept)) for row in rows),
         notes=(*(_absence(row) for row in board.rows if not measured(row)), *board.notes),
+    )
+
+
+def other_suites(newest: str, others: Sequence[str]) -> str:
+    """Return which suite is shown, and which others there are."""
+    more = f" and {len(others) - 8} more" if len(others) > 8 else ""
+    named = ", ".join(brief(suite, 40) for suite in others[:8])
+    return f"{brief(newest, 40)}, the newest; others: {named}{more} (--suite NAME, or --all-suites)"
+
+
+def main_columns(board: Board) -> Board:
+    """Return the board with one column for each scenario with its parameters, and without tests of data sets.
+
+    A note names what is left out. A board of nothing else stays as it is.
+    """
+    kept = [place for place, column in enumerate(board.columns) if column.primary and not column.test]
+    if not kept or len(kept) == len(board.columns):
+        return board
+    titles = [heading.full for heading in headings(board)]
+    repeated = [title for title, column in zip(titles, board.columns, strict=True) if not column.primary]
+    tests = any(column.test for column in board.columns)
+    left_out = [REPEATED.format("; ".join(repeated))] if repeated else []
+    return replace(
+        board,
+        columns=tuple(board.columns[place] for place in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in board.rows),
+        notes=(*board.notes, *left_out, *([TESTS] if tests else [])),
     )
 
 
@@ -269,7 +298,11 @@ def _heading(column: Column, columns: tuple[Column, ...], titles: Titles) -> Hea
         details.append(f"{column.split} split")
     if any(other.sample != column.sample for other in peers):
         details.append("sample data" if column.sample else "real data")
-    details += [value_title(name, value) or f"{name} unset" for name, value in column.settings.items()]
+    details += [
+        value_title(name, value) or f"{name} unset"
+        for name, value in column.settings.items()
+        if any(peer.settings.get(name) != value for peer in peers)
+    ]
     differing = {
         name
         for name in column.parameters

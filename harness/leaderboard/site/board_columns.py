@@ -11,7 +11,6 @@ from harness.leaderboard.aggregate import Column
 from harness.leaderboard.columns import canonical
 from harness.leaderboard.site import descriptions
 from harness.leaderboard.site.addresses import address
-from harness.leaderboard.site.measures import CONTAMINATION
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.plugins.titles import SEPARATOR
 
@@ -48,9 +47,8 @@ class ColumnName:
 def column_names(snapshot: Snapshot, view: BoardView) -> list[ColumnName]:
     """Return the presentation of each column of a board."""
     columns = view.board.columns
-    tests = [bool(several) and several[0].category == CONTAMINATION for several in view.measures]
     counts = [_count(view, position) for position in range(len(columns))]
-    shown = default_columns(columns, tests, counts, [len(several) for several in view.counting])
+    shown = default_columns(columns)
     families = Counter(column.scenario for column, show in zip(columns, shown, strict=True) if show)
     groups = _groups(snapshot, columns, shown, families)
     keys = _keys(columns, shown)
@@ -67,31 +65,20 @@ def column_names(snapshot: Snapshot, view: BoardView) -> list[ColumnName]:
                 label=own if own and family else SEPARATOR.join(filter(None, [scenario, own])),
                 group=groups[position],
                 shown=shown[position],
-                test=tests[position],
+                test=column.test,
                 count=counts[position],
             )
         )
     return found
 
 
-def default_columns(
-    columns: Sequence[Column], tests: Sequence[bool], counts: Sequence[int], models: Sequence[int]
-) -> list[bool]:
-    """Return which columns are shown at first: one for each scenario with its parameters.
+def default_columns(columns: Sequence[Column]) -> list[bool]:
+    """Return which columns are shown at first: of each scenario with its parameters the primary one.
 
-    It is the column with the most instances; of equal ones, that with the most models, then the first. Columns of
-    sample data are shown only if there are no others.
+    Columns of sample data are shown only if there are no others.
     """
-    real = any(not column.sample and not test for column, test in zip(columns, tests, strict=True))
-    best: dict[str, tuple[int, int, int]] = {}
-    for position, column in enumerate(columns):
-        if tests[position] or (real and column.sample):
-            continue
-        name = canonical([column.scenario, column.parameters, column.pooled])
-        rank = (counts[position], models[position], -position)
-        best[name] = max(best.get(name, rank), rank)
-    chosen = {-position for _, _, position in best.values()}
-    return [position in chosen for position in range(len(columns))]
+    real = any(not column.sample and not column.test for column in columns)
+    return [column.primary and not column.test and not (real and column.sample) for column in columns]
 
 
 def _count(view: BoardView, position: int) -> int:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.contracts.plugins import CATEGORIES
+from harness.contracts.plugins import CATEGORIES, CONTAMINATION
 from harness.leaderboard import board_text
 from harness.leaderboard.aggregate import Column
 from harness.leaderboard.cells import Cell, imported_from
@@ -15,9 +15,9 @@ from harness.leaderboard.site.addresses import address_of, model_address, scenar
 from harness.leaderboard.site.board_columns import ColumnName, column_names
 from harness.leaderboard.site.descriptions import taxonomy
 from harness.leaderboard.site.files import SiteFolder
-from harness.leaderboard.site.measures import CONTAMINATION, Measure, category_measures, win_rates
+from harness.leaderboard.site.measures import Measure, category_measures, win_rates
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
-from harness.leaderboard.win_rate import WinRate, mean_win_rates, ranks
+from harness.leaderboard.win_rate import WinRate
 from harness.output.display import sentence
 from harness.storage.results import RunRecord
 
@@ -144,7 +144,6 @@ def _board(
         for name, measures in categories.items()
     }
     rates = {name: win_rates(measures) for name, measures in chosen.items()}
-    main, places = _default_rates(view, columns)
     return {
         "key": view.key,
         "title": view.title,
@@ -157,8 +156,8 @@ def _board(
                 "identifier": row.identifier,
                 "backend": row.backend,
                 "address": addresses[row.model],
-                "rank": places.get(row.model),
-                "rate": win_rate_values(main.get(row.model)),
+                "rank": row.rank,
+                "rate": win_rate_values(row.win_rate),
                 "origin": origins.get(row.model, ""),
                 "parameters": sizes.get(row.model),
                 "failed": not board_text.measured(row),
@@ -194,21 +193,6 @@ def _parameters(run: RunRecord) -> int | None:
     model = run.provenance.get("model", {})
     size = model.get("parameters") if isinstance(model, Mapping) else None
     return size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
-
-
-def _default_rates(view: BoardView, columns: Sequence[ColumnName]) -> tuple[dict[str, WinRate], dict[str, int]]:
-    """Return the models' mean win rates and ranks over the columns that are shown at first."""
-    contests = _contests(view)
-    shown = [position for position, name in enumerate(columns) if name.shown]
-    if not any(view.board.columns[position].contested for position in shown):
-        return {}, {}
-    if all(columns[position].shown for position, column in enumerate(view.board.columns) if column.contested):
-        return (
-            {row.model: row.win_rate for row in view.board.rows if row.win_rate is not None},
-            {row.model: row.rank for row in view.board.rows if row.rank is not None},
-        )
-    rates = mean_win_rates([contest for position in shown if (contest := contests[position]) is not None])
-    return rates, ranks({model: rate.value for model, rate in rates.items()})
 
 
 def _remarks(view: BoardView) -> list[list[Any]]:

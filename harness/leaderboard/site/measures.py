@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.contracts import Stat
-from harness.contracts.plugins import CATEGORIES, Kind, MetricDetails
+from harness.contracts.plugins import CATEGORIES, CONTAMINATION, Kind, MetricDetails
 from harness.leaderboard.aggregate import Counting, contest_of, counted_in_win_rate, with_ranks
 from harness.leaderboard.cells import Cell, counts_of, declined_by, pooled
 from harness.leaderboard.columns import Group, agreed, grouped
@@ -21,9 +21,6 @@ from harness.leaderboard.pairwise import Contest
 from harness.leaderboard.win_rate import WinRate, mean_win_rates
 from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
-
-CONTAMINATION = "contamination"
-"""The category of tests of data sets, whose columns are not results on the data."""
 
 WORST = ("robustness", "fairness")
 """Categories that take the main metric on the worst of an instance and its perturbed copies."""

@@ -136,6 +136,31 @@ def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Pat
     assert "| fake:0 |" in (folder / "board.md").read_text()
 
 
+def test_a_leaderboard_is_of_the_newest_suite_and_names_the_others(harness: Harness, runs: list[Path]) -> None:
+    for sweep in ("before", "after"):
+        Path("other.yaml").write_text(f"suite: {sweep}\nplugins: [./quiz.yaml]\nmodels: ['fake:0']\nruns: [quiz]\n")
+        assert harness("run", "other.yaml").code == 0
+    said = harness("leaderboard")
+    assert said.out.splitlines()[0].startswith("suite: after, the newest; others: before, small (--suite NAME")
+    assert "fake:1" not in said.out
+    assert "fake:1" in harness("leaderboard", "--suite", "small").out
+    assert "fake:1" in harness("leaderboard", "--all-suites").out
+    assert json.loads(harness("leaderboard", "--suite", "after", "--suite", "before", "--format", "json").out)[
+        "suites"
+    ] == ["after", "before"]
+    assert "cannot be combined" in harness("leaderboard", "--all-suites", "small").err
+
+
+def test_a_table_fits_columns_and_is_one_line_a_row_in_a_pipe(
+    harness: Harness, runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    piped = harness("leaderboard").out.splitlines()
+    assert sum("fake:" in line for line in piped if line.lstrip().startswith(("1", "2"))) == 2
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, harness("leaderboard").out.splitlines())) <= 60
+
+
 def test_a_site_is_built_into_the_results_and_leaves_the_leaderboard_as_it_was(
     harness: Harness, runs: list[Path], folder: Path
 ) -> None:

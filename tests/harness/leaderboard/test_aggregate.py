@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 
 from harness import Scale
-from harness.leaderboard.aggregate import Board, Row, build_board, contest_of, counting_runs, model_names
+from harness.leaderboard.aggregate import Board, Row, build_board, contest_of, counting_runs, newest_suite
 from harness.leaderboard.cells import cell_of
 from harness.leaderboard.columns import group_runs
+from harness.leaderboard.model_names import model_names
 from harness.storage.results import RunRecord
 
 
@@ -91,6 +93,49 @@ def test_sample_data_enter_the_win_rate_only_when_there_is_nothing_else(make_run
     assert (rates(alone)["hf:a"], alone.sample_win_rate) == (1.0, True)
     assert (rates(both)["hf:a"], both.sample_win_rate) == (0.0, False)
     assert [column.contested for column in both.columns] == [True, False]
+
+
+def test_of_columns_that_ask_the_same_the_one_with_most_instances_counts(make_run: Any) -> None:
+    runs = [
+        make_run(model, "boolq", mean, limit=limit, count=limit)
+        for model, means in (("hf:a", (0.9, 0.1)), ("hf:b", (0.1, 0.9)))
+        for limit, mean in zip((100, 1000), means, strict=True)
+    ]
+    runs += [make_run(model, "quiz", 0.5) for model in ("hf:a", "hf:b")]
+    board = build_board(runs)
+    primary = {(column.scenario, column.settings.get("max_eval_instances")): column.primary for column in board.columns}
+    assert primary == {("boolq", 100): False, ("boolq", 1000): True, ("quiz", None): True}
+    assert rates(board) == {"hf:a": 0.25, "hf:b": 0.75}
+    assert {row.win_rate.of for row in board.rows if row.win_rate} == {2}
+
+
+def test_of_columns_of_equally_many_instances_the_one_with_most_models_counts(make_run: Any) -> None:
+    runs = [make_run(model, "boolq", 0.5, method="generation") for model in ("hf:a", "hf:b")]
+    runs += [make_run(model, "boolq", 0.5, method="joint") for model in ("hf:a", "hf:b", "hf:c")]
+    assert [column.primary for column in build_board(runs).columns] == [False, True]
+
+
+def test_tests_of_data_sets_do_not_count_in_the_win_rate(make_run: Any) -> None:
+    def test(model: str, mean: float) -> RunRecord:
+        run = make_run(model, "quiz", mean, metric="contamination", higher=False)
+        return dataclasses.replace(run, stats=[dataclasses.replace(s, category="contamination") for s in run.stats])
+
+    runs = [make_run("hf:a", "boolq", 0.9), make_run("hf:b", "boolq", 0.1), test("hf:a", 3.0), test("hf:b", 0.0)]
+    board = build_board(runs)
+    assert {column.scenario: (column.test, column.contested) for column in board.columns} == {
+        "boolq": (False, True),
+        "quiz": (True, False),
+    }
+    assert rates(board) == {"hf:a": 1.0, "hf:b": 0.0}
+
+
+def test_the_newest_suite_comes_first(make_run: Any) -> None:
+    runs = [
+        make_run("hf:a", "quiz", 0.5, suite=suite, finished=finished)
+        for suite, finished in (("old", "2025-01-01"), ("new", "2025-01-03"), ("old", "2025-01-02"), ("z", "2024"))
+    ]
+    assert newest_suite(runs) == ("new", ("old", "z"))
+    assert newest_suite([]) == ("", ())
 
 
 def test_models_with_other_arguments_are_other_models(make_run: Any) -> None:

@@ -223,6 +223,29 @@ def test_method_and_split_are_shown_where_they_tell_columns_apart(make_run: Any)
     assert board_text.headings(build_board(runs[:1]))[0].details == ()
 
 
+def test_no_two_columns_have_one_name(make_run: Any) -> None:
+    settings = [("generation", None, 0), ("generation", None, 5), ("joint", None, 0), ("joint", 10, 0)]
+    runs = [
+        make_run("hf:a", "boolq", 0.5, method=method, limit=limit, settings={"max_train_instances": shots})
+        for method, limit, shots in settings
+    ]
+    runs += [make_run("hf:a", {"name": "mmlu", "subject": s, "extra": x}, 0.5) for s in "ab" for x in (1, 2)]
+    headings = board_text.headings(build_board(runs))
+    assert len({heading.full for heading in headings}) == len(headings) == 6
+    assert len({(heading.group, heading.short) for heading in headings}) == len(headings)
+
+
+def test_a_table_has_one_column_for_each_scenario_unless_all_are_wanted(make_run: Any) -> None:
+    runs = [make_run("hf:a", "boolq", 0.5, limit=limit, count=limit) for limit in (10, 200)]
+    runs.append(make_run("hf:alone", "boolq", 0.5, limit=10, count=10))
+    few, every = board_table(build_board(runs)), board_table(build_board(runs), all_columns=True)
+    assert len(every.columns) == len(few.columns) + 1
+    assert [row[1].text for row in few.rows] == [row[1].text for row in every.rows]  # the model alone keeps its row
+    assert any("max eval instances 10" in note.text and "--all-columns" in note.text for note in few.notes)
+    assert not any("--all-columns" in note.text for note in every.notes)
+    assert {row["primary"] for row in few.records} == {True, False}
+
+
 def test_settings_that_separate_columns_are_in_their_headings(make_run: Any) -> None:
     runs = [make_run("hf:a", "boolq", 0.5, settings={"max_train_instances": n}) for n in (0, 5)]
     details = [h.details for h in board_text.headings(build_board(runs))]

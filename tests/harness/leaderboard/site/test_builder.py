@@ -73,6 +73,20 @@ def test_categories_have_win_rates_of_their_own(site: Path) -> None:
     assert dict(zip(names, rates["efficiency"], strict=True)) == {name: 1 - rate for name, rate in by_name.items()}
 
 
+def test_names_say_what_a_tooltip_needs(site: Path) -> None:
+    names = data(site, "names")
+    about = names["metrics"]["ece_10_bin"]
+    assert (about["title"], about["short"], about["direction"]) == ("Calibration error (10 bins)", "ECE-10", "lower")
+    assert (about["range"], about["category"]) == ([0.0, 1.0], "calibration")
+    assert about["definition"].endswith(".")
+    assert about["source"]
+    assert names["scenarios"]["mmlu"]["title"] == "MMLU"
+    assert "MMLU · anatomy" in names["runs"].values()
+    assert names["perturbations"]["typos"]["title"] == "Typos"
+    model = next(model for model in names["models"].values() if model["name"] == "alpha")
+    assert (model["identifier"], model["backend"]) == ("hf:org/alpha", "hf")
+
+
 def test_a_suite_has_a_board_of_its_own(site: Path) -> None:
     keys = [key for key, title, *_ in data(site, "site")["boards"] if title == "second"]
     board = data(site, f"boards/{keys[0]}")
