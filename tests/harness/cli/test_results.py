@@ -137,9 +137,11 @@ def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Pat
 
 
 def test_a_leaderboard_is_of_the_newest_suite_and_names_the_others(harness: Harness, runs: list[Path]) -> None:
-    for sweep in ("before", "after"):
+    for year, sweep in (("2101", "before"), ("2102", "after")):
         Path("other.yaml").write_text(f"suite: {sweep}\nplugins: [./quiz.yaml]\nmodels: ['fake:0']\nruns: [quiz]\n")
         assert harness("run", "other.yaml").code == 0
+        (record,) = Path("results", sweep).glob("*/run.json")
+        record.write_text(json.dumps({**json.loads(record.read_text()), "finished": f"{year}-01-01T00:00:00+00:00"}))
     said = harness("leaderboard")
     assert said.out.splitlines()[0].startswith("suite: after, the newest; others: before, small (--suite NAME")
     assert "fake:1" not in said.out
