@@ -72,6 +72,8 @@ def entity_matching(data: Data, *, dataset: Dataset = "Beer") -> Iterator[Instan
     folder = f"entity_matching/{dataset.replace('_', '-')}"
     tables: dict[str, Mapping[str, str]] = {}
     for split in Split:
+        if data.lacking(split):
+            continue
         pairs = []
         for row in data.rows(split):
             if "text" in row:

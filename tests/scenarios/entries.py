@@ -88,7 +88,7 @@ def entry(case: Case, registry: Registry, *, judge: Mapping[str, Any], answers: 
     for metric in details.metrics:
         written = parse_entry(metric)
         plugin = registry.get(Kind.METRIC, written.name)
-        arguments = dict(written.arguments)
+        arguments: dict[str, Any] = dict(written.arguments)
         parameters = parameters_of(plugin).model_fields if not plugin.members else {}
         if "allow_code_execution" in parameters:
             arguments["allow_code_execution"] = True
