@@ -2,12 +2,14 @@
 
 The keys are described in ``harness/data/scenario_keys.py``. Templates are Jinja's, in a sandbox. They can use a row's
 columns by name, the scenario's parameters, ``row`` (for columns whose names are not identifiers:
-``{{ row['Paper title'] }}``), ``split`` and ``number``. A parameter hides a column of the same name, and a column hides
-``row``, ``split`` and ``number``.
+``{{ row['Paper title'] }}``), ``split`` and ``number``. A name that is both a parameter's and a column's is the
+parameter's, and ``row.name`` the column's; a file that uses such a name for different values, and never ``row.name``,
+is refused. A column hides ``row``, ``split`` and ``number``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -91,6 +93,7 @@ class MappedScenario:
         self._correct_index = _compiled(schema.correct_index)
         self._meta = {key: _compiled(value) for key, value in schema.meta.items()}
         self._cluster = compile_template(schema.cluster) if schema.cluster else None
+        self._ambiguous = _ambiguous(schema)
 
     def __call__(self, data: Data, /, *, prompt: str = "", **parameters: Any) -> Iterator[Instance]:
         """Yield an instance for each row, split by split; a split whose files are not there is left out.
@@ -120,6 +123,12 @@ class MappedScenario:
 
     def _instance(self, row: Row, split: Split, parameters: Mapping[str, Any]) -> Instance | None:
         scope = {**GLOBALS, "row": row, "split": split.value, "number": row.number, **row.record, **parameters}
+        for name, key in self._ambiguous.items():
+            if name in row.record and str(row.record[name]) != str(parameters.get(name)):
+                raise row.error(
+                    f"{key} uses {name!r}, which is both a parameter ({shown(parameters.get(name))}) and a column "
+                    f"({shown(row.record[name])}). Write row.{name} for the column, or rename the parameter."
+                )
         from_source = split is not Split.TRAIN or self._examples is None
         if from_source and self._filter is not None and not _value(self._filter, scope, row, "filter"):
             return None
@@ -164,6 +173,24 @@ class MappedScenario:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Filling in
+
+
+def _ambiguous(schema: ScenarioKeys) -> dict[str, str]:
+    """Return the parameters that a row's templates use by name, each with a key that does.
+
+    Left out are those whose columns the templates use as well, as ``row.name``: their author knows of both.
+    """
+    if not schema.parameters:
+        return {}
+    written = [(key, text) for key in ROW_KEYS for _, text in _strings(getattr(schema, key), ())]
+    whole = "\n".join(text for _, text in written)
+    known = {name for name in schema.parameters if re.search(rf"\brow\b(\.|\[['\"]|\.get\(['\"]){name}\b", whole)}
+    found: dict[str, str] = {}
+    for key, text in written:
+        template = compile_expression(text) if key == "filter" else compile_template(text)
+        for name in sorted(template.names & schema.parameters.keys() - known):
+            found.setdefault(name, key)
+    return found
 
 
 def _compiled(value: Any) -> Any:

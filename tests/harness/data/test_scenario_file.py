@@ -58,6 +58,23 @@ def mistakes(folder: Path, text: str) -> list[str]:
     return [str(mistake).replace(str(path), "quiz.yaml") for mistake in caught.value.diagnostics]
 
 
+LEVELS = {"parameters": {"level": {"type": "int"}}}
+
+
+def test_a_column_that_a_parameter_would_hide_is_reported(tmp_path: Path) -> None:
+    rows = [{"question": "a", "level": 1}, {"question": "b", "level": 2}]
+    hidden = {**LEVELS, "meta": {"level": "{{ level }}"}}
+    with pytest.raises(DataError) as caught:
+        instances(tmp_path, hidden, *rows, level=1)
+    assert str(caught.value).endswith(
+        "test.jsonl, row 2: meta uses 'level', which is both a parameter (1) and a column (2). Write row.level for the "
+        "column, or rename the parameter."
+    )
+    assert len(instances(tmp_path, hidden, rows[0], level=1)) == 1, "equal values cannot be confused"
+    (kept,) = instances(tmp_path, {**LEVELS, "filter": "{{ row.level == level }}"}, *rows, level=2)
+    assert kept.input == "b", "a file that uses both knows of both"
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # The plugin
 
@@ -380,7 +397,7 @@ eval_split: dev
         ("input: {{ a }}", "quiz.yaml:4: input: a key must be text. Put templates that begin with '{{' in quotes."),
         ("input: x\nfilter: a b", "quiz.yaml:5: filter: is not a template"),
         ("input: x\nmeta: {y: ['{{']}", "quiz.yaml:5: meta.y[0]: is not a template"),
-        ("input: x\nwishes: red", "quiz.yaml:5: wishes: is not a key. Known: adapter, citation, cluster"),
+        ("input: x\nwwxyzq: red", "quiz.yaml:5: wwxyzq: is not a key. Known: adapter, citation, cluster"),
         ('input: x\n"[key]": a', "quiz.yaml:5: [key]: is not a key."),
         ("input: x\nmetric: [a]", "quiz.yaml:5: metric: is not a key. Did you mean 'metrics'?"),
         ("input: x\ntaxonomy: {tsak: a}", "quiz.yaml:5: taxonomy.tsak: is not a key. Did you mean 'task'?"),
