@@ -22,8 +22,8 @@ from harness.output.terminal import say
 def validate_command(read: ReadSweep, data_dir: Path | None) -> None:
     """Check SWEEP without reading data or loading models; report every error with its line.
 
-    Also lists models, packages and data that the runs need and this machine lacks. These are not errors of the sweep:
-    the exit code is still 0. Judges are not checked until the sweep is run.
+    Also lists models, packages, data and judges' keys that the runs need and this machine lacks. These are not errors
+    of the sweep: the exit code is still 0. Judges are asked nothing until the sweep is run.
     """
     from harness.runs.runner import obstacles
 

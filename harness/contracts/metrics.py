@@ -172,6 +172,10 @@ class Judge(ABC):
             HarnessError: What is missing.
         """
 
+    def obstacle(self) -> str | None:
+        """Return why the judge cannot work here, if that is known without asking anybody, such as a missing key."""
+        return None
+
     @abstractmethod
     def fingerprint(self) -> Mapping[str, Any]:
         """Return, as JSON values, everything that changes a judgement: version, revision, hash of weights or scores."""

@@ -37,7 +37,7 @@ from harness.data.hub_repository import (
     terms,
 )
 from harness.data.source import LocalFiles, local_files
-from harness.errors import HarnessError, did_you_mean
+from harness.errors import HarnessError
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import Models
 from harness.plugins.registry import Registry
@@ -314,9 +314,7 @@ def _model(name: str, checkpoint: CheckpointSource) -> Supply:
     if folder.is_dir():
         return replace(known, size=_bytes(folder), local=(folder,))
     if checkpoint.name.startswith((".", "/", "~")) or _HUB_NAME.fullmatch(checkpoint.name) is None:
-        hint = did_you_mean(folder.name, _neighbours(folder))
-        note = f"There is no such folder: {folder}.{f' {hint}' if hint else ''}"
-        return replace(known, state="missing", road="", where="", note=note)
+        return replace(known, state="missing", road="", where="", note=f"There is no such folder: {folder}.")
     known = replace(known, road="hub", where=f"{checkpoint.name}@{(checkpoint.revision or 'main')[:12]}")
     try:
         repository = describe("model", checkpoint.name, checkpoint.revision)
@@ -340,10 +338,6 @@ def _model(name: str, checkpoint: CheckpointSource) -> Supply:
             return replace(known, where=f"{known.where}, in the cache", size=cached)
         return _unanswered(replace(known, state="download"), problem)
     return replace(known, state="download")
-
-
-def _neighbours(folder: Path) -> list[str]:
-    return [path.name for path in folder.parent.iterdir()] if folder.parent.is_dir() else []
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.answers.reasoning_count import unannounced_note
-from harness.contracts import Model
+from harness.contracts import Judge, Model
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError, describe_failure, reraise_interrupt
@@ -28,7 +28,14 @@ from harness.plugins.registry import Registry
 from harness.runs.claims import Claims, Holder
 from harness.runs.cost_sharing import CostSharing
 from harness.runs.elsewhere import Elsewhere
-from harness.runs.pipeline import Evaluation, open_scenario_data, prepare, ready_scorer, run_judges
+from harness.runs.pipeline import (
+    Evaluation,
+    build_scorer,
+    open_scenario_data,
+    prepare,
+    ready_scorer,
+    run_judges,
+)
 from harness.runs.provenance import definitions, environment
 from harness.runs.record import EndedRun, run_record
 from harness.runs.run import Run, RunTools
@@ -193,12 +200,34 @@ class _Sweep:
 
 
 def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> list[Sequence[str]]:
-    """Return for each run what would keep it from starting here: its model, a package, its data.
+    """Return for each run what would keep it from starting here: its model, a package, its data, a metric, a judge.
 
     No weights are loaded, no data read and no server asked; what would come from the Hub is taken to be there.
     """
     with LoadedModels(registry) as models:
-        return _obstacles(runs, registry, data_dir, models)
+        found = _obstacles(runs, registry, data_dir, models)
+        scoring = list(_scoring_obstacles(runs, registry, models))
+    return [[*one, *other] for one, other in zip(found, scoring, strict=True)]
+
+
+def _scoring_obstacles(runs: Sequence[RunSpec], registry: Registry, models: LoadedModels) -> Iterator[Sequence[str]]:
+    """Yield for each run why its metrics, their judges or the models of these cannot be used here."""
+    known: dict[str, Sequence[str]] = {}
+    for spec in runs:
+        key = json.dumps([part.model_dump(mode="json") for part in spec.configured_metrics], sort_keys=True)
+        if key not in known:
+            known[key] = ()
+            asked = Models(registry)
+            judges = Judges(registry, asked)
+            try:
+                build_scorer(spec, registry, judges)
+                found = [judge.obstacle() for judge in run_judges(spec, registry, judges) if isinstance(judge, Judge)]
+                found += [models(component).obstacle(frozenset({"generate"})) for component in asked.named()]
+                known[key] = [obstacle for obstacle in found if obstacle is not None]
+            except BaseException as error:
+                reraise_interrupt(error)
+                known[key] = (describe_failure(error),)
+        yield known[key]
 
 
 def _obstacles(

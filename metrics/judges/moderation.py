@@ -70,6 +70,13 @@ class Moderation(Judge):
     def fingerprint(self) -> Mapping[str, Any]:
         return {"url": self._url, "model": self._model, "categories": list(self._categories)}
 
+    def obstacle(self) -> str | None:
+        try:
+            self._key()
+        except MetricError as error:
+            return str(error)
+        return None
+
     def ready(self) -> None:
         if not self._answered:
             self.probabilities([_PROBE])

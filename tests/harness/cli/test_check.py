@@ -6,6 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.harness.cli.conftest import Harness
 
 
@@ -45,6 +47,33 @@ def test_what_this_machine_lacks_for_a_valid_sweep_is_said_and_is_no_mistake(har
     assert len(lacking) == 2
     assert lacking[0].startswith("  4 runs: quiz: no data. Looked for ./quiz/train.jsonl or ./quiz/valid.jsonl")
     assert lacking[1] == "  2 runs: far:away: the backend far needs no_such and no.such: pip install it."
+
+
+def test_metrics_and_judges_that_cannot_be_used_here_are_said_before_a_run(
+    harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (folder / "judged.yaml").write_text(
+        "suite: judged\nplugins: [./quiz.yaml]\nmodels: ['fake:0']\nruns:\n"
+        "  - {scenario: quiz, metrics: [{name: ter, language: Japanese}]}\n"
+        "  - {scenario: quiz, metrics: [{name: toxicity, judge: moderation}]}\n"
+        "  - {scenario: quiz, metrics: [{name: judge_score, rubric: xstest, model: 'openai:gpt-9'}]}\n"
+        "  - {scenario: quiz, metrics: [{name: judge_score, rubric: xstest, model: 'hf:./nowhere'}]}\n"
+    )
+    said = harness("validate", "judged.yaml")
+    assert (said.code, said.out) == (0, "Valid: suite 'judged', 4 runs with 1 model.\n")
+    first, *lacking = said.err.splitlines()
+    assert "4 of 4 runs would fail" in first
+    assert "ter needs words, and Japanese does not separate them by spaces" in lacking[0]
+    assert "judge 'moderation' needs a key: set the environment variable OPENAI_API_KEY" in lacking[1]
+    assert "openai:gpt-9: no key. Set OPENAI_API_KEY" in lacking[2]
+    assert "hf:./nowhere: there is no such folder" in lacking[3]
+
+
+def test_a_preview_does_not_count_tokens_that_it_cannot_count(harness: Harness) -> None:
+    said = harness("preview", "sweep.yaml", "-m", "openai:gpt-9", "-n", "1")
+    assert "--- prompt, number of tokens not known: the model has no tokenizer on this machine" in said.out
+    assert " 0 tokens" not in said.out
 
 
 def test_a_preview_shows_the_prompts_that_a_run_sends(harness: Harness, folder: Path) -> None:
