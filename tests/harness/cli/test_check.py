@@ -55,7 +55,7 @@ def test_metrics_and_judges_that_cannot_be_used_here_are_said_before_a_run(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (folder / "judged.yaml").write_text(
         "suite: judged\nplugins: [./quiz.yaml]\nmodels: ['fake:0']\nruns:\n"
-        "  - {scenario: quiz, metrics: [{name: ter, language: Japanese}]}\n"
+        "  - {scenario: quiz, metrics: [{name: ter, language: Thai}]}\n"
         "  - {scenario: quiz, metrics: [{name: toxicity, judge: moderation}]}\n"
         "  - {scenario: quiz, metrics: [{name: judge_score, rubric: xstest, model: 'openai:gpt-9'}]}\n"
         "  - {scenario: quiz, metrics: [{name: judge_score, rubric: xstest, model: 'hf:./nowhere'}]}\n"
@@ -64,7 +64,7 @@ def test_metrics_and_judges_that_cannot_be_used_here_are_said_before_a_run(
     assert (said.code, said.out) == (0, "Valid: suite 'judged', 4 runs with 1 model.\n")
     first, *lacking = said.err.splitlines()
     assert "4 of 4 runs would fail" in first
-    assert "ter needs words, and Japanese does not separate them by spaces" in lacking[0]
+    assert "ter needs words, and Thai does not separate them by spaces" in lacking[0]
     assert "judge 'moderation' needs a key: set the environment variable OPENAI_API_KEY" in lacking[1]
     assert "openai:gpt-9: no key. Set OPENAI_API_KEY" in lacking[2]
     assert "hf:./nowhere: there is no such folder" in lacking[3]
