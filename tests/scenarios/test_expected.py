@@ -57,6 +57,7 @@ def test_scenario_gives_what_is_expected(
     assert len({instance.id for instance in instances}) == len(instances)
     details = registry.get(Kind.SCENARIO, name).details
     assert isinstance(details, ScenarioDetails)
+    details = details.asked(arguments.get("prompt", ""))
     assert all(instance.references or not case.get("correct") for instance in instances)
     first = next(instance for instance in instances if instance.split == details.eval_split)
     _check_instance(first, case)
