@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness import Data, HubSource, Instance, Reference, Source, Split, scenario
+from harness import Data, HubSource, Instance, PromptVariant, Reference, Source, Split, scenario
 
 
 @scenario(
@@ -36,6 +36,21 @@ from harness import Data, HubSource, Instance, Reference, Source, Split, scenari
     main_metric="drop_f1",
     eval_split=Split.VALID,
     cluster="passage",
+    prompts={
+        "lm_eval": PromptVariant(
+            "As lm-evaluation-harness 0.4.13 asks drop without examples; an answer ends at a full stop.",
+            adapter={
+                "method": "generation",
+                "input_prefix": "",
+                "input_suffix": "",
+                "output_prefix": "",
+                "example_selection": "lm_eval",
+                "max_train_instances": 0,
+                "max_tokens": 256,
+                "stop_sequences": ["."],
+            },
+        )
+    },
     taxonomy={
         "task": "question answering",
         "what": "paragraphs of Wikipedia on sports and history",

@@ -32,11 +32,13 @@ Task = Literal["murder_mysteries", "object_placements", "team_allocation"]
         "input_suffix": "\n",
         "output_prefix": "Answer: ",
         "max_train_instances": 0,
+        "example_selection": "lm_eval",
         "length_normalization": "characters",
     },
-    metrics=("multiple_choice_accuracy", "efficiency"),
-    main_metric="multiple_choice_accuracy",
+    metrics=("acc_norm", "multiple_choice_accuracy", "efficiency"),
+    main_metric="acc_norm",
     parts=("task",),
+    prompt="lm_eval",
     taxonomy={
         "task": "reasoning",
         "what": "stories of about a thousand words",
@@ -68,7 +70,7 @@ def musr(data: Data, *, task: Task) -> Iterator[Instance]:
         correct = int(row["answer_index"])
         yield Instance(
             id=f"{task}-{row.number}",
-            input=f"{row['narrative']}\n\n{row['question']}\n\n{listed.rstrip()}",
+            input=f"{row['narrative']}\n\n{row['question']}\n\n{listed}",
             references=tuple(Reference(choice, index == correct) for index, choice in enumerate(choices)),
             split=Split.TEST,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from harness import Data, HubSource, Instance, Reference, Row, Source, Split, scenario
+from harness import Data, DataError, HubSource, Instance, PromptVariant, Reference, Row, Source, Split, scenario
 
 Task = Literal["cb", "copa", "multirc", "rte", "wic", "wsc"]
 
@@ -22,6 +22,11 @@ CONNECTIVES = {"cause": "because", "effect": "therefore"}
 def _adapter(*, task: str) -> Mapping[str, Any]:
     scored = {"method": "multiple_choice_separate_original", "max_train_instances": 0, "length_normalization": "none"}
     return scored if task == "copa" else {**scored, "input_suffix": "\n", "output_prefix": "Answer: "}
+
+
+def _lm_eval_adapter(*, task: str) -> Mapping[str, Any]:
+    shown = {"instance_prefix": "\n\n", "example_selection": "lm_eval_excluding", "max_train_instances": 0}
+    return {**_adapter(task=task), **shown}
 
 
 @scenario(
@@ -46,6 +51,13 @@ def _adapter(*, task: str) -> Mapping[str, Any]:
     metrics=("multiple_choice_accuracy", "efficiency"),
     main_metric="multiple_choice_accuracy",
     eval_split=Split.VALID,
+    prompts={
+        "lm_eval": PromptVariant(
+            "As lm-evaluation-harness 0.4.13 asks cb, copa, sglue_rte and wic; not for multirc and wsc.",
+            adapter=_lm_eval_adapter,
+            metrics=("acc", "efficiency"),
+        )
+    },
     taxonomy={
         "task": "natural language understanding",
         "what": "news, blogs, fiction and Wikipedia",
@@ -62,7 +74,7 @@ def _adapter(*, task: str) -> Mapping[str, Any]:
         },
     },
 )
-def superglue(data: Data, *, task: Task) -> Iterator[Instance]:
+def superglue(data: Data, *, task: Task, prompt: str = "default") -> Iterator[Instance]:
     """Inference (CB, RTE), causes and effects (COPA), senses of words (WiC), pronouns (WSC) and reading (MultiRC).
 
     The options are scored after the question. MultiRC has an instance for each proposed answer, which is correct or
@@ -71,7 +83,14 @@ def superglue(data: Data, *, task: Task) -> Iterator[Instance]:
     Args:
         data: The data.
         task: The task.
+        prompt: How it is asked.
+
+    Raises:
+        DataError: lm-evaluation-harness's prompt is wanted for MultiRC or WSC.
     """
+    as_lm_eval = prompt == "lm_eval"
+    if as_lm_eval and task in ("multirc", "wsc"):
+        raise DataError(f"task {task!r} has no prompt lm_eval. Leave `prompt` out.")
     for split in (Split.TRAIN, Split.VALID):
         if data.lacking(split):
             continue
@@ -79,7 +98,7 @@ def superglue(data: Data, *, task: Task) -> Iterator[Instance]:
             if task == "multirc" and "paragraph" not in row:
                 yield from _passage(row, split)
                 continue
-            text, options, correct = _question(task, row)
+            text, options, correct = _lm_eval_question(task, row) if as_lm_eval else _question(task, row)
             yield Instance(
                 id=f"{task}-{split}-{row.number}",
                 input=text,
@@ -111,6 +130,17 @@ def _question(task: Task, row: Row) -> tuple[str, Sequence[str], int]:
         asked = f'Question: In the passage above, does the pronoun "*{pronoun}*" refer to "*{noun}*"?'
         return f"Passage: {' '.join(words)}\n{asked}", ("no", "yes"), int(label)
     return _candidate(row["paragraph"], row["question"], row["answer"]), ("no", "yes"), int(label)
+
+
+def _lm_eval_question(task: Task, row: Row) -> tuple[str, Sequence[str], int]:
+    text, options, correct = _question(task, row)
+    if task == "copa":  # the space is written twice, and the premise loses its last character whatever it is
+        text = f"{row['premise'].strip()[:-1]} {CONNECTIVES[row['question']]}"
+        options = [f" {option}" for option in options]
+    elif task == "wic":
+        word = row["sentence1"][int(row["start1"]) : int(row["end1"])]
+        text = text.replace(f"Is the word '{row['word']}' used", f"Is the word '{word}' used")
+    return text, options, correct
 
 
 def _passage(row: Row, split: Split) -> Iterator[Instance]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters._prompt.few_shot import correct_position, correct_text, select_examples
+from adapters._prompt.few_shot import correct_position, correct_text, drawn_examples, select_examples
 from adapters._prompt.prompt_policy import PromptPolicy
 from harness import HarnessError, Instance, Reference, Split
 
@@ -126,3 +126,40 @@ def test_an_empty_train_split_is_refused(sample: bool) -> None:
 
 def test_no_examples_need_no_train_split() -> None:
     assert select_examples([], PromptPolicy(max_train_instances=0), label=correct_text, trial=0, seed=0) == ()
+
+
+def drawn(count: int, size: int, questions: Sequence[Instance], **settings: object) -> list[list[str]]:
+    policy = PromptPolicy.model_validate({"max_train_instances": count, "example_selection": "lm_eval", **settings})
+    found = drawn_examples(train_set(["x"] * size), policy, questions, trial=0, seed=0)
+    return [[example.id for example in examples] for _, examples in found]
+
+
+def asked(*inputs: str) -> list[Instance]:
+    return [Instance(f"q{number}", text, (Reference("x", True),)) for number, text in enumerate(inputs)]
+
+
+def test_lm_eval_draws_anew_for_each_question() -> None:
+    """What its ContextSampler 0.4.13 gives with 10 documents, 3 examples and its default seed, 1234."""
+    assert drawn(3, 10, asked("a", "b")) == [["id007", "id001", "id000"], ["id001", "id000", "id009"]]
+
+
+def test_lm_eval_draws_one_more_where_a_question_could_be_among_the_examples() -> None:
+    settings = {"example_selection": "lm_eval_excluding"}
+    first, second = drawn(2, 10, asked("a", "b"), **settings)
+    assert first == ["id007", "id001"]  # the third, id000, is left out
+    assert second == ["id001", "id000"]
+    assert drawn(2, 10, asked("input 7"), **settings) == [["id001", "id000"]]
+
+
+def test_lm_eval_takes_the_first_examples_in_order() -> None:
+    assert drawn(2, 10, asked("input 0", "b"), sample_train=False) == [["id000", "id001"]] * 2
+    excluding = {"sample_train": False, "example_selection": "lm_eval_excluding"}
+    assert drawn(2, 10, asked("input 0", "b"), **excluding) == [["id001", "id002"], ["id000", "id001"]]
+
+
+def test_copies_of_a_question_show_the_same_examples_and_too_few_are_refused() -> None:
+    [question] = asked("a")
+    copy = question.replace(input="A", perturbation="capitals")
+    assert len({tuple(ids) for ids in drawn(3, 10, [question, copy])}) == 1
+    with pytest.raises(HarnessError, match="draws 6 train instances, and the scenario has only 5"):
+        drawn(5, 5, asked("a"), example_selection="lm_eval_excluding")

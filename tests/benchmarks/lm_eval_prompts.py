@@ -11,7 +11,6 @@ answers, and the means are compared.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import hashlib
 import json
 import math
@@ -20,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -52,6 +51,8 @@ class Case:
     """Makes its rows from our data, where ``splits`` and ``convert`` do not suffice."""
     shots: tuple[int, ...] = (0,)
     """Numbers of examples to compare with; its own default only if ``fixed``."""
+    own: bool = False
+    """True if the scenario asks as lm-eval does anyway: then the run takes lm-eval's order of instances, too."""
     excerpt: str = ""
     """The text column of the tests' excerpt, which is read because there are no real data: its few rows are repeated
     with another text each. ``-`` to read it as it is."""
@@ -114,16 +115,14 @@ def _musr(data: Any) -> Rows:
 
 def _math(subject: str) -> Callable[[Any], Rows]:
     def rows(data: Any) -> Rows:
-        found = [dict(row) for row in data.rows("test") if row["type"] == subject]
+        found = [dict(row) for row in data.rows("test") if row["type"] == subject and row["level"] == "Level 5"]
         return {"test": found, "train": found[:1]}  # the examples are fixed, and its train split is not read
 
     return rows
 
 
 def _math_answer(row: Mapping[str, Any], number: int) -> str:
-    final = row["solution"][row["solution"].rfind("\\boxed{") + 7 :].split("}")[0]
-    texts = (f"So it is {final}.\nFinal Answer: The final answer is ${final}$. I hope it is correct.", "No idea.", final)
-    return texts[number % len(texts)]
+    return [row["solution"], "No idea.", "The final answer is $3$. I hope it is correct."][number % 3]
 
 
 def _gsm8k_answer(row: Mapping[str, Any], number: int) -> str:
@@ -145,8 +144,71 @@ def _gsm8k_answer(row: Mapping[str, Any], number: int) -> str:
 
 def _ifeval_answer(row: Mapping[str, Any], number: int) -> str:
     prompt = row["prompt"]
-    texts = (prompt, prompt.upper(), "* one\n* two\n* three", "", f"<<title>>\n{prompt.lower()}\nP.S. that is all", "yes")
+    texts = (
+        prompt,
+        prompt.upper(),
+        "* one\n* two\n* three",
+        "",
+        f"<<title>>\n{prompt.lower()}\nP.S. that is all",
+        "yes",
+    )
     return texts[number % len(texts)]
+
+
+def _labelled(row: Mapping[str, Any]) -> dict[str, Any]:
+    """SuperGLUE, whose files name the labels that its data set numbers."""
+    names = ("entailment", "contradiction", "neutral", "not_entailment")
+    label = names.index(row["label"]) % 3 if isinstance(row["label"], str) else int(row["label"])
+    return {**row, "label": 1 if row["label"] == "not_entailment" else label}
+
+
+def _sentences(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"sent_more": row["sent_more"], "sent_less": row["sent_less"]}
+
+
+def _piqa(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"goal": row["goal"], "sol1": row["sol1"], "sol2": row["sol2"], "label": int(row["text"])}
+
+
+def _social_iqa(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{key: value for key, value in row.items() if key != "text"}, "label": str(row["text"])}
+
+
+def _med_qa(row: Mapping[str, Any]) -> dict[str, Any]:
+    endings = {f"ending{number}": text for number, text in enumerate(row["options"].values())}
+    return {"sent1": row["question"], **endings, "label": list(row["options"]).index(row["answer_idx"])}
+
+
+def _xnli(data: Any) -> Rows:
+    labels = {"entailment": 0, "neutral": 1, "contradiction": 2}
+    rows = [row for row in data.rows("valid") if row["language"] == "de"]
+    texts = [{"premise": row["sentence1"], "hypothesis": row["sentence2"]} for row in rows]
+    return {"validation": [{**text, "label": labels[row["gold_label"]]} for text, row in zip(texts, rows, strict=True)]}
+
+
+def _drop(data: Any) -> Rows:
+    found = []
+    for row in data.rows("valid"):
+        for question in row["value"]["qa_pairs"]:
+            others = question.get("validated_answers", [])
+            listed = {part: [other[part] for other in others] for part in ("number", "date", "spans")}
+            shared = {"passage": row["value"]["passage"], "section_id": row["key"], "validated_answers": listed}
+            found.append({**shared, **{key: question[key] for key in ("query_id", "question", "answer")}})
+    return {"validation": found}
+
+
+def _mbpp(data: Any) -> Rows:
+    return {"test": [dict(row) for row in data.rows("test") if 11 <= row["task_id"] <= 510]}
+
+
+def _written(row: Mapping[str, Any], number: int) -> str:
+    return " something"
+
+
+def _short(row: Mapping[str, Any], number: int) -> str:
+    answer = row["answer"]
+    texts = (answer[0] if isinstance(answer, list) else answer["aliases"][0], "something else")
+    return [f" {texts[0]}", f" {texts[0].upper()}!", texts[1]][number % 3]
 
 
 EXCERPT = "-"
@@ -183,7 +245,9 @@ CASES = (
         for name, subject in MATH.items()
     ),
     Case("leaderboard_gpqa_main", "gpqa", rows=_gpqa, excerpt=EXCERPT, main="acc_norm"),
-    Case("leaderboard_musr_murder_mysteries", "musr:task=murder_mysteries", rows=_musr, excerpt=EXCERPT, main="acc_norm"),
+    Case(
+        "leaderboard_musr_murder_mysteries", "musr:task=murder_mysteries", rows=_musr, excerpt=EXCERPT, main="acc_norm"
+    ),
     Case(
         "leaderboard_mmlu_pro",
         "mmlu_pro",
@@ -194,6 +258,38 @@ CASES = (
     ),
     Case("leaderboard_ifeval", "ifeval", {"train": "test"}, main="prompt_level_strict_acc", answers=_ifeval_answer),
     Case("boolq", "boolq", TRAIN_VALID, _boolq, shots=(0, 5), main="acc"),
+    Case("piqa", "piqa", TRAIN_VALID, _piqa, shots=(0, 5), main="acc_norm"),
+    Case("openbookqa", "openbookqa", TRAIN_TEST, _options, shots=(0, 5), main="acc_norm"),
+    Case("sciq", "sciq", TRAIN_TEST, shots=(0, 5), excerpt="question", main="acc"),
+    Case("commonsense_qa", "commonsense_qa", TRAIN_VALID, _options, shots=(0, 5), excerpt="question", main="acc"),
+    Case("social_iqa", "social_iqa", TRAIN_VALID, _social_iqa, shots=(0, 5), excerpt="context", main="acc"),
+    Case("medqa_4options", "med_qa", TEST, _med_qa, main="acc"),
+    Case("lambada_openai", "lambada", TEST, own=True, main="acc"),
+    Case("nq_open", "natural_qa", {"validation": "valid"}, main="exact_match", answers=_short),
+    Case("triviaqa", "trivia_qa", TRAIN_VALID, shots=(0, 5), excerpt="question", main="exact_match", answers=_short),
+    Case("cb", "superglue:task=cb", TRAIN_VALID, _labelled, shots=(0, 3), main="acc"),
+    Case("copa", "superglue:task=copa", TRAIN_VALID, _labelled, shots=(0, 3), main="acc"),
+    Case("sglue_rte", "superglue:task=rte", TRAIN_VALID, _labelled, shots=(0, 3), main="acc"),
+    Case("wic", "superglue:task=wic", TRAIN_VALID, _labelled, shots=(0, 3), main="acc"),
+    Case(
+        "blimp_anaphor_gender_agreement",
+        "blimp:paradigm=anaphor_gender_agreement",
+        {"train": "test"},
+        main="acc",
+    ),
+    Case("crows_pairs_english", "crows_pairs", TEST, _sentences, own=True),
+    Case("xnli_de", "xnli:language=de", rows=_xnli, excerpt=EXCERPT, main="acc"),
+    Case(
+        "gsm8k_cot",
+        "gsm8k:prompt=lm_eval_cot",
+        TEST,
+        shots=(8,),
+        main="exact_match,strict-match",
+        answers=_gsm8k_answer,
+    ),
+    Case("drop", "drop", rows=_drop, excerpt=EXCERPT, answers=_written),
+    Case("humaneval", "humaneval", TEST, answers=_written),
+    Case("mbpp", "mbpp", rows=_mbpp, shots=(3,), answers=_written),
 )
 
 
@@ -221,6 +317,40 @@ class Unlimited:
         return text[:tokens]
 
 
+def prepared(case: Case, shots: int, rows: int, folder: Path) -> tuple[Any, Any, Any]:
+    """Return the spec of a case's run, the registry, and the evaluation of its first rows."""
+    from harness.runs.pipeline import prepare
+    from harness.sweeps.load import load_sweep
+
+    adapter: dict[str, Any] = {} if case.shots == (shots,) and shots else {"max_train_instances": shots}
+    if case.own:
+        adapter["example_selection"] = "lm_eval"
+    named = {} if "prompt=" in case.run else {"prompt": "lm_eval"}
+    run: dict[str, Any] = {"scenario": case.run, "max_eval_instances": rows, "adapter": adapter, **named}
+    if not case.main:  # metrics that execute code need a permission
+        run |= {"metrics": ["exact_match"], "main_metric": "exact_match"}
+    with tempfile.TemporaryDirectory() as scratch:
+        sweep = Path(scratch) / "prompts.yaml"
+        sweep.write_text(json.dumps({"suite": "prompts", "models": ["fake:any"], "runs": [run]}), encoding="utf-8")
+        loaded, registry = load_sweep(sweep)
+    [spec] = loaded.runs
+    return spec, registry, prepare(spec, registry, folder)
+
+
+def requests_of(adapted: Any) -> list[tuple[str, Any]]:
+    """Return the requests about one instance: contexts with continuations, or prompts with settings of generation."""
+    from harness import GenerateRequest
+
+    asked: list[tuple[str, Any]] = []
+    for request in adapted.requests:
+        if isinstance(request, GenerateRequest):
+            settings = {"until": list(request.stop), "max_gen_toks": request.max_tokens}
+            asked.append((str(request.prompt), {**settings, "temperature": request.temperature}))
+        else:
+            asked.append(split_alike(str(request.context), request.continuation))
+    return asked
+
+
 @dataclass
 class Ours:
     """What this harness asks for one number of examples, and its score of made answers."""
@@ -232,34 +362,22 @@ class Ours:
 
 def ask_ours(case: Case, shots: int, rows: int, folder: Path, answers: Sequence[str]) -> Ours:
     """Adapt the first instances as a run does, and score made answers."""
-    from harness import Completion, GenerateRequest, Response
-    from harness.runs.pipeline import prepare
-    from harness.sweeps.load import load_sweep
+    from harness import Completion, Response, ScoreRequest
 
-    adapter = {} if case.shots == (shots,) else {"max_train_instances": shots}
-    named = {} if "prompt=" in case.run else {"prompt": "lm_eval"}
-    run = {"scenario": case.run, "max_eval_instances": rows, **adapter, **named}
-    with tempfile.TemporaryDirectory() as scratch:
-        sweep = Path(scratch) / "prompts.yaml"
-        sweep.write_text(json.dumps({"suite": "prompts", "models": ["fake:any"], "runs": [run]}), encoding="utf-8")
-        loaded, registry = load_sweep(sweep)
-    [spec] = loaded.runs
-    evaluation = prepare(spec, registry, folder)
+    spec, registry, evaluation = prepared(case, shots, rows, folder)
     found, examples = [], []
     for number, adapted in enumerate(evaluation.adapted(Unlimited())):
-        asked: list[tuple[str, Any]] = []
         responses = []
         for request in adapted.requests:
-            if isinstance(request, GenerateRequest):
-                settings = {"until": list(request.stop), "max_gen_toks": request.max_tokens}
-                asked.append((str(request.prompt), {**settings, "temperature": request.temperature}))
-                responses.append(Response(completions=(Completion(answers[number]),)))
+            if isinstance(request, ScoreRequest):
+                made, greedy = made_score(str(request.context), request.continuation)
+                responses.append(Response(logprobs=(made,), greedy=greedy))
             else:
-                asked.append((str(request.context), request.continuation))
-                responses.append(Response(logprobs=(made_score(str(request.context), request.continuation),)))
-        found.append(asked)
+                responses.append(Response(completions=(Completion(answers[number]),)))
+        found.append(requests_of(adapted))
         examples.append((adapted, responses))
-    return Ours(found, _score(spec, registry, evaluation, examples, case.metric or spec.main_metric))
+    metric = case.metric or spec.main_metric
+    return Ours(found, _score(spec, registry, evaluation, examples, metric) if case.main else math.nan)
 
 
 def _score(spec: Any, registry: Any, evaluation: Any, examples: Any, metric: str) -> float:
@@ -272,30 +390,18 @@ def _score(spec: Any, registry: Any, evaluation: Any, examples: Any, metric: str
             instance=adapted.instance, requests=adapted.requests, responses=tuple(responses), labels=adapted.labels
         )
         scorer.add_all([example.predicted(evaluation.adapter.predict(adapted, responses))])
-    [value] = [stat.mean for stat in scorer.stats() if stat.metric == metric and not stat.perturbation]
+    [value] = [stat.mean for stat in scorer.stats() if stat.metric == metric and not (stat.perturbation or stat.group)]
     return float(value)
 
 
-def made_score(context: str, continuation: str) -> float:
-    """Return a log-likelihood that is made from the text alone, the same on both sides."""
-    digest = hashlib.sha256(_whole(context, continuation)[-500:].encode()).digest()
-    return -1.0 - int.from_bytes(digest[:6], "big") / 2**44
-
-
-def _whole(context: str, continuation: str) -> str:
-    return context + continuation
+def made_score(context: str, continuation: str) -> tuple[float, bool]:
+    """Return a log-likelihood, and if a text is the first choice: made from the text alone, equal on both sides."""
+    digest = hashlib.sha256((context + continuation)[-500:].encode()).digest()
+    return -1.0 - int.from_bytes(digest[:6], "big") / 2**44, digest[7] % 2 == 0
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # lm-eval's side, in its own environment
-
-
-@dataclass
-class Theirs:
-    """What lm-eval asks, and its score of made answers."""
-
-    requests: list[list[tuple[str, Any]]]
-    score: float
 
 
 def ask_lm_eval(asked: Path, answered: Path) -> None:
@@ -346,7 +452,7 @@ def _lm_eval_case(case: Mapping[str, Any], index: Mapping[str, Any]) -> dict[str
         if task.OUTPUT_TYPE == "generate_until":
             instance.resps = [case["answers"][number]]
         else:
-            instance.resps = [(made_score(*instance.args), False)]
+            instance.resps = [made_score(*instance.args)]
     task.apply_filters()
     return {"requests": requests, "score": _lm_eval_score(task, groups, case["main"])}
 
@@ -369,10 +475,9 @@ def _lm_eval_score(task: Any, groups: Mapping[int, Sequence[Any]], main: str) ->
 
 def prepare_hellaswag(data: Path, scratch: Path) -> Path:
     """Return a data folder with HellaSwag in the official layout; of the text layout, the parts are found again."""
-    from scenarios.hellaswag import FRAGMENT, LINES_PER_ITEM
-
     from harness.data.source import open_data
     from harness.plugins.registry import default_registry
+    from scenarios.hellaswag import FRAGMENT, LINES_PER_ITEM
 
     plugin = default_registry().get("scenario", "hellaswag")  # type: ignore[arg-type]
     data_rows = [dict(row) for row in open_data(plugin.details, {}, name="hellaswag", data_dir=data).rows("valid")]  # type: ignore[arg-type]
@@ -386,7 +491,7 @@ def prepare_hellaswag(data: Path, scratch: Path) -> Path:
         begin = rest[: fragment.start()].rstrip() if fragment else rest
         parts = {"ctx_a": begin, "ctx_b": fragment[0] if fragment else ""}
         items.append({"activity_label": activity, **parts, "endings": endings, "label": label})
-    (scratch / "hellaswag").mkdir()
+    (scratch / "hellaswag").mkdir(parents=True)
     for name, some in (("hellaswag_val.jsonl", items[:-100]), ("hellaswag_train.jsonl", items[-100:])):
         _write_rows(scratch / "hellaswag" / name, some)
     return scratch
@@ -406,6 +511,10 @@ def more_rows(column: str, scratch: Path) -> Path:
 
 
 COPIES = 12
+LONGEST = 1200
+"""Most characters of a text that the tests keep whole."""
+EXPECTED_ROWS = 2
+"""Number of rows whose requests the tests keep."""
 
 
 def _copy(row: Mapping[str, Any], column: str, number: int) -> dict[str, Any]:
@@ -479,7 +588,7 @@ def asked_alike(theirs: Sequence[Any]) -> tuple[str, Any]:
 def compare(case: Case, shots: int, ours: Ours, theirs: Mapping[str, Any]) -> bool:
     """Print a line about one task and number of examples; return True if requests and scores agree."""
     wanted = [[asked_alike(request) for request in group] for group in theirs["requests"]]
-    given = [[split_alike(*request) for request in group] for group in ours.requests]
+    given = ours.requests
     equal = sum(one == other for one, other in zip(given, wanted, strict=False))
     moved = any(one.rstrip() != one for group in theirs["requests"] for one, rest in group if isinstance(rest, str))
     same = len(given) == len(wanted) == equal
@@ -499,12 +608,37 @@ def compare(case: Case, shots: int, ours: Ours, theirs: Mapping[str, Any]) -> bo
     return same and agree
 
 
+def kept(group: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the requests about a row as the tests keep them: a context once, and of a long one its end and SHA-256."""
+    contexts = list(dict.fromkeys(context for context, _ in group))
+    ends = {"end": [context[-200:] for context in contexts]}
+    ends["sha256"] = [hashlib.sha256(context.encode()).hexdigest() for context in contexts]
+    asked = {"context": contexts} if sum(map(len, contexts)) <= LONGEST else ends
+    [(_, first), *_] = group
+    return {**asked, **(first if isinstance(first, dict) else {"scored": [rest for _, rest in group]})}
+
+
+def write_expected(file: Path, places: Sequence[tuple[Case, int]], theirs: Sequence[Mapping[str, Any]]) -> None:
+    """Write lm-eval's own requests about the first rows of each task, with the most examples, to a YAML file."""
+    import yaml
+
+    expected: dict[str, Any] = {}
+    for (case, shots), reply in zip(places, theirs, strict=True):
+        groups = [[asked_alike(request) for request in group] for group in reply["requests"][:EXPECTED_ROWS]]
+        expected[case.task] = {"shots": shots, "requests": [kept(group) for group in groups]}
+    head = "# Made by `tests/benchmarks/lm_eval_prompts.py --write`: what lm-evaluation-harness 0.4.13 asks.\n"
+    file.write_text(head + yaml.safe_dump(expected, sort_keys=False, allow_unicode=True, width=120), encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=100)
     parser.add_argument("--environment", type=Path, default=Path(tempfile.gettempdir()) / "lm-eval-prompts-environment")
     parser.add_argument("--task", action="append", default=[])
+    parser.add_argument(
+        "--write", type=Path, help="Write lm-eval's requests of the first rows to a file for the tests."
+    )
     options = parser.parse_args()
     cases = [case for case in CASES if not options.task or case.task in options.task]
     python = make_environment(options.environment)
@@ -512,16 +646,20 @@ def main() -> int:
         return compare_all(cases, options, python, Path(scratch))
 
 
+def data_folder(case: Case, data: Path, scratch: Path) -> Path:
+    """Return the folder of a case's data: the real ones, or what is made of them or of the excerpts."""
+    if case.excerpt == EXCERPT:
+        return EXCERPTS
+    if case.excerpt:
+        return more_rows(case.excerpt, scratch)
+    return prepare_hellaswag(data, scratch) if case.task == "hellaswag" else data
+
+
 def compare_all(cases: Sequence[Case], options: argparse.Namespace, python: Path, scratch: Path) -> int:
     asked: list[dict[str, Any]] = []
     places = []
     for case in cases:
-        folder = EXCERPTS if case.excerpt else options.data_dir
-        if case.excerpt not in ("", EXCERPT):
-            folder = more_rows(case.excerpt, scratch / f"{case.task}-data")
-        if case.task == "hellaswag":
-            (scratch / "data").mkdir()
-            folder = prepare_hellaswag(folder, scratch / "data")
+        folder = data_folder(case, options.data_dir, scratch / f"{case.task}-data")
         rows = lm_eval_rows(case, folder)
         files = {split: str(scratch / f"{case.task}-{split}.jsonl") for split in rows}
         for split, some in rows.items():
@@ -543,6 +681,9 @@ def compare_all(cases: Sequence[Case], options: argparse.Namespace, python: Path
     if ran.returncode:
         sys.exit(f"lm-eval failed:\n{ran.stderr[-5000:]}")
     theirs = json.loads(replies.read_text(encoding="utf-8"))
+    if options.write:
+        write_expected(options.write, [(case, shots) for case, shots, *_ in places], theirs)
+        return 0
     print(f"{'lm-eval task':42} {'shots':>5} {'rows':8} {'equal requests':21} {'score':>9}  lm-eval")
     fine = [
         compare(case, shots, ask_ours(case, shots, options.rows, folder, answers), reply)
