@@ -65,11 +65,15 @@ def test_hub_revisions_are_commits(built_in: Mapping[str, ScenarioDetails]) -> N
 def test_default_adapters_and_metrics_exist_and_fit(
     built_in: Mapping[str, ScenarioDetails], registry: Registry
 ) -> None:
-    for name, details in built_in.items():
+    asked = [
+        (name, details.asked(prompt)) for name, details in built_in.items() for prompt in details.named_prompts or ("",)
+    ]
+    for name, details in asked:
         parameters = parameters_of(registry.get(Kind.SCENARIO, name)).model_fields
         arguments = {
             key: [*typing.get_args(field.annotation), ""][0] if field.is_required() else field.default
             for key, field in parameters.items()
+            if key != "prompt"
         }
         settings = dict(details.adapter(**arguments) if callable(details.adapter) else details.adapter)
         build(registry.get(Kind.ADAPTER, settings.pop("method")), arguments=settings)
