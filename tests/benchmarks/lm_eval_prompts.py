@@ -122,7 +122,7 @@ def _math(subject: str) -> Callable[[Any], Rows]:
 
 
 def _math_answer(row: Mapping[str, Any], number: int) -> str:
-    return [row["solution"], "No idea.", "The final answer is $3$. I hope it is correct."][number % 3]
+    return [str(row["solution"]), "No idea.", "The final answer is $3$. I hope it is correct."][number % 3]
 
 
 def _gsm8k_answer(row: Mapping[str, Any], number: int) -> str:
@@ -382,7 +382,8 @@ def ask_ours(case: Case, shots: int, rows: int, folder: Path, answers: Sequence[
 
 def _score(spec: Any, registry: Any, evaluation: Any, examples: Any, metric: str) -> float:
     from harness import Example
-    from harness.runs.pipeline import Judges, build_scorer
+    from harness.inference.judge_pool import Judges
+    from harness.runs.pipeline import build_scorer
 
     scorer = build_scorer(spec, registry, Judges(registry))
     for adapted, responses in examples:
@@ -409,8 +410,8 @@ def ask_lm_eval(asked: Path, answered: Path) -> None:
     from types import SimpleNamespace
 
     import evaluate  # type: ignore[import-not-found]
-    import nltk  # type: ignore[import-untyped]
-    from nltk.tokenize.punkt import PunktSentenceTokenizer  # type: ignore[import-untyped]
+    import nltk
+    from nltk.tokenize.punkt import PunktSentenceTokenizer
 
     # Tasks of programming load a metric from the Hub; only their requests are compared.
     evaluate.load = lambda *_, **__: SimpleNamespace(compute=lambda **_: ({"pass@1": 0.0}, {}))
