@@ -99,12 +99,10 @@ class _Pair(NamedTuple):
 
 def _joined(row: Row, tables: Mapping[str, Mapping[str, str]]) -> _Pair:
     """Return the pair of records whose ids a row has."""
-    texts = []
     for table, key in (("A", "ltable_id"), ("B", "rtable_id")):
         if row[key] not in tables[table]:
             raise row.error(f"{key} {row[key]!r} is not in table{table}.csv.")
-        texts.append(tables[table][row[key]])
-    return _Pair(row.number, *texts, _match(row, row["label"]))
+    return _Pair(row.number, tables["A"][row["ltable_id"]], tables["B"][row["rtable_id"]], _match(row, row["label"]))
 
 
 def _pair(row: Row) -> _Pair:
@@ -112,8 +110,8 @@ def _pair(row: Row) -> _Pair:
     cells = row["text"].split("\t")
     if len(cells) != 3 or not all(cell.startswith("COL ") for cell in cells[:2]):
         raise row.error("is not two records of the form 'COL name VAL value …' and a label, separated by tabs.")
-    texts = [_text({column["name"]: column["value"].strip() for column in COLUMN.finditer(cell)}) for cell in cells[:2]]
-    return _Pair(row.number, *texts, _match(row, cells[2].strip()))
+    a, b = (_text({one["name"]: one["value"].strip() for one in COLUMN.finditer(cell)}) for cell in cells[:2])
+    return _Pair(row.number, a, b, _match(row, cells[2].strip()))
 
 
 def _text(values: Mapping[str, str]) -> str:

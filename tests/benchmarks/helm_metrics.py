@@ -19,15 +19,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from helm_prompts import ask_helm, set_up
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the repository, where this runs as a script
 
 from harness import Example, Instance, Reference, Response, ScoreRequest
 from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.data.source import open_data
 from harness.plugins.parameters import build
 from harness.plugins.registry import default_registry
+from tests.benchmarks.helm_prompts import ask_helm, set_up
 
 TEXTS = (
     "exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match", "f1_score",

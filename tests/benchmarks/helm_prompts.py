@@ -6,11 +6,14 @@ number of completions. Few-shot examples are drawn by each harness with its own 
 draws. Instances that one of the two leaves out, or draws otherwise, are not compared.
 
     python tests/benchmarks/helm_prompts.py --data-dir DATA [--instances 20] [--only TEXT] [--environment FOLDER]
+
+With `--record tests/scenarios/helm_requests.json`, digests of HELM's requests are kept for a test that needs no HELM.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
@@ -23,9 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from helm_cases import CASES, Case, lay_out
+sys.path.insert(0, str(Path(__file__).parents[2]))  # the repository, where this runs as a script
 
 from harness import Adapter, GenerateRequest, Instance, Prompt, Reference, ScoreRequest, Split
 from harness.contracts.plugins import Kind
@@ -34,6 +35,7 @@ from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
 from harness.runs.pipeline import prepare
 from harness.sweeps.load import find_sweep, load_sweep
+from tests.benchmarks.helm_cases import CASES, Case, lay_out
 
 HELM = "crfm-helm==0.5.16"
 SIDE = Path(__file__).with_name("helm_side.py")
@@ -269,6 +271,76 @@ def _first_difference(theirs: str, ours: str) -> str:
     return f"at {place}: HELM {theirs[start : place + 60]!r}, here {ours[start : place + 60]!r}"
 
 
+def digest(text: str) -> str:
+    """Return what a text is known by in the record."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def record(theirs: Mapping[str, Any], instances: int = 2) -> dict[str, Any]:
+    """Return the digests of HELM's examples and of its requests about the first instances."""
+    seen: list[str] = []
+    requests = []
+    for request in theirs["requests"]:
+        key = digest(_key(request["input"], [text for text, _ in request["references"]]))
+        if key not in seen:
+            seen.append(key)
+        if len(seen) > instances:
+            break
+        reference = None if request["reference"] is None else request["references"][request["reference"]][0]
+        settings = {} if request["scored"] else {setting: request[setting] for setting in SETTINGS}
+        requests.append(
+            {
+                "instance": key,
+                "reference": reference and digest(reference.strip()),
+                "calibration": request["calibration"],
+                "prompt": digest(request["prompt"]),
+                **settings,
+            }
+        )
+    examples = [
+        digest(_key(example["input"], [text for text, _ in example["references"]])) for example in theirs["examples"]
+    ]
+    return {"examples": examples, "requests": requests}
+
+
+def check(case: Case, recorded: Mapping[str, Any], data: Path) -> list[str]:
+    """Return how our requests differ from the recorded ones of HELM."""
+    train: dict[str, Instance] = {}
+    evaluated: dict[str, tuple[Instance, RunSpec, Registry]] = {}
+    for spec, registry in specs_of(case):
+        evaluation = prepare(spec, registry, data)
+        for instance in evaluation.train:
+            train.setdefault(digest(_key(instance.input, [one.text for one in instance.references])), instance)
+        for instance in evaluation.instances():
+            key = digest(_key(instance.input, [one.text for one in instance.references]))
+            evaluated.setdefault(key, (instance, spec, registry))
+    problems = [f"example {key} is not here" for key in recorded["examples"] if key not in train]
+    problems += [
+        f"instance {one['instance']} is not here" for one in recorded["requests"] if one["instance"] not in evaluated
+    ]
+    if problems:
+        return problems
+    examples = [train[key] for key in recorded["examples"]]
+    for wanted in recorded["requests"]:
+        instance, spec, registry = evaluated[wanted["instance"]]
+        texts = [digest(one.text.strip()) for one in instance.references]
+        ours = [
+            request
+            for request in next_requests(spec, registry, instance, examples)
+            if request["calibration"] == wanted["calibration"]
+            and (wanted["reference"] is None or texts[request["reference"]] == wanted["reference"])
+        ]
+        if not any(digest(request["prompt"]) == wanted["prompt"] for request in ours):
+            problems.append(f"another prompt: {ours[0]['prompt']!r}" if ours else f"not asked: {wanted}")
+        problems += [
+            f"{setting} {request[setting]!r}, HELM {wanted[setting]!r}"
+            for request in ours
+            for setting in SETTINGS
+            if setting in wanted and request[setting] != wanted[setting]
+        ]
+    return problems
+
+
 def table(results: Mapping[str, Comparison]) -> Iterator[str]:
     """Yield the lines of a table of all run entries."""
     width = max(map(len, results))
@@ -292,6 +364,7 @@ def main() -> int:
     parser.add_argument("--instances", type=int, default=20, help="instances of each run entry")
     parser.add_argument("--only", default="", help="compare the run entries that contain this text")
     parser.add_argument("--details", action="store_true", help="show the first difference of each kind")
+    parser.add_argument("--record", type=Path, help="write digests of HELM's requests for the tests")
     parser.add_argument("--environment", type=Path, default=Path(tempfile.gettempdir()) / "helm-environment")
     options = parser.parse_args()
     python = set_up(options.environment)
@@ -305,6 +378,15 @@ def main() -> int:
         )
         results = {case.entry: compare(case, theirs[case.entry], folders[case.folder]) for case in cases}
     print("\n".join(table(results)))
+    if options.record:
+        alike = {
+            case.entry: record(theirs[case.entry])
+            for case in cases
+            for found in [results[case.entry]]
+            if case.folder != "made" and not found.given and 0 < found.compared == found.asked
+        }
+        lines = [f" {json.dumps(entry)}: {json.dumps(value)}" for entry, value in alike.items()]
+        options.record.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     for entry, found in results.items() if options.details else ():
         for kind, text in found.shown.items():
             print(f"\n{entry}: {kind}\n  {text}")

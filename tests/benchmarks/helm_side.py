@@ -95,7 +95,8 @@ def requests_of(entry: str, split: str, limit: int) -> dict:
 
 def _instance(instance) -> dict:
     references = [[one.output.text, "correct" in one.tags] for one in instance.references]
-    return {"input": instance.input.text or "", "references": references}
+    last = instance.input.messages[-1]["content"] if instance.input.messages else ""
+    return {"input": instance.input.text or last, "references": references}
 
 
 def _request(state) -> dict:
