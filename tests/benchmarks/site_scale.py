@@ -1,6 +1,6 @@
 """The leaderboard's site at the size of the HELM paper: 4,939 runs of 30 models, and a run of 100,000 examples.
 
-    python tests/benchmarks/site_scale.py [--folder FOLDER] [--runs 4939] [--examples 100000]
+    python tests/benchmarks/site_scale.py [--folder FOLDER] [--runs 4939] [--examples 100000] [--sizes]
 
 Writes made-up results of that size, builds their site twice, and prints the time, the processor time and the memory
 that the builds took, how many bytes the first view is, and how soon it can be used in headless Chromium. The records
@@ -34,8 +34,8 @@ METRICS = {
     "efficiency": ["seconds", "prompt_tokens", "completion_tokens", "queries", "latency_p50", "latency_p95"],
 }
 PERTURBATIONS = {"mild_mix": "robustness", "dialect": "fairness", "gender": "fairness", "person_name": "fairness"}
-FIRST_VIEW = ["index.html", "assets/site.css", "assets/core.js", "assets/table.js", "assets/rates.js",
-              "assets/pages/board.js", "data/site.js", "data/boards/all.js", "data/boards/all/main.js"]  # fmt: skip
+LIBRARY = "assets/vendor/"
+"""The grid library, which is counted apart."""
 
 
 def questions() -> list[dict[str, Any]]:
@@ -170,6 +170,118 @@ def build(results: Path, site: Path) -> None:
     print(f"  {wall:.1f} s wall, {used:.1f} s of processors, {done.stdout.strip()}")
 
 
+def processor(session: Any) -> float:
+    """Return the milliseconds of processor time that the page's main thread has used."""
+    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    return 1000.0 * float(metrics["ThreadTime"])
+
+
+def board(browser: Any, site: Path, name: str = "") -> None:
+    """Print how soon the leaderboard is drawn, sorted and filtered, and what the first view loads.
+
+    Best of three, in milliseconds; in brackets the processor time of the page's main thread.
+    """
+    timed = """async (act) => {
+      const go = (query) => { document.documentElement.dataset.ready = ""; location.hash = `#/board${query}`; };
+      const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      await frame();
+      const start = performance.now();
+      eval(act);
+      await frame();
+      while (document.documentElement.dataset.ready === "") await new Promise((done) => setTimeout(done, 1));
+      await frame();
+      return performance.now() - start;
+    }"""
+    acts = {
+        "sort": "document.querySelectorAll('.ag-header-cell-label')[10].click()",
+        "sort back": "document.querySelectorAll('.ag-header-cell-label')[10].click()",
+        "one model left out": "go('?without-models=' + id)",
+        "it comes back": "go('')",
+        "left out again": "go('?without-models=' + id)",
+        "heat off": "go('?heat=0')",
+    }
+    times: dict[str, list[float]] = {}
+    used: dict[str, list[float]] = {}
+    loaded: set[str] = set()
+    first: list[str] = []
+    for _ in range(3):
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+        page.on("request", lambda request: loaded.add(request.url.partition("?")[0].removeprefix("file://")))
+        page.goto(f"{site.as_uri()}/index.html", wait_until="commit")
+        while not page.evaluate("!!document.querySelector('.ag-row .score')"):
+            page.wait_for_timeout(5)
+        times.setdefault("drawn", []).append(page.evaluate("performance.now()"))
+        first = first or sorted(loaded)
+        used.setdefault("drawn", []).append(processor(session))
+        address = page.evaluate("document.querySelector('.ag-row').getAttribute('row-id')")
+        for what, act in acts.items():
+            before = processor(session)
+            times.setdefault(what, []).append(page.evaluate(timed, act.replace("+ id", f"+ '{address}'")))
+            used.setdefault(what, []).append(processor(session) - before)
+        page.close()
+    packed = {path: len(gzip.compress(Path(path).read_bytes(), 9)) for path in first if path.startswith("/")}
+    own = [size for path, size in packed.items() if LIBRARY not in path]
+    library = (sum(packed.values()) - sum(own)) / 1000
+    print(
+        f"  {name}first view: {sum(own) / 1000:.0f} kB gzipped in {len(own)} files; the grid library {library:.0f} kB"
+    )
+    print("  " + ", ".join(f"{what} {min(each):.0f} ms ({min(used[what]):.0f})" for what, each in times.items()))
+
+
+def enlarge(site: Path, models: int, columns: int) -> None:
+    """Write a leaderboard of any size over that of a small site, by repeating its models and columns."""
+    import base64
+
+    import numpy as np
+
+    from harness.leaderboard.site.files import SiteFolder
+
+    folder = SiteFolder(site)
+    about, main = folder.read("boards/all"), folder.read("boards/all/main")
+    known, random_ = about["models"], random.Random(3)
+    about["models"] = [
+        {**known[at % len(known)], "name": f"{known[at % len(known)]['name']} {at}", "address": f"model-{at}"}
+        for at in range(models)
+    ]
+    about["columns"] = [
+        {**about["columns"][at % len(about["columns"])], "key": f"column-{at}", "shown": True} for at in range(columns)
+    ]
+    measures = []
+    for at in range(columns):
+        measure = main["measures"][at % len(main["measures"])]
+        cells = []
+        for m in range(models):
+            cell = list(measure["cells"][m % len(known)] or [0.5, 0.4, 0.6, 100, 1, 0, 1, models, ""])
+            cell[0] = (cell[0] or 0.5) * random_.uniform(0.9, 1.0)
+            cells.append(cell)
+        measures.append({**measure, "column": at, "cells": cells, "runs": [None] * models})
+    about["failures"], about["remarks"], about["dependent"], about["categories"] = [], [], [], []
+    z = np.zeros(models * (models - 1) // 2, dtype="<i2")
+    folder.put("boards/all", about)
+    folder.put("boards/all/main", {"measures": measures})
+    folder.put("boards/all/main/pairs", [base64.b64encode(z.tobytes()).decode()] * columns)
+
+
+def sizes() -> None:
+    """Print the times of leaderboards of 42 × 30 and 200 × 200."""
+    from playwright.sync_api import sync_playwright
+
+    from harness.leaderboard.site.builder import build_site
+    from tests.harness.leaderboard.site.conftest import CHROMIUM, FLAGS
+    from tools.site_results import write_invented
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        write_invented(Path(folder) / "results")
+        site = build_site(Path(folder) / "results", Path(folder) / "site").parent
+        board(browser, site, "42 × 30, ")
+        enlarge(site, 200, 200)
+        board(browser, site, "200 × 200, ")
+        browser.close()
+
+
 def look(site: Path) -> None:
     """Print how soon the pages can be used."""
     from playwright.sync_api import Page, sync_playwright
@@ -186,20 +298,7 @@ def look(site: Path) -> None:
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for _ in range(3):
-            page = browser.new_page()
-            page.goto(f"{site.as_uri()}/index.html", wait_until="commit")
-            wait(page, "document.documentElement.dataset.ready === 'board'")
-            print(f"  first page drawn {page.evaluate(ready) / 1000:.2f} s after it was asked for")
-            models = page.evaluate("[...document.querySelectorAll('.models-choice input')].slice(1).map(e => e.value)")
-            shown = {"all categories side by side": "view=all", "one model left out": f"models={','.join(models)}"}
-            for what, query in shown.items():
-                page.evaluate("document.documentElement.dataset.ready = ''")
-                start = time.perf_counter()
-                page.evaluate(f"location.hash = '#/board?{query}'")
-                wait(page, "document.documentElement.dataset.ready === 'board'")
-                print(f"  {what}: {time.perf_counter() - start:.2f} s")
-            page.close()
+        board(browser, site)
         page = browser.new_page()
         run = max(site.glob("data/runs/*/index.js"), key=lambda path: path.stat().st_size).parent.name
         page.goto(f"{site.as_uri()}/index.html#/run/{run}", wait_until="commit")
@@ -228,7 +327,11 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=4939)
     parser.add_argument("--examples", type=int, default=100_000)
+    parser.add_argument("--sizes", action="store_true", help="only time leaderboards of 42 × 30 and 200 × 200")
     given = parser.parse_args()
+    if given.sizes:
+        sizes()
+        return
     folder = given.folder or Path(tempfile.mkdtemp())
     try:
         results, site = folder / "results", folder / "site"
@@ -240,8 +343,6 @@ def main() -> None:
         build(results, site)
         print("second build, nothing changed:")
         build(results, site)
-        packed = {name: len(gzip.compress((site / name).read_bytes(), 9)) for name in FIRST_VIEW}
-        print(f"first view: {sum(packed.values()) / 1000:.0f} kB gzipped, in {len(packed)} files")
         if given.examples:
             directory = min(path.parent for path in results.rglob("run.json"))
             if not (directory / "examples.jsonl.gz").is_file():

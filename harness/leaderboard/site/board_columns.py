@@ -56,13 +56,14 @@ def column_names(snapshot: Snapshot, view: BoardView) -> list[ColumnName]:
     for position, (column, heading) in enumerate(zip(columns, view.headings, strict=True)):
         title = heading.title if shown[position] else heading.full
         own = title.removeprefix(heading.group).removeprefix(SEPARATOR)
-        scenario = snapshot.titles.scenario(column.scenario).short
+        scenario = snapshot.titles.scenario(column.scenario)
+        base = scenario.short if scenario.title == heading.group else heading.group
         family = families[column.scenario] >= FAMILY
         found.append(
             ColumnName(
                 key=keys[position],
                 title=title,
-                label=own if own and family else SEPARATOR.join(filter(None, [scenario, own])),
+                label=own if own and family else SEPARATOR.join(filter(None, [base, own])),
                 group=groups[position],
                 shown=shown[position],
                 test=column.test,

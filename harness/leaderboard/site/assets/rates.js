@@ -7,6 +7,8 @@
   const UNKNOWN = -32768, STEPS = 1000; // the builder's z-scores: thousandths in 16 bits
   const COVARIANCE = 3.263 * 0.5 + 0.71 * 0.5 ** 2 + 0.027 * 0.5 ** 3; // Kost and McDermott 2002, for a correlation of one half
 
+  const SLICE = 12; // milliseconds of work between two breaks for the page
+
   const snap = (value) => Number(value.toPrecision(12));
 
   // Natural logarithm of the normal distribution function (Chebyshev fit of erfc, relative error 1.2e-7).
@@ -101,9 +103,17 @@
   };
 
   // pairs: base64 of the upper triangle of z-scores of all models. Returns a function of two positions.
+  const decoded = new Map();
+  const decode = (pairs) => {
+    if (!decoded.has(pairs)) {
+      const text = atob(pairs), bytes = new Uint8Array(text.length);
+      for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+      decoded.set(pairs, new DataView(bytes.buffer));
+    }
+    return decoded.get(pairs);
+  };
   const reader = (pairs, size) => {
-    const bytes = Uint8Array.from(atob(pairs), (character) => character.charCodeAt(0));
-    const values = new DataView(bytes.buffer);
+    const values = decode(pairs);
     return (i, j) => {
       const [a, b] = i < j ? [i, j] : [j, i];
       const value = values.getInt16(2 * (a * size - (a * (a + 1)) / 2 + b - a - 1), true);
@@ -127,38 +137,68 @@
   // measures, pairs: as in the data. models: positions of the selected models. columns: Set of the selected columns. size:
   // number of all models. out(model, column): true to leave a cell out. Returns a map from position to
   // [value, low, high, columns, of, first, last].
-  harness.winRates = (measures, pairs, models, columns, size, sample, out) => {
+  harness.winRates = (...given) => {
+    const { found, counted } = standings(...given);
+    return ranked(new Map([...found].map(([model, each]) => [model, ends(each, found.size)])), found, counted);
+  };
+  // The same for many models and columns: the values at once, and their intervals and ranks later, without holding up the page.
+  // Returns {quick: the map without them, finish: an asynchronous function that returns the map with them}.
+  harness.winRatesLater = (...given) => {
+    const { found, counted } = standings(...given);
+    const finish = async (wanted) => {
+      const made = new Map();
+      let since = performance.now();
+      for (const [model, each] of found) {
+        made.set(model, ends(each, found.size));
+        if (performance.now() - since > SLICE) {
+          await new Promise((done) => setTimeout(done, 0));
+          if (!wanted()) return null;
+          since = performance.now();
+        }
+      }
+      return ranked(made, found, counted);
+    };
+    return { quick: new Map([...found].map(([model, each]) => [model, [each.value, null, null, each.points.length, counted.length]])), finish };
+  };
+
+  // The value of each model, and where its z-scores are.
+  const standings = (measures, pairs, models, columns, size, sample, out) => {
     const contests = measures.map((m, at) => ({ ...m, pairs: pairs[at] })).filter((m) => columns.has(m.column) && m.higher !== null).map((m) => ({
       sample: sample(m.column),
-      z: reader(m.pairs, size),
+      pairs: m.pairs,
       entries: models.filter((i) => m.cells[i] && m.cells[i][0] !== null && m.cells[i][4] && !out(i, m.column))
         .map((i) => ({ model: i, mean: (m.higher ? 1 : -1) * snap(m.cells[i][0]) })),
     })).filter((contest) => contest.entries.length > 1);
     const real = contests.some((contest) => !contest.sample);
     const counted = contests.filter((contest) => !(real && contest.sample));
     const found = new Map();
-    for (const { entries, z } of counted) {
+    for (const contest of counted) {
+      let z = null;
+      contest.z = (i, j) => { z = z || reader(contest.pairs, size); return z(i, j); };
+      const { entries } = contest;
       for (const { model, mean } of entries) {
-        const others = entries.filter((other) => other.model !== model);
-        if (!found.has(model)) found.set(model, { points: [], scores: [] });
-        const beaten = others.reduce((sum, other) => sum + (mean > other.mean ? 1 : mean === other.mean ? 0.5 : 0), 0);
-        found.get(model).points.push(beaten / others.length);
-        found.get(model).scores.push(others.map((other) => z(model, other.model)));
+        if (!found.has(model)) found.set(model, { model, points: [], contests: [] });
+        let beaten = -0.5; // itself is a tie
+        for (const other of entries) beaten += mean > other.mean ? 1 : mean === other.mean ? 0.5 : 0;
+        found.get(model).points.push(beaten / (entries.length - 1));
+        found.get(model).contests.push(contest);
       }
     }
-    const rates = new Map(), joint = new Map();
-    for (const [model, { points, scores }] of found) {
-      const value = points.reduce((sum, each) => sum + each, 0) / points.length;
-      const [own, all] = intervals(scores, [ALPHA, ALPHA / found.size]).map(([low, high]) => [Math.min(low, value), Math.max(high, value)]);
-      const known = scores.flat().some((each) => !Number.isNaN(each));
-      joint.set(model, all);
-      rates.set(model, [value, known ? own[0] : null, known ? own[1] : null, points.length, counted.length]);
-    }
-    const ends = [...joint.values()];
-    for (const [model, [low, high]] of joint) {
-      rates.get(model).push(1 + ends.filter(([other]) => other > high).length, ends.length - ends.filter(([, other]) => other < low).length);
-    }
-    return rates;
+    for (const each of found.values()) each.value = each.points.reduce((sum, point) => sum + point, 0) / each.points.length;
+    return { found, counted };
+  };
+  // A model's interval, that for the ranks, and whether any pair can be tested.
+  const ends = ({ model, contests, value }, models) => {
+    const scores = contests.map(({ entries, z }) => entries.filter((other) => other.model !== model).map((other) => z(model, other.model)));
+    const [own, all] = intervals(scores, [ALPHA, ALPHA / models]).map(([low, high]) => [Math.min(low, value), Math.max(high, value)]);
+    return { own: scores.some((each) => each.some((score) => !Number.isNaN(score))) ? own : [null, null], all };
+  };
+  const ranked = (made, found, counted) => {
+    const joint = [...made.values()].map(({ all }) => all);
+    return new Map([...found].map(([model, { value, points }]) => {
+      const { own: [low, high], all: [least, most] } = made.get(model);
+      return [model, [value, low, high, points.length, counted.length, 1 + joint.filter(([other]) => other > most).length, joint.length - joint.filter(([, other]) => other < least).length]];
+    }));
   };
 
   // The ranks that each model of a column may have, as pairwise.column_ranks: Holm's method over all pairs. measure, pairs,
@@ -168,19 +208,23 @@
     const entries = measure.higher === null ? [] : models.filter((i) => measure.cells[i] && measure.cells[i][0] !== null && measure.cells[i][4] && !out(i, measure.column));
     const found = new Map();
     if (entries.length < 2) return found;
-    const tests = [];
-    entries.forEach((one, a) => entries.slice(a + 1).forEach((other) => {
-      const score = z(one, other);
-      tests.push([Number.isNaN(score) ? 1 : 2 * Math.exp(logNormal(-Math.abs(score))), score, one, other]);
-    }));
-    tests.sort((a, b) => a[0] - b[0]);
-    for (const model of entries) found.set(model, [1, entries.length]);
-    for (const [at, [p, score, one, other]] of tests.entries()) {
-      if (p * (tests.length - at) > ALPHA) break;
-      const [better, worse] = score > 0 ? [one, other] : [other, one];
-      found.get(worse)[0] += 1;
-      found.get(better)[1] -= 1;
+    const size2 = (entries.length * (entries.length - 1)) / 2;
+    const scores = new Float64Array(size2);
+    let at = 0;
+    for (let a = 0; a < entries.length; a += 1) for (let b = a + 1; b < entries.length; b += 1) scores[at++] = z(entries[a], entries[b]) || 0; // unknown: as a tie
+    const ordered = Float64Array.from(scores, (score) => -Math.abs(score)).sort();
+    let rejected = 0;
+    while (rejected < size2 && Math.LN2 + logNormal(ordered[rejected]) + Math.log(size2 - rejected) <= Math.log(ALPHA)) rejected += 1;
+    const ends = entries.map(() => [1, entries.length]);
+    // Pairs as large as the first that is not rejected are not either; Holm's p-values of equal scores differ only by their order.
+    const least = rejected ? -ordered[rejected - 1] : Infinity;
+    at = 0;
+    for (let a = 0; a < entries.length; a += 1) for (let b = a + 1; b < entries.length; b += 1) {
+      const score = scores[at++];
+      if (Math.abs(score) < least) continue;
+      if (score > 0) { ends[b][0] += 1; ends[a][1] -= 1; } else { ends[a][0] += 1; ends[b][1] -= 1; }
     }
+    entries.forEach((model, place) => found.set(model, ends[place]));
     return found;
   };
 

@@ -99,6 +99,7 @@
     field.addEventListener("input", draw);
     field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); point(at + (event.key === "ArrowDown" ? 1 : -1)); }
+      else if (event.key === "Escape") { event.preventDefault(); box.close(); }
       else if (event.key === "Enter") { event.preventDefault(); const chosen = options()[at]; if (chosen && !chosen.hasAttribute("aria-disabled")) chosen.click(); }
     });
     draw();

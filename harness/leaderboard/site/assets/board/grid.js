@@ -14,6 +14,8 @@
   harness.boardGrid = (host, view, options) => {
     let now = view;
     let widths = null;
+    let byId = new Map(now.columns.map((column) => [column.id, column]));
+    let drawnColumns = ""; // what the definitions of the columns were made from
     const rate = (i) => now.rates.get(i);
     const covered = (i) => now.coverage.get(i) || [0, 0]; // a row that is about to go has none
     const pinned = () => {
@@ -30,6 +32,7 @@
     const rankCell = ({ data }) => {
       const found = rate(data.i);
       if (!found) return make("span.faint", null, "–");
+      if (!found[5]) return make("span.faint", { role: "img", "aria-label": "being computed" }, "…");
       return make(found[5] === found[6] ? "span.alone" : "span.several", null, harness.rankRange(found[5], found[6]));
     };
     const modelCell = ({ data }) => {
@@ -42,20 +45,25 @@
       return make("span", null, make("span.score", null, harness.share(found[0])), harness.interval(found[0], found[1], found[2]));
     };
     const step = (column, i) => { const found = column.heat.get(i); return blank(found) ? "" : `h${found}`; };
-    const classes = (column) => ({ data }) => {
-      const cell = column.cell(data.i), out = column.out(data.i), state = harness.cellState(cell, out);
+    // Cells look their column up by name, so that a change of what it holds needs no new definitions.
+    const classes = (id) => ({ data }) => {
+      const column = byId.get(id);
+      if (!column) return ["v"];
+      const cell = column.cell(data.i), state = harness.cellState(cell, column.out(data.i));
       return ["v", state ? state === "not run" || state === "no value" ? "none" : state.split(/[ :]/)[0] : step(column, data.i), column.first ? "first" : "", !state && column.tied.has(data.i) ? "tied" : "",
         cell?.dependent ? "dependent" : "", cell?.remarks?.length ? "remark" : "", column.wide ? "wide" : ""].filter(Boolean);
     };
-    const valueCell = (column) => ({ data }) => {
+    const value = (id) => ({ data }) => { const column = byId.get(id), cell = column?.cell(data.i); return cell && !column.out(data.i) ? cell.mean : null; };
+    const valueCell = (id) => ({ data }) => {
+      const column = byId.get(id);
+      if (!column) return make("span");
       const cell = column.cell(data.i), state = harness.cellState(cell, column.out(data.i));
-      if (!cell && !state) return make("span");
       if (state && state !== "declined" && !(cell && cell.mean !== null)) {
         const sign = make("span", { role: "img", "aria-label": state }, cell?.failed ? "✕" : cell?.running ? "" : "–");
         return cell ? make("a", { href: column.link(data.i), tabindex: "-1" }, sign) : sign;
       }
       const words = [state, cell.dependent ? "depends on the published order" : "", column.tied.has(data.i) ? "tied with the best" : "", ...cell.remarks].filter(Boolean).join(", ");
-      return make("a", { href: column.link(data.i), tabindex: "-1" }, state === "declined" ? make("span", { "aria-hidden": "true" }, "") : harness.digits(cell.mean, column.share, column.wide || widths.digits),
+      return make("a", { href: column.link(data.i), tabindex: "-1" }, state === "declined" ? "" : harness.digits(cell.mean, column.share, column.wide || widths.digits),
         column.wide && cell.low !== null ? harness.interval(cell.mean, cell.low, cell.high) : null, words ? make("span.unseen", null, `, ${words}`) : null);
     };
 
@@ -70,17 +78,21 @@
       const width = options.width === "full" ? FULL : Math.min(WIDEST, Math.max(NARROW, even));
       return { digits: width >= THREE_DIGITS, of: (column) => (column.wide ? RATE : column.share ? width : own(column)) };
     };
+    // The first column of each group but the first has a gap before it.
+    const marks = () => { now.columns.forEach((column, at) => { column.first = at > 0 && column.group !== now.columns[at - 1].group; }); };
+    const shape = () => { const width = fit(); return JSON.stringify([width.digits, now.columns.map((column) => [column.id, column.label, column.group, width.of(column), column.wide])]); };
     const definitions = () => {
       widths = fit();
+      drawnColumns = shape();
+      marks();
       const groups = new Map();
       for (const column of now.columns) groups.set(column.group, [...(groups.get(column.group) || []), column]);
       let number = 0;
       const made = [...groups].map(([name, members]) => {
-        const children = members.map((column, at) => {
-          column.first = at === 0 && number > 0;
+        const children = members.map((column) => {
           return {
-            colId: column.id, headerName: plain(column.label, 60), width: widths.of(column), minWidth: NARROW, headerClass: column.wide ? "text wide" : column.first ? "tall first" : "tall", cellClass: classes(column), cellRenderer: valueCell(column),
-            sortingOrder: column.higher === false ? ["asc", "desc"] : ["desc", "asc"], valueGetter: ({ data }) => { const cell = column.cell(data.i); return cell && !column.out(data.i) ? cell.mean : null; },
+            colId: column.id, headerName: plain(column.label, 60), width: widths.of(column), minWidth: NARROW, headerClass: column.wide ? "text wide" : column.first ? "tall first" : "tall", cellClass: classes(column.id), cellRenderer: valueCell(column.id),
+            sortingOrder: column.higher === false ? ["asc", "desc"] : ["desc", "asc"], valueGetter: value(column.id),
           };
         });
         number += 1;
@@ -111,6 +123,7 @@
     const sort = (words) => {
       const name = (words || "rank").replace(/^-/, "");
       if (!api.getColumn(name)) return false;
+      if (sorted() === `${words && words.startsWith("-") ? "-" : ""}${name}`) return true;
       api.applyColumnState({ state: [{ colId: name, sort: words && words.startsWith("-") ? "desc" : "asc" }], defaultState: { sort: null } });
       return true;
     };
@@ -137,9 +150,7 @@
     host.addEventListener("scroll", edges, true);
     const resized = new ResizeObserver(harness.later(() => {
       if (!host.isConnected) return;
-      const before = JSON.stringify([widths.digits, now.columns.map(widths.of)]);
-      const made = definitions();
-      if (JSON.stringify([widths.digits, now.columns.map(widths.of)]) !== before) { api.setGridOption("columnDefs", made); api.refreshCells({ force: true }); }
+      if (shape() !== drawnColumns) { api.setGridOption("columnDefs", definitions()); api.refreshCells({ force: true }); }
       edges();
     }, 100));
     resized.observe(host);
@@ -148,12 +159,21 @@
       api, sort, sorted, edges,
       // The rows in the order that is seen.
       order: () => { const found = []; api.forEachNodeAfterFilterAndSort((node) => found.push(node.data.i)); return found; },
-      column: (name) => now.columns.find((column) => column.id === name),
+      column: (name) => byId.get(name),
+      // Only rank and rate have changed.
+      rates: () => { api.refreshCells({ force: true, columns: ["rank", "rate"] }); },
       update: (next, changed) => {
+        const rowsBefore = now.rows.join(), same = now === next;
         now = next;
+        byId = new Map(now.columns.map((column) => [column.id, column]));
         Object.assign(options, changed);
-        api.updateGridOptions({ rowData: rows(), columnDefs: definitions(), rowHeight: density(), headerHeight: heading() });
-        api.refreshCells({ force: true });
+        const given = {};
+        for (const [name, value] of [["rowHeight", density()], ["headerHeight", heading()]]) if (api.getGridOption(name) !== value) given[name] = value;
+        if (now.rows.join() !== rowsBefore) given.rowData = rows();
+        const reshaped = shape() !== drawnColumns;
+        if (reshaped) given.columnDefs = definitions(); else marks();
+        if (Object.keys(given).length) api.updateGridOptions(given);
+        if (!same || reshaped) api.refreshCells({ force: true });
         requestAnimationFrame(edges);
       },
       destroy: () => { resized.disconnect(); api.destroy(); },

@@ -4,7 +4,7 @@
   const { make, plain } = harness;
   const COLUMNS = 14; // on a page of A4 landscape
 
-  const rankOf = (view, i) => { const rate = view.rates.get(i); return rate ? harness.rankRange(rate[5], rate[6]) : "–"; };
+  const rankOf = (view, i) => { const rate = view.rates.get(i); return rate && rate[5] ? harness.rankRange(rate[5], rate[6]) : "–"; };
   const shown = (view, column, i) => {
     const cell = column.cell(i), state = harness.cellState(cell, column.out(i));
     return cell && cell.mean !== null && !state ? harness.digits(cell.mean, column.share, true) : state || "–";

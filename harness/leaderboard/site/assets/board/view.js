@@ -2,7 +2,9 @@
 "use strict";
 (() => {
   const { plain } = harness;
-  const MAIN = "main", CATEGORIES = "categories";
+  const MAIN = "main", CATEGORIES = "categories", SCORES = "Composite scores", OTHER = "Other tasks";
+  const MANY = 1e6; // comparisons of two models from which on the intervals of win rates are computed after the first drawing
+  const FEW = 24; // columns with which composite scores have room for their intervals
 
   const named = (name) => plain(harness.title("categories", name), 30);
   const list = (words) => (words ? words.split(",").filter(Boolean) : []);
@@ -55,6 +57,7 @@
     const models = choose(board.models.map((_, i) => i), able(board), names.model(board), without(query.models), query["without-models"], problems, "model");
     const columns = choose(names.allColumns(board), start, names.column(board), without(query.columns), query["without-columns"], problems, "column");
     const shown = new Set(columns);
+    const ranked = new Set(columns.filter((c) => !board.columns[c].score)); // composite scores do not count in the win rate
     const dependent = new Map(board.dependent.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }]));
     const clean = query.clean === "1";
     const out = (m, c) => clean && dependent.has(`${m}/${c}`);
@@ -67,31 +70,45 @@
     const loaded = Object.fromEntries(await Promise.all(parts.map(async (part) => [part, (await harness.get(`boards/${board.key}/${part}`)).measures])));
     const pairs = Object.fromEntries(await Promise.all((filtered ? parts : []).map(async (part) => [part, await harness.get(`boards/${board.key}/${part}/pairs`)])));
     const sample = (c) => board.columns[c].sample;
-    const fresh = (part) => harness.winRates(loaded[part], pairs[part], models, shown, board.models.length, sample, out);
-    const kept = (values) => new Map(values.map((rate, i) => [i, rate]).filter(([i, rate]) => rate && models.includes(i)));
-    const ratesOf = (part) => (filtered ? fresh(part) : kept(part === MAIN ? board.models.map((model) => model.rate) : board.categories.find((category) => category.name === part).rates));
-    const rates = ratesOf(tab === CATEGORIES || !tab ? MAIN : tab);
+    const given = (part) => [loaded[part], pairs[part], models, ranked, board.models.length, sample, out];
+    const kept = (values) => { const wanted = new Set(models); return new Map(values.map((rate, i) => [i, rate]).filter(([i, rate]) => rate && wanted.has(i))); };
+    const ratesOf = (part) => (filtered ? harness.winRates(...given(part)) : kept(part === MAIN ? board.models.map((model) => model.rate) : board.categories.find((category) => category.name === part).rates));
+    const part = tab === CATEGORIES || !tab ? MAIN : tab;
+    const later = filtered && models.length * models.length * columns.length > MANY ? harness.winRatesLater(...given(part)) : null;
+    const rates = later ? later.quick : ratesOf(part);
     const places = harness.ranks(new Map([...rates].map(([i, rate]) => [i, rate[0]])));
-    const view = { board, tab, tabs, models, shown: columns, filtered, clean, dependent, out, problems, rates, places };
+    const view = { board, tab, tabs, later, models, shown: columns, filtered, clean, dependent, out, problems, rates, places };
     view.columns = tab === CATEGORIES ? categoryColumns(board, models, ratesOf) : measureColumns(view, loaded[tab || MAIN], pairs[tab || MAIN]);
     order(view.columns, board);
-    for (const column of view.columns) {
-      const values = models.map((i) => { const cell = column.cell(i); return cell && !column.out(i) ? cell.mean : null; });
-      const separated = [...column.ranks.values()].some(([first]) => first > 1);
-      column.tied = new Set(separated ? [...column.ranks].filter(([, [first]]) => first === 1).map(([i]) => i) : []);
-      const steps = separated ? harness.heat(values, column.higher) : values.map(() => null);
-      column.heat = new Map(models.map((i, at) => [i, steps[at]]));
-      const known = values.filter((value) => value !== null);
-      column.share = known.length > 0 && known.every((value) => value >= 0 && value <= 1);
-      column.text = Math.max(3, ...known.map((value) => harness.number(value).length));
-    }
+    for (const column of view.columns) settle(column, models);
     view.coverage = new Map(models.map((i) => [i, coverage(view, i)]));
     view.rows = [...models].sort((a, b) => (places.get(a) ?? 1e9) - (places.get(b) ?? 1e9) || (rates.get(a)?.[5] ?? 0) - (rates.get(b)?.[5] ?? 0) || board.models[a].name.localeCompare(board.models[b].name));
     view.group = (name) => view.columns.filter((column) => column.group === name);
     return view;
   };
 
-  const coverage = (view, i) => [view.columns.filter((column) => { const cell = column.cell(i); return cell && cell.mean !== null && !column.out(i); }).length, view.columns.length];
+  // Which models are tied with the best, and the tints: computed when the column first comes into sight.
+  const settle = (column, models) => {
+    const values = models.map((i) => { const cell = column.cell(i); return cell && !column.out(i) ? cell.mean : null; });
+    const known = values.filter((value) => value !== null);
+    column.share = known.length > 0 && known.every((value) => value >= 0 && value <= 1);
+    column.text = column.share ? 4 : Math.max(3, ...known.map((value) => harness.number(value).length));
+    let made = null;
+    const make = () => {
+      if (made) return made;
+      const ranks = column.ranged();
+      const separated = [...ranks.values()].some(([first]) => first > 1);
+      const steps = separated ? harness.heat(values, column.higher) : values.map(() => null);
+      made = { ranks, tied: new Set(separated ? [...ranks].filter(([, [first]]) => first === 1).map(([i]) => i) : []), heat: new Map(models.map((i, at) => [i, steps[at]])) };
+      return made;
+    };
+    for (const name of ["ranks", "tied", "heat"]) Object.defineProperty(column, name, { get: () => make()[name] });
+  };
+
+  const coverage = (view, i) => {
+    const columns = view.columns.filter((column) => !column.about?.score);
+    return [columns.filter((column) => { const cell = column.cell(i); return cell && cell.mean !== null && !column.out(i); }).length, columns.length];
+  };
 
   // A category as a column: the models' win rates in it.
   const categoryColumns = (board, models, ratesOf) => board.categories.map((category) => {
@@ -101,9 +118,20 @@
       facts: [`Mean win rate over ${harness.count(category.measures)} ${category.measures === 1 ? "column" : "columns"} ↑`],
       out: () => false, link: () => harness.link("board", { ...harness.route().query, tab: category.name }),
       cell: (i) => { const rate = rates.get(i); return rate ? { mean: rate[0], low: rate[1], high: rate[2], count: null, remarks: [] } : null; },
-      ranks: new Map([...rates].map(([i, rate]) => [i, [rate[5], rate[6]]])),
+      ranged: () => new Map([...rates].map(([i, rate]) => [i, [rate[5], rate[6]]])),
     };
   });
+
+  // What the tooltip of a heading says below the metric: definition, direction, range, source, n, method.
+  const facts = (about, measure) => {
+    const known = harness.names.metrics[measure.metric] || {};
+    const [low, high] = known.range || [null, null];
+    const range = !known.range || (low === null && high === null) ? "" : low === null ? `at most ${high}` : high === null ? `at least ${low}` : `${low} to ${high}`;
+    return [known.definition || "", [measure.higher === null ? "" : measure.higher ? "Higher is better" : "Lower is better", range, about.count ? `n = ${harness.count(about.count)}` : ""].filter(Boolean).join(" · "),
+      [about.method ? `${harness.title("methods", about.method)}, ${about.split} split` : "", ...about.details].filter(Boolean).map((words) => plain(words, 100)).join(" · "),
+      known.source ? `Source: ${plain(known.source, 200)}` : "", `${plain(about.identifier, 100)}, ${plain(measure.metric, 60)}`,
+      about.sample ? "Sample data: a demonstration, not a measurement." : "", measure.contested || about.score ? "" : "Not in the win rate."];
+  };
 
   const measureColumns = (view, measures, pairs) => {
     const { board, models, out } = view;
@@ -118,15 +146,14 @@
       const metric = plain(harness.title("metrics", measure.metric), 60);
       const many = several.get(c) > 1;
       const arrow = measure.higher === null ? "" : measure.higher ? " ↑" : " ↓";
-      const ranks = view.filtered ? harness.columnRanks(measure, pairs[at], models, board.models.length, out)
-        : new Map(models.filter((i) => measure.cells[i] && measure.cells[i][6] !== null).map((i) => [i, [measure.cells[i][6], measure.cells[i][7]]]));
+      const ranged = () => (view.filtered ? harness.columnRanks(measure, pairs[at], models, board.models.length, out)
+        : new Map(models.filter((i) => measure.cells[i] && measure.cells[i][6] !== null).map((i) => [i, [measure.cells[i][6], measure.cells[i][7]]])));
       return {
-        id: many ? `${about.key}~${measure.metric}` : about.key, column: c, about, measure, ranks, higher: measure.higher,
-        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.group, metric: `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
-        facts: [...harness.about("metrics", measure.metric).split("\n"), about.count ? `n = ${harness.count(about.count)}` : "", plain(`${harness.title("methods", about.method)}, ${about.split} split`, 120), plain(about.identifier, 120), ...about.details.map((words) => plain(words, 80)),
-          about.sample ? "Sample data: a demonstration, not a measurement." : "", measure.contested ? "" : "Not in the win rate."],
+        id: many ? `${about.key}~${measure.metric}` : about.key, column: c, about, measure, ranged, higher: measure.higher,
+        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.score ? SCORES : about.group, wide: Boolean(about.score) && shown.size <= FEW, metric: `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
+        facts: facts(about, measure),
         out: (i) => out(i, c),
-        link: (i) => harness.link(main && measure.runs?.[i] ? `run/${measure.runs[i][0]}` : `scenario/${about.address}`),
+        link: (i) => (about.score ? harness.link(`model/${board.models[i].address}`) : harness.link(main && measure.runs?.[i] ? `run/${measure.runs[i][0]}` : `scenario/${about.address}`)),
         cell: (i) => {
           const found = measure.cells[i], place = `${i}/${c}`;
           const failed = main ? failures.get(place) : null;
@@ -138,12 +165,12 @@
     });
   };
 
-  // Larger groups first, those of tasks with one column last; within a group by name.
+  // Composite scores first, then larger groups, those of tasks with one column last; within a group by name.
   const order = (columns) => {
     const sizes = new Map();
     for (const column of columns) sizes.set(column.group, (sizes.get(column.group) || 0) + 1);
     if (sizes.size < 2 && columns.some((column) => !column.about)) return;
-    columns.sort((a, b) => (a.group === "Other tasks") - (b.group === "Other tasks") || sizes.get(b.group) - sizes.get(a.group) || a.group.localeCompare(b.group) || (a.group === "Other tasks" ? (a.about.taxonomy.task || "~").localeCompare(b.about.taxonomy.task || "~") : 0) || a.label.localeCompare(b.label));
+    columns.sort((a, b) => (b.group === SCORES) - (a.group === SCORES) || (a.group === OTHER) - (b.group === OTHER) || sizes.get(b.group) - sizes.get(a.group) || a.group.localeCompare(b.group) || (a.group === OTHER ? (a.about.taxonomy.task || "~").localeCompare(b.about.taxonomy.task || "~") : 0) || a.label.localeCompare(b.label));
   };
 
   // The state of a cell in words, for screen readers and exports; "" if it has a plain number.
@@ -163,7 +190,7 @@
       ...view.columns.map((column) => [column.id, `${column.title}${column.metric ? ` (${column.metric})` : ""}`])].map(([name, title]) => ({ name, title })),
     rows: rows.map((i) => {
       const rate = view.rates.get(i);
-      return [rate ? harness.rankRange(rate[5], rate[6]) : null, plain(view.board.models[i].name, 200), rate ? rate[0] : null, rate ? rate[1] : null, rate ? rate[2] : null, view.coverage.get(i).join("/"),
+      return [rate && rate[5] ? harness.rankRange(rate[5], rate[6]) : null, plain(view.board.models[i].name, 200), rate ? rate[0] : null, rate ? rate[1] : null, rate ? rate[2] : null, view.coverage.get(i).join("/"),
         ...view.columns.map((column) => { const cell = column.cell(i); const state = harness.cellState(cell, column.out(i)); return cell && cell.mean !== null && !column.out(i) ? cell.mean : state; })];
     }),
   });

@@ -4,6 +4,7 @@
   const { make, clear, plain, text, count } = harness;
   const PARTS = ["assets/board/view.js", "assets/board/paper.js", "assets/board/grid.js"];
   const CHIPS = [["≤ 7B", (size) => size !== null && size <= 7.5e9], ["7–40B", (size) => size > 7.5e9 && size <= 40e9], ["> 40B", (size) => size > 40e9]];
+  const SIGHT = 60; // columns that may be on the screen
   const phone = window.matchMedia("(max-width: 700px)");
   let state = null; // {site, board, view, query, grid, parts: elements}
   let loading = null;
@@ -41,11 +42,12 @@
     },
     async update(path, query) {
       if (!state || phone.matches !== state.phone || boardKey(state.site, query) !== state.board.key) return null;
-      const here = state;
-      const view = await harness.boardView(here.site, here.board, query);
+      const here = state, same = chosen(query) === chosen(here.query);
+      const view = same ? here.view : await harness.boardView(here.site, here.board, query);
       if (here !== state) return null;
       Object.assign(state, { view, query });
       draw();
+      if (!same) finish();
       return titleOf();
     },
     drawn() {
@@ -58,10 +60,24 @@
       }, ongroup: alone });
       sortGrid();
       headed();
+      finish();
       requestAnimationFrame(() => state?.grid?.edges());
     },
   });
   phone.addEventListener("change", () => { if (state) harness.show(); });
+
+  // What of an address decides which numbers are seen, rather than how they look.
+  const chosen = ({ heat, width, rows, sort, ...rest }) => JSON.stringify(Object.entries(rest).sort());
+  // The intervals and ranks of a large choice, which come after its values.
+  const finish = async () => {
+    const { view } = state;
+    if (!view.later) return;
+    const rates = await view.later.finish(() => state?.view === view);
+    if (!rates || state?.view !== view) return;
+    view.rates = rates;
+    state.grid?.rates();
+    if (state.phone) draw();
+  };
 
   const open = (id) => { const button = document.getElementById(id); if (button && !button.disabled) button.click(); };
   const settings = () => ({ density: state.query.rows === "roomy" ? "roomy" : "compact", width: state.query.width === "full" ? "full" : "fit" });
@@ -73,7 +89,8 @@
   // The group whose columns are shown alone, if any.
   const alone = (name) => {
     const names = harness.boardNames, { board } = state;
-    const group = board.columns.map((_, c) => c).filter((c) => plain(board.columns[c].group, 40) === name && board.columns[c].shown);
+    const members = state.view.columns.filter((column) => plain(column.group, 40) === name).map((column) => column.column);
+    const group = [...new Set(members)];
     const only = group.length === state.view.shown.length && group.every((c) => state.view.shown.includes(c));
     choose("columns", only ? names.shownColumns(board) : group);
   };
@@ -159,12 +176,12 @@
   // Only the marks that are in use.
   function legend() {
     const { view, parts } = state;
-    const cells = view.columns.flatMap((column) => view.models.map((i) => column.cell(i))).filter(Boolean);
-    const tinted = view.columns.some((column) => [...column.heat.values()].some((step) => step !== null));
+    const any = (has) => view.columns.some((column) => view.models.some((i) => { const cell = column.cell(i); return cell && has(cell); }));
+    const tinted = view.columns.slice(0, SIGHT).some((column) => column.tied.size);
     clear(parts.key, tinted && heated() ? make("span.heat.ramp", null, "worse", [1, 3, 5, 7, 8].map((step) => make(`i.h${step}`)), "better") : null,
-      view.columns.some((column) => column.tied.size) ? make("span", null, make("strong", null, "bold"), " tied with the best") : null,
-      cells.some((cell) => cell.dependent) ? make("span", null, make("i.corner"), "order-dependent") : null,
-      cells.some((cell) => cell.remarks.length) ? make("span", null, make("i.corner.warn"), "remark") : null);
+      tinted ? make("span", null, make("strong", null, "bold"), " tied with the best") : null,
+      any((cell) => cell.dependent) ? make("span", null, make("i.corner"), "order-dependent") : null,
+      any((cell) => cell.remarks?.length) ? make("span", null, make("i.corner.warn"), "remark") : null);
   }
 
   function foot() {
@@ -238,7 +255,7 @@
     if (name === "rank" || name === "rate") {
       if (!rate) return [line("No win rate: there is no other model to compare with.")];
       return [make("strong", null, text(model.name, 80)), line(`Win rate ${harness.fixed(rate[0], 3)}${rate[1] === null ? "" : ` [${harness.fixed(rate[1], 2)}, ${harness.fixed(rate[2], 2)}]`} over ${rate[3]} of ${rate[4]} columns`),
-        line(rate[5] === rate[6] ? `Rank ${rate[5]}` : `Rank ${rate[5]} to ${rate[6]}: no model in this range is shown to be better`)];
+        !rate[5] ? line("The interval is being computed.") : line(rate[5] === rate[6] ? `Rank ${rate[5]}` : `Rank ${rate[5]} to ${rate[6]}: no model in this range is shown to be better`)];
     }
     if (name === "model") return [make("strong", null, text(model.name, 120)), model.identifier !== model.name ? line(text(model.identifier, 200)) : null, model.origin ? line("Imported from ", text(model.origin, 40)) : null, model.parameters ? line(`${harness.large ? harness.large(model.parameters) : count(model.parameters)} parameters`) : null];
     if (name === "runs") return [line(`Results in ${view.coverage.get(i)[0]} of ${view.coverage.get(i)[1]} columns`)];
