@@ -54,18 +54,27 @@
         cell?.dependent ? "dependent" : "", cell?.remarks?.length ? "remark" : "", column.wide ? "wide" : ""].filter(Boolean);
     };
     const value = (id) => ({ data }) => { const column = byId.get(id), cell = column?.cell(data.i); return cell && !column.out(data.i) ? cell.mean : null; };
-    const valueCell = (id) => ({ data }) => {
-      const column = byId.get(id);
-      if (!column) return make("span");
-      const cell = column.cell(data.i), state = harness.cellState(cell, column.out(data.i));
-      if (state && state !== "declined" && !(cell && cell.mean !== null)) {
-        const sign = make("span", { role: "img", "aria-label": state }, cell?.failed ? "✕" : cell?.running ? "" : "–");
-        return cell ? make("a", { href: column.link(data.i), tabindex: "-1" }, sign) : sign;
+    // The content of a cell; it is kept while the cell shows the same.
+    class ValueCell {
+      init(given) { this.element = make("a", { tabindex: "-1" }); this.shown = null; this.refresh(given); }
+      getGui() { return this.element; }
+      refresh({ data, column: { colId } }) {
+        const column = byId.get(colId);
+        if (!column) return true;
+        const cell = column.cell(data.i), state = harness.cellState(cell, column.out(data.i));
+        const bare = state && state !== "declined" && !(cell && cell.mean !== null);
+        const sign = bare ? (cell?.failed ? "✕" : cell?.running ? "" : "–") : state === "declined" ? "" : harness.digits(cell.mean, column.share, column.wide || widths.digits);
+        const words = bare ? state : [state, cell.dependent ? "depends on the published order" : "", column.tied.has(data.i) ? "tied with the best" : "", ...cell.remarks].filter(Boolean).join(", ");
+        const target = cell ? column.link(data.i) : "";
+        const shown = `${target} ${sign} ${words} ${column.wide ? `${cell?.low} ${cell?.high}` : ""}`;
+        if (shown === this.shown) return true;
+        this.shown = shown;
+        if (target) this.element.setAttribute("href", target); else this.element.removeAttribute("href");
+        harness.clear(this.element, bare ? make("span", { role: "img", "aria-label": words }, sign) : sign,
+          !bare && column.wide && cell.low !== null ? harness.interval(cell.mean, cell.low, cell.high) : null, !bare && words ? make("span.unseen", null, `, ${words}`) : null);
+        return true;
       }
-      const words = [state, cell.dependent ? "depends on the published order" : "", column.tied.has(data.i) ? "tied with the best" : "", ...cell.remarks].filter(Boolean).join(", ");
-      return make("a", { href: column.link(data.i), tabindex: "-1" }, state === "declined" ? "" : harness.digits(cell.mean, column.share, column.wide || widths.digits),
-        column.wide && cell.low !== null ? harness.interval(cell.mean, cell.low, cell.high) : null, words ? make("span.unseen", null, `, ${words}`) : null);
-    };
+    }
 
     // As wide as there is room for, so that all columns are on the screen if they can be.
     const fit = () => {
@@ -88,19 +97,24 @@
       const groups = new Map();
       for (const column of now.columns) groups.set(column.group, [...(groups.get(column.group) || []), column]);
       let number = 0;
-      const made = [...groups].map(([name, members]) => {
+      const defined = [...groups].map(([name, members]) => {
         const children = members.map((column) => {
           return {
-            colId: column.id, headerName: plain(column.label, 60), width: widths.of(column), minWidth: NARROW, headerClass: column.wide ? "text wide" : column.first ? "tall first" : "tall", cellClass: classes(column.id), cellRenderer: valueCell(column.id),
+            colId: column.id, headerName: plain(column.label, 60), width: widths.of(column), minWidth: NARROW, headerClass: column.wide ? "text wide" : column.first ? "tall first" : "tall", cellClass: classes(column.id), cellRenderer: ValueCell,
             sortingOrder: column.higher === false ? ["asc", "desc"] : ["desc", "asc"], valueGetter: value(column.id),
           };
         });
         number += 1;
         return name ? [{ groupId: `group-${name}`, headerName: plain(name, 40), marryChildren: true, children, headerClass: number > 1 ? "first" : "" }] : children;
       });
-      return [...pinned(), ...made.flat()];
+      return [...pinned(), ...defined.flat()];
     };
-    const rows = () => now.rows.map((i) => ({ i, id: now.board.models[i].address }));
+    // The same object for the same model, so that the grid leaves its row as it is.
+    const made = new Map();
+    const rows = () => now.rows.map((i) => {
+      if (!made.has(i)) made.set(i, { i, id: now.board.models[i].address });
+      return made.get(i);
+    });
     const heading = () => (now.columns.length && now.columns.every((column) => column.wide) ? LOW : HEADING);
     const density = () => (options.density === "roomy" ? 32 : 24);
 
@@ -147,7 +161,7 @@
       host.classList.toggle("more-right", viewport.scrollLeft + viewport.clientWidth < viewport.scrollWidth - 1);
       host.classList.toggle("more-below", viewport.scrollTop + viewport.clientHeight < viewport.scrollHeight - 1);
     };
-    host.addEventListener("scroll", edges, true);
+    host.addEventListener("scroll", edges, { capture: true, passive: true });
     const resized = new ResizeObserver(harness.later(() => {
       if (!host.isConnected) return;
       if (shape() !== drawnColumns) { api.setGridOption("columnDefs", definitions()); api.refreshCells({ force: true }); }

@@ -3,7 +3,7 @@
 (() => {
   const { plain } = harness;
   const MAIN = "main", CATEGORIES = "categories", SCORES = "Composite scores", OTHER = "Other tasks";
-  const MANY = 1e6; // comparisons of two models from which on the intervals of win rates are computed after the first drawing
+  const MANY = 2e4; // comparisons of two models from which on the intervals of win rates are computed after the first drawing
   const FEW = 24; // columns with which composite scores have room for their intervals
 
   const named = (name) => plain(harness.title("categories", name), 30);
