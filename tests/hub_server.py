@@ -48,10 +48,12 @@ class HubServer:
         """The value for ``HF_ENDPOINT``."""
         return f"http://127.0.0.1:{self.port}"
 
-    def add(self, kind: str, name: str, files: Mapping[str, bytes], *, gated: bool = False) -> str:
-        """Publish a repository (``datasets`` or ``models``) and return its commit."""
+    def add(
+        self, kind: str, name: str, files: Mapping[str, bytes], *, gated: bool = False, commit: str | None = None
+    ) -> str:
+        """Publish a repository (``datasets`` or ``models``) and return its commit, made of its content if not given."""
         listing = "".join(f"{path} {hashlib.sha1(content).hexdigest()}\n" for path, content in sorted(files.items()))  # noqa: S324
-        commit = hashlib.sha1(f"{kind}/{name}\n{listing}".encode()).hexdigest()  # noqa: S324 - commits are SHA-1
+        commit = commit or hashlib.sha1(f"{kind}/{name}\n{listing}".encode()).hexdigest()  # noqa: S324 - commits are SHA-1
         self.repositories.setdefault((kind, name), {})[commit] = Repository(kind, name, dict(files), commit, gated)
         return commit
 

@@ -166,6 +166,8 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
         ("Sample", ", ".join(details.data.sample.values())),
         ("Found at", details.data.url),
         ("Licence", details.data.licence),
+        ("Terms", "must be accepted before the data can be downloaded" if details.data.gated else ""),
+        ("Downloads", ", ".join(f"{download.file} ({download.bytes:,} bytes)" for download in details.data.downloads)),
         ("Tested on", UNTESTED if details.data.untested else ""),
     ]
     if details.named_prompts:

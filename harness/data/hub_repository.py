@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, ParamSpec, TypeVar
+
+import yaml
 
 from harness.contracts.plugins import CheckpointSource, HubSource
 from harness.data.hub import hub_reachable
@@ -37,6 +40,9 @@ COPIES = ("consolidated*", "*.fp16.*", "*.fp32.*", "*.bf16.*")
 """Weights of a second layout or precision, which are not read."""
 
 TIMEOUT_SECONDS = 20
+
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+"""Temporary folders, removed when the process ends."""
 
 _LIBRARY = threading.Lock()
 """Held while the library that reads data sets is used: it cannot be imported or used by two threads at once."""
@@ -229,29 +235,53 @@ def data_files(repository: Repository, hub: HubSource, fetch: Callable[[RemoteFi
     Raises:
         HubError: There is no such configuration, or no file that can be read without running a script.
     """
+    try:
+        import datasets
+    except ImportError:
+        raise HubError(f"data sets of the Hub need more libraries: {install_advice('hub')}.") from None
     by_path = {file.path: file for file in repository.files}
-    card = [by_path[path] for path in CARD_FILES if path in by_path]
-    with _LIBRARY, tempfile.TemporaryDirectory(prefix="data-files-") as temporary:
-        root = Path(temporary, PurePosixPath(repository.name).name)
-        for file in repository.files:
-            place = root / file.path
-            if not place.resolve().is_relative_to(root.resolve()) or file.path.endswith(".py"):
-                continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(fetch(file).read_bytes() if file in card else b"")
+    card = {path: fetch(by_path[path]).read_bytes() for path in CARD_FILES if path in by_path}
+    with _LIBRARY:
+        root = _folder_of_empty_files(repository)
+        for path, content in card.items():
+            (root / path).write_bytes(card_of(content, hub.config) if path == "README.md" else content)
         try:
-            import datasets
-        except ImportError:
-            raise HubError(f"data sets of the Hub need more libraries: {install_advice('hub')}.") from None
-        try:
-            builder = datasets.load_dataset_builder(str(root), hub.config, cache_dir=os.path.join(temporary, "cache"))
+            builder = datasets.load_dataset_builder(str(root), hub.config, cache_dir=str(root.parent / "cache"))
             listed = (builder.config.data_files or {}).values()
             paths = [Path(str(path)).resolve() for files in listed for path in files]
         except Exception as error:  # whatever the library raises where it finds no data
             reason = _brief(error).replace(str(root), repository.name)
             raise HubError(f"{repository.name}: its data files cannot be found: {reason}") from None
-        found = [path.relative_to(root.resolve()).as_posix() for path in paths]
-    return [*card, *(by_path[path] for path in dict.fromkeys(found) if path in by_path)]
+        found = [path.relative_to(root).as_posix() for path in paths]
+    wanted = [by_path[path] for path in dict.fromkeys([*card, *found]) if path in by_path]
+    if len(wanted) == len(card):
+        raise HubError(f"{repository.name}: it has no data files that can be read without running a script.")
+    return wanted
+
+
+def card_of(content: bytes, config: str | None) -> bytes:
+    """Return a data set's card with one of its configurations alone, which is quicker to read; else as it is."""
+    header = re.match(rb"\s*---\s*\n(.*?)\n---", content, re.DOTALL)
+    try:
+        known = yaml.load(header[1], getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if header and config else None  # noqa: S506
+    except yaml.YAMLError:
+        return content
+    listed = known.get("configs") if isinstance(known, dict) else None
+    chosen = [one for one in listed or () if isinstance(one, dict) and one.get("config_name") == config]
+    return f"---\n{yaml.safe_dump({'configs': chosen})}---\n".encode() if chosen else content
+
+
+@_once
+def _folder_of_empty_files(repository: Repository) -> Path:
+    """Return a temporary folder with an empty file for each file of a repository but scripts."""
+    _folders.append(tempfile.TemporaryDirectory(prefix="data-files-"))
+    root = Path(_folders[-1].name).resolve() / PurePosixPath(repository.name).name
+    for file in repository.files:
+        place = root / file.path
+        if place.resolve().is_relative_to(root) and not file.path.endswith(".py"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch()
+    return root
 
 
 def model_files(repository: Repository, checkpoint: CheckpointSource, names: Iterable[str] = ()) -> list[RemoteFile]:

@@ -5,6 +5,7 @@ The Hub's library reads ``HF_ENDPOINT`` and ``HF_HOME`` when it is imported, so 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -302,6 +303,37 @@ def test_several_sweeps_are_looked_at_together(place: Place) -> None:
     done = place("data", "status", "one.sweep", "two.sweep", "--data-dir", ".")
     assert done.returncode == 0, done.stderr
     assert "3 ready, 0 to download, 0 missing." in done.stdout
+
+
+REAL = {
+    "humaneval": ("code_humaneval/HumanEval.jsonl.gz", "openai/openai_humaneval", "openai_humaneval", "test"),
+    "ifeval": ("ifeval/input_data.jsonl", "google/IFEval", "default", "train"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_data_set_has_the_same_prompts_from_the_hub_as_from_files(
+    place: Place, name: str, data_dir: Path
+) -> None:
+    from harness.contracts.plugins import Kind, ScenarioDetails
+    from harness.plugins.registry import default_registry
+
+    details = default_registry().get(Kind.SCENARIO, name).details
+    assert isinstance(details, ScenarioDetails)
+    assert details.data.hub is not None
+    file, path, config, split = REAL[name]
+    content = (data_dir / file).read_bytes()
+    published = gzip.decompress(content) if file.endswith(".gz") else content
+    card = f"---\nconfigs: [{{config_name: {config}, data_files: [{{split: {split}, path: rows.jsonl}}]}}]\n---\n"
+    files = {"README.md": card.encode(), "rows.jsonl": published}
+    place.hub.add("datasets", path, files, commit=details.data.hub.revision)
+    arguments = ("-r", name, "-m", "fake:0")
+    pulled = place("data", "pull", *arguments)
+    assert pulled.returncode == 0, pulled.stderr
+    shown = place("preview", *arguments, "-n", "5", HF_HUB_OFFLINE="1")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == place("preview", *arguments, "-n", "5", "--data-dir", str(data_dir)).stdout
 
 
 @pytest.mark.slow
