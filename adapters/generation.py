@@ -27,9 +27,10 @@ class Generation(GeneratingAdapter):
         """Number of completions; the most likely one is the prediction, and metrics ``…@k`` see all of them."""
 
         input_tokens: int | None = Field(default=None, ge=1)
-        """Cut each input to exactly this many tokens of the model's own tokenizer, not counting special tokens.
+        """Cut the input of each question to exactly this many tokens of the model's own tokenizer.
 
-        A shorter input is repeated; null leaves inputs as they are. Without a tokenizer, four characters are a token.
+        Special tokens do not count, examples stay as they are, and a shorter input is repeated; null leaves inputs as
+        they are. Without a tokenizer, four characters are a token.
         """
 
         multi_label: bool = False
