@@ -1,47 +1,66 @@
-"""Make the README's pictures of the leaderboard's site: ``python docs/screenshots.py SITE-FOLDER [RUN]``.
+"""Make the pictures of the results site that the documentation shows.
 
-SITE-FOLDER is a site built by ``harness leaderboard --site``, RUN the beginning of a run's address; without it the
-pictured run is the one with the most examples. The pictures go to ``docs/screenshots``. It needs the extra ``browser``
-and Chromium.
+    python docs/screenshots.py SITE-FOLDER      # a site of real runs, built by `harness leaderboard --site`
+    python docs/screenshots.py --invented       # 42 scenarios and 30 models, whose numbers are invented
+
+The leaderboard is taken at 1440, 1024 and 390 pixels, light and dark; of real runs, also the page of a run
+with many examples. The pictures go to ``docs/screenshots``. It needs the extra ``browser`` and Chromium.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
+ROOT = Path(__file__).parents[1]
 PICTURES = Path(__file__).parent / "screenshots"
-SIZE = {"width": 1180, "height": 720}
+SIZES = {1440: 900, 1024: 768, 390: 844}
 
 
-def picture(page: Page, site: Path, route: str, name: str) -> None:
+def picture(browser: Any, site: Path, route: str, name: str, width: int, scheme: str) -> None:
     """Take a picture of what a route shows."""
-    page.goto("about:blank")
+    page = browser.new_page(viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme)
     page.goto(f"{site.as_uri()}/index.html#/{route}")
     while not page.evaluate("document.documentElement.dataset.ready"):
         page.wait_for_timeout(20)
-    page.wait_for_timeout(300)
-    page.screenshot(path=PICTURES / f"{name}.png")
+    page.wait_for_timeout(600)
+    page.screenshot(path=PICTURES / f"{name}-{width}-{scheme}.png")
+    page.close()
 
 
-def main(site: Path, start: str = "") -> None:
-    """Take the pictures: the leaderboard in the light, and the examples of a run in the dark."""
+def pictures(site: Path, name: str) -> None:
+    """Take the pictures of a site's leaderboard, and of the run with the most examples if there is one."""
     PICTURES.mkdir(exist_ok=True)
-    # The run with the most examples has the most to show.
-    run = max(
-        site.glob(f"data/runs/{start}*/index.js"), key=lambda index: (index.stat().st_size, index.parent.name)
-    ).parent.name
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        picture(browser.new_page(viewport=SIZE), site, "", "leaderboard")
-        dark = browser.new_page(viewport=SIZE, color_scheme="dark")
-        picture(dark, site, f"run/{run}?only=wrong&copies=:dialect", "run")
+        for width in SIZES:
+            for scheme in ("light", "dark"):
+                picture(browser, site, "", name, width, scheme)
+        runs = sorted(site.glob("data/runs/*/index.js"), key=lambda one: (one.stat().st_size, one.parent.name))
+        if runs:
+            picture(browser, site, f"run/{runs[-1].parent.name}?only=wrong", "run", 1440, "dark")
         browser.close()
 
 
+def main(argument: str) -> None:
+    """Take the pictures of a site, or of one with invented numbers."""
+    if argument != "--invented":
+        pictures(Path(argument).resolve(), "leaderboard")
+        return
+    sys.path.insert(0, str(ROOT))
+    from harness.leaderboard.site.builder import build_site
+    from tools.site_results import write_invented
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_invented(Path(folder) / "results")
+        pictures(build_site(Path(folder) / "results", Path(folder) / "site").parent, "invented")
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve(), *sys.argv[2:3])
+    main(sys.argv[1] if len(sys.argv) > 1 else "--invented")
