@@ -33,7 +33,7 @@ from harness.plugins.registry import default_registry
 from harness.plugins.set_file import SetFileKeys
 from harness.storage.run_schema import RunFile
 from harness.sweeps.json_schema import json_schema
-from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
+from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 
 INTRODUCTIONS = {
     Kind.SCENARIO: "A scenario turns a data set into instances. Its name in a sweep is a complete run.",
@@ -168,6 +168,8 @@ def sweep_page() -> str:
     parts = ["# Sweep file", intro, "## The file", _keys(schema, SweepKeys), "## runs[]", inherited]
     parts += [_keys({**schema["$defs"]["run"], "properties": own}, definitions["run"])]
     parts += ["## defaults", _keys(schema["$defs"]["defaults"], definitions["defaults"])]
+    scores = "A composite score. How to use it: [One number for several runs](../how-to/scores.md)."
+    parts += ["## scores[]", scores, _keys(schema["$defs"]["score"], ScoreKeys)]
     entry = (
         "A model is `backend:identifier`, or a mapping with that as `name`, the parameters of its "
         "[backend](backends.md), and these keys, which not every backend can apply. What takes precedence: "

@@ -19,14 +19,15 @@ from pydantic import (
 
 from harness.contracts import Split
 from harness.contracts.model_settings import ModelSettings
+from harness.contracts.scores import CompositeScore
 
 _FOLDERS = re.compile(r"(?<=[=:])/(?:[^/,=]+/)+(?=[^/,=]+/[^/,=]+)")
 """The part of an absolute path before its last two components."""
 
 
-_NOT_IDENTITY = {"suite", "parts", "max_declined", "operational", "judges_operational"}
+_NOT_IDENTITY = {"suite", "parts", "max_declined", "operational", "judges_operational", "scores"}
 
-_OPTIONAL = frozenset({"sampling_seed", "samples", "reductions", "cluster", "judges_operational"})
+_OPTIONAL = frozenset({"sampling_seed", "samples", "reductions", "cluster", "judges_operational", "scores"})
 """Fields of a run spec that are written only where they differ from their defaults."""
 
 
@@ -155,6 +156,9 @@ class RunSpec(BaseModel):
     max_declined: float = Field(default=0.1, ge=0, le=1)
     """Largest share of examples that may be declined before the run fails; not part of the run's identity."""
 
+    scores: tuple[CompositeScore, ...] = ()
+    """The sweep's composite scores to which the run contributes; not part of the run's identity."""
+
     @model_validator(mode="after")
     def _settings_are_valid(self) -> RunSpec:
         ModelSettings.of(self.model.arguments)
@@ -214,6 +218,11 @@ class RunSpec(BaseModel):
         """The identity without the model, as JSON: equal for runs that ask different models the same things."""
         rest = {key: value for key, value in self.identity.items() if key != "model"}
         return json.dumps(rest, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def question_digest(self) -> str:
+        """Eight hexadecimal digits of a hash of the identity without the model."""
+        return hashlib.sha256(self.question.encode()).hexdigest()[:8]
 
     @property
     def name(self) -> str:

@@ -9,8 +9,10 @@ from typing import Any
 from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
 from harness.contracts.plugins import CONTAMINATION
+from harness.contracts.scores import CompositeScore
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import ColumnKey, Group, agreed, canonical, group_runs, grouped
+from harness.leaderboard.composites import composite_cell, direction_of, scores_of
 from harness.leaderboard.model_names import backend_of, model_names, model_of
 from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.repeats import by_seeds, parts, pooled_repeats
@@ -35,6 +37,9 @@ class Column(ColumnKey):
     """
     test: bool = False
     """True if its metric tests the data set rather than the model's abilities."""
+    score: CompositeScore | None = None
+    """The composite score that the column shows; None for a scenario's column. The scenario is then the score's name.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ def build_board(
     successful one counts. Only unperturbed stats of the evaluated split are used. The mean win rate is over the columns
     with a direction and at least two complete cells; of columns of one scenario that differ in the method or in
     settings only that with the most instances counts, and columns of sample data only if there are no others.
+    Composite scores, which the sweeps of the runs declare, are the first columns and do not count in it.
 
     Args:
         runs: Runs of any suites and models, including failed ones.
@@ -131,6 +137,9 @@ def build_board(
     counted = [column.contested and column.primary for column in columns]
     rates = mean_win_rates([contest for contest, counts in zip(contests, counted, strict=True) if counts])
     places = ranks({model: rate.value for model, rate in rates.items()})
+    composites = [_composite(score, runs, names, check) for score in scores_of(runs)]
+    columns = [*(column for column, _ in composites), *columns]
+    cells = [*(found for _, found in composites), *cells]
     rows = [
         Row(
             model,
@@ -160,6 +169,42 @@ def newest_suite(runs: Iterable[RunRecord]) -> tuple[str, tuple[str, ...]]:
         ended[run.suite] = max(ended.get(run.suite, ""), run.finished)
     order = sorted(ended, key=lambda suite: (ended[suite], suite), reverse=True)
     return (order[0], tuple(order[1:])) if order else ("", ())
+
+
+def _composite(
+    score: CompositeScore, runs: Sequence[RunRecord], names: Mapping[str, str], check: Callable[[RunRecord], str]
+) -> tuple[Column, dict[str, Cell]]:
+    """Return the column of a composite score, and its cells by model; a model that has none of its runs has no cell."""
+    wanted = {run.question for run in score.runs}
+    of_score = [run for run in runs if run.spec.question_digest in wanted]
+    cells: dict[str, Cell] = {}
+    results: dict[str, ContestResult] = {}
+    counted: list[RunRecord] = []
+    for model, own in sorted(grouped(of_score, lambda run: model_of(run, names)).items()):
+        by_question = grouped(own, lambda run: run.spec.question_digest)
+        found = {question: newest(same) for question, same in by_question.items()}
+        counted += found.values()
+        cells[model], result = composite_cell(score, found, check)
+        if result is not None:
+            results[model] = result
+    direction = direction_of(counted)
+    column = Column(
+        scenario=score.name,
+        method="",
+        metric=score.mean,
+        split="",
+        sample=any(run.provenance.get("data", {}).get("sample") for run in counted),
+        higher_is_better=direction,
+        subruns=tuple(run.label for run in score.runs),
+        score=score,
+    )
+    contest = Contest(
+        score.identity,
+        bool(direction),
+        {} if direction is None else results,
+        agreed(cells[model].bounds for model in results),
+    )
+    return column, with_ranks(cells, contest)
 
 
 Counting = Mapping[str, Mapping[str, RunRecord]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from harness.answers.declined import encode_declined, named_kinds
@@ -105,7 +105,7 @@ def _win_rate(row: Row, *, covered: bool) -> TableCell:
 def _cell(cell: Cell, column: Column, failure: int | None, *, separates: bool, sized: bool) -> TableCell:
     failed = f"{board_text.FAILED}{failure}" if failure else ""
     if cell.mean is None:
-        return TableCell(failure=failed)
+        return TableCell(f"{cell.have} of {cell.of}" if column.score else "", failure=failed)
     details = [f"n={cell.count:,}"] if cell.count and not sized else []
     if separates and cell.first is not None and cell.last is not None:
         details.append(f"rank {rank_range(cell.first, cell.last)}")
@@ -145,7 +145,7 @@ def _json_value(board: Board) -> dict[str, Any]:
             for row in board.rows
         ],
         "columns": [
-            {"title": heading.full, "identifier": heading.identifier, **asdict(column)}
+            {"title": heading.full, "identifier": heading.identifier, **_column_value(column)}
             for heading, column in zip(board_text.headings(board), board.columns, strict=True)
         ],
         "cells": [
@@ -162,6 +162,11 @@ def _json_value(board: Board) -> dict[str, Any]:
         ],
         "notes": board.notes,
     }
+
+
+def _column_value(column: Column) -> dict[str, Any]:
+    score = None if column.score is None else column.score.model_dump(mode="json")
+    return {**asdict(replace(column, score=None)), "score": score}
 
 
 def _records(board: Board) -> list[dict[str, Any]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.answers.reasoning_count import UNANNOUNCED, UNFINISHED
+from harness.contracts.scores import CompositeScore
 from harness.contracts.specs import Component
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
@@ -288,6 +290,8 @@ def _errors(cell: Cell | None) -> list[str]:
 
 
 def _heading(column: Column, columns: tuple[Column, ...], titles: Titles) -> Heading:
+    if column.score is not None:
+        return _score_heading(column, column.score, columns)
     peers = [other for other in columns if other.scenario == column.scenario and other is not column]
     details: list[str] = []
     if any(other.method != column.method for other in peers):
@@ -320,6 +324,25 @@ def _heading(column: Column, columns: tuple[Column, ...], titles: Titles) -> Hea
         group=brief(scenario.title),
         short=brief(SEPARATOR.join(filter(None, [parameters, *distinct])) or scenario.short),
         identifier=_identifier(column),
+    )
+
+
+def _score_heading(column: Column, score: CompositeScore, columns: tuple[Column, ...]) -> Heading:
+    title = score.title or score.name
+    peers = [other.score for other in columns if other.score is not None and other is not column]
+    alike = [peer for peer in peers if (peer.title or peer.name) == title]
+    rule = f"{score.mean}-average" + (", rescaled from chance" if any(run.chance for run in score.runs) else "")
+    several = len(score.members) > 1
+    size = f"{len(score.members)} members" if several else f"{len(score.runs)} runs"
+    # Equal titles are of sweeps that differ in their runs.
+    distinct = (hashlib.sha256(score.identity.encode()).hexdigest()[:4],) if alike else ()
+    return Heading(
+        title=brief(title),
+        metric=rule + arrow(column.higher_is_better),
+        details=(*distinct, f"{_MEAN_OF}{size}"),
+        group=brief(title),
+        short=brief(SEPARATOR.join([title, *distinct])),
+        identifier=score.name,
     )
 
 

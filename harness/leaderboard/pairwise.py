@@ -40,6 +40,8 @@ class ContestResult:
     :attr:`harness.leaderboard.cells.Cell.effective`."""
     scores: tuple[InstanceScores, ...] = ()
     """The instance scores of each run that it is the mean of; empty if any are unknown."""
+    weights: tuple[float, ...] = ()
+    """The factor of each of these runs' means, the same for all models; empty if all runs count the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +147,11 @@ def _covariances(results: Sequence[ContestResult]) -> Floats:
     parts = [len(results[place].scores) for place in paired]
     if len(paired) < 2 or len(set(parts)) > 1:
         return found
+    weights = results[paired[0]].weights or (1.0 / parts[0],) * parts[0]
     total = np.zeros((len(paired), len(paired)))
-    for part in range(parts[0]):
-        total += _covariances_of_means([results[place].scores[part] for place in paired])
-    found[np.ix_(paired, paired)] = total / parts[0] ** 2
+    for part, weight in enumerate(weights):
+        total += weight**2 * covariances_of_means([results[place].scores[part] for place in paired])
+    found[np.ix_(paired, paired)] = total
     return found
 
 
@@ -159,11 +162,13 @@ def _paired(result: ContestResult) -> bool:
     clusters = [scores.clusters() for scores in result.scores]
     if any(numbers is not None and len(set(numbers.tolist())) < 2 for numbers in clusters):
         return False
+    if result.weights:
+        return True  # checked for each run, since what they are rescaled by is not known here
     mean = math.fsum(float(scores.scores().mean()) for scores in result.scores) / len(result.scores)
     return math.isclose(mean, result.mean, rel_tol=_SAME_MEAN, abs_tol=_SAME_MEAN)
 
 
-def _covariances_of_means(runs: Sequence[InstanceScores]) -> Floats:
+def covariances_of_means(runs: Sequence[InstanceScores]) -> Floats:
     """Return the covariances of the means of several runs, which may share all, some or none of their instances.
 
     Where all runs have clusters, the deviations of a cluster's instances are summed before they are multiplied.

@@ -259,13 +259,13 @@ def _obstacles(
 
 
 def _renamed(record: RunRecord, spec: RunSpec) -> RunRecord:
-    """Return the record of a finished run, rewritten if the model's display name has changed."""
+    """Return the record of a finished run, rewritten if the model's display name or the sweep's scores have changed."""
     name = spec.settings.display_name
-    if record.spec.settings.display_name == name:
+    if record.spec.settings.display_name == name and record.spec.scores == spec.scores:
         return record
     others = {key: value for key, value in record.spec.operational.items() if key != "display_name"}
     operational = others if name is None else {**others, "display_name": name}
-    renamed = replace(record, spec=record.spec.model_copy(update={"operational": operational}))
+    renamed = replace(record, spec=record.spec.model_copy(update={"operational": operational, "scores": spec.scores}))
     write_run(renamed)
     return renamed
 

@@ -10,6 +10,7 @@
         components.py   the plugins that are named, with sets and defaults filled in
         adapter_settings.py   an adapter's settings: the entry's before the defaults', the scenario's, the method's
         fan_out.py      arguments checked; lists make one run for each value
+      scores.py         the sweep's composite scores, and the runs that each needs
       context.py        what the entries share; diagnostics.py: all errors and warnings with their places
 
     foreign_names.py    what other programs call things, for hints

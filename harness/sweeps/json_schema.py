@@ -15,7 +15,7 @@ from harness.contracts.plugins import Kind, Plugin
 from harness.plugins.parameters import entry_of, field_docs, parameters_of
 from harness.plugins.registry import Registry
 from harness.sweeps.fan_out import takes_list
-from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
+from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 
 Schema = dict[str, Any]
 
@@ -38,6 +38,11 @@ def json_schema(registry: Registry) -> Schema:
     sweep = _keys(SweepKeys, definitions)
     sweep["properties"]["runs"]["items"] = {"anyOf": [*_texts(registry.names(Kind.SCENARIO), paths=True), _ref("run")]}
     sweep["properties"]["runs"]["minItems"] = 1
+    definitions["score"] = _keys(ScoreKeys, definitions)
+    sweep["properties"]["scores"] = {
+        "anyOf": [{"type": "array", "items": _ref("score")}, {"type": "null"}],
+        "description": sweep["properties"]["scores"]["description"],
+    }
     sweep["properties"]["defaults"] = {"anyOf": [_ref("defaults"), {"type": "null"}]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
@@ -51,12 +51,40 @@ class SweepKeys(_Keys):
     runs: list[Any] = Field(examples=[["mmlu:subject=anatomy", {"scenario": "boolq", "metrics": ["accuracy"]}]])
     """The runs, each as HELM's shorthand, ``scenario:key=value,key=value``, or as a mapping."""
 
+    scores: list[Any] | None = Field(None, examples=[[{"name": "mean", "over": ["mmlu", "gsm8k"]}]])
+    """Composite scores: means over the sweep's runs, each shown as a column of the leaderboard with its interval."""
+
     @field_validator("suite")
     @classmethod
     def _leaves_the_site_its_folder(cls, suite: str) -> str:
         if suite == "site":
             raise ValueError("is the folder of the leaderboard's pages; choose another name")
         return suite
+
+
+class ScoreKeys(_Keys):
+    """A composite score: a mean over runs of the sweep, which the leaderboard shows as a column.
+
+    A model that lacks one of the runs has no score.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100, examples=["capabilities"])
+    """Its name, unique in the sweep."""
+
+    title: str = Field("", examples=["HELM Capabilities mean score"])
+    """The heading of its column (default: the name)."""
+
+    over: list[str] = Field([], examples=[["mmlu", "gsm8k", "bbh:*"]])
+    """What is averaged: for each pattern, such as ``mmlu`` or ``bbh:task=navigate``, the mean of the runs whose
+    scenario it matches (default: every scenario of the sweep)."""
+
+    mean: Literal["macro", "micro"] = Field("macro", examples=["micro"])
+    """``macro``: everything under ``over`` counts the same, and so does every run of it. ``micro``: every instance
+    counts the same."""
+
+    chance: dict[str, Annotated[float, Field(strict=False, ge=0, lt=1)]] = Field({}, examples=[{"gpqa": 0.25}])
+    """By pattern, the score c that guessing gets: a score x becomes max(0, (x − c) / (1 − c)). The first pattern that
+    matches counts; a run without one is not rescaled."""
 
 
 class DefaultKeys(_Keys):

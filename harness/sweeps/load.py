@@ -10,7 +10,6 @@ import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -26,6 +25,7 @@ from harness.sweeps.entries import Defaults, read_defaults
 from harness.sweeps.fan_out import MAX_RUNS
 from harness.sweeps.keys import SweepKeys, read_keys
 from harness.sweeps.misplaced_keys import report_misplaced_keys
+from harness.sweeps.scores import chosen, with_scores
 from harness.sweeps.tags import expand
 from harness.yaml_lines import load
 
@@ -198,6 +198,7 @@ def _read(
     _report_permissions(context)
     _warn_of_idle_settings(runs, context)
     _warn_of_idle_defaults(runs, shared, context)
+    runs = with_scores(_list(data, "scores"), runs, context)
     runs = _select(runs, overrides.get("only", ()), diagnostics)
     diagnostics.raise_any()
     sweep = Sweep(
@@ -331,11 +332,7 @@ def _select(runs: Sequence[RunSpec], patterns: Sequence[str], diagnostics: Diagn
         return list(runs)
     kept: dict[str, RunSpec] = {}
     for index, pattern in enumerate(patterns):
-        matching = {
-            run.name: run
-            for run in runs
-            if any(fnmatchcase(n, pattern) for n in (run.scenario.name, run.scenario.label))
-        }
+        matching = {run.name: run for run in runs if chosen(run, pattern)}
         if not matching:
             names = {run.scenario.name for run in runs}
             diagnostics.add(("--only", index), "matches none of the sweep's runs.", did_you_mean(pattern, names))

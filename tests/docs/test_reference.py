@@ -27,7 +27,7 @@ from harness.plugins.parameters import describe_parameters, field_docs
 from harness.plugins.registry import default_registry
 from harness.plugins.set_file import SetFileKeys
 from harness.storage.run_schema import RunFile
-from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
+from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 
 REGISTRY = default_registry()
 PLUGINS = [REGISTRY.get(kind, name) for kind in Kind for name in REGISTRY.names(kind)]
@@ -58,7 +58,9 @@ def test_command(path: str, pages: dict[str, str]) -> None:
     assert [option.opts for option in options if not option.help] == []
 
 
-@pytest.mark.parametrize(("page", "kind"), [("sweep-file.md", kind) for kind in (SweepKeys, DefaultKeys, RunKeys)])
+@pytest.mark.parametrize(
+    ("page", "kind"), [("sweep-file.md", kind) for kind in (SweepKeys, DefaultKeys, RunKeys, ScoreKeys)]
+)
 def test_sweep_keys(page: str, kind: type, pages: dict[str, str]) -> None:
     described = field_docs(kind)
     for key in kind.model_fields:  # type: ignore[attr-defined]

@@ -27,7 +27,7 @@ def rows(name: str) -> Iterator[tuple[str, str]]:
             written, _, expected = line.partition(" => ")
             found = CHOICE.search(written)
             for one in found[1].split("|") if found else [""]:
-                yield CHOICE.sub(lambda _, one=one: one, written, count=1), expected.replace("{}", one)
+                yield written.replace(found[0], one) if found else written, expected.replace("{}", one)
 
 
 HELM, LM_EVAL = [*rows("helm.txt")], [*rows("lm_eval.txt")]

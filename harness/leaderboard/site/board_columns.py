@@ -23,6 +23,9 @@ GROUP = 3
 OTHER = "Other tasks"
 """The group of the tasks with few columns."""
 
+SCORES = "Scores"
+"""The group of the composite scores."""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
@@ -93,13 +96,15 @@ def _groups(
     """Return the group of each column; tasks with few columns are put together if there are several."""
     found = []
     for column in columns:
-        if families[column.scenario] >= FAMILY:
+        if column.score is not None:
+            found.append(SCORES)
+        elif families[column.scenario] >= FAMILY:
             found.append(snapshot.titles.scenario(column.scenario).title)
         else:
             task = descriptions.taxonomy(snapshot.registry, column.scenario).get("task") or OTHER
             found.append(task[:1].upper() + task[1:])
     sizes = Counter(group for group, show in zip(found, shown, strict=True) if show)
-    small = {group for group in found if sizes[group] < GROUP}
+    small = {group for group in found if sizes[group] < GROUP and group != SCORES}
     return [OTHER if group in small and len(small) > 1 else group for group in found]
 
 

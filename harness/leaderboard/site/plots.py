@@ -120,6 +120,7 @@ def _spread(view: BoardView, labels: Mapping[str, str]) -> Plot | None:
         for row in view.board.rows
         for cell, column, heading in zip(row.cells, view.board.columns, view.headings, strict=True)
         if cell and cell.mean is not None and column.higher_is_better and 0 <= cell.mean <= 1
+        if column.score is None
     ]
     if len({row[1] for row in rows}) < 3:
         return None

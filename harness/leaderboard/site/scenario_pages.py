@@ -21,6 +21,8 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     view = snapshot.boards[0]
     columns: dict[str, list[int]] = {}
     for position, group in enumerate(view.groups):
+        if view.board.columns[position].score is not None:
+            continue
         columns.setdefault(group.scenario, []).append(position)
     listing = []
     for name, positions in sorted(columns.items()):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from harness.contamination.order_tests import JudgedTest, judged_tests
-from harness.leaderboard.aggregate import Board, Counting, build_board, counting_runs
+from harness.leaderboard.aggregate import Board, Column, Counting, build_board, counting_runs
 from harness.leaderboard.board_text import Heading, headings
-from harness.leaderboard.columns import Group, group_runs
+from harness.leaderboard.columns import ColumnKey, Group, group_runs
 from harness.leaderboard.model_names import model_names, model_of
 from harness.leaderboard.site.addresses import address, address_of
 from harness.leaderboard.site.measures import Measure, all_measures, representatives
@@ -100,13 +100,20 @@ class Snapshot:
         return representatives(self.registry)
 
     def _view(self, key: str, title: str, suite: str, runs: Sequence[RunRecord]) -> BoardView:
-        groups = group_runs(runs)
+        board = build_board(
+            runs, check=lambda run: self.problems.get(address_of(run), ""), names=self.names, titles=self.titles
+        )
+        # Composite scores, the first columns, have no runs of their own.
+        scores = [_no_runs(column) for column in board.columns if column.score is not None]
+        groups = [*scores, *group_runs(runs)]
         counting = [counting_runs(group, self.names) for group in groups]
         measures = [
             all_measures(column, *parts, self._representatives)
             for column, parts in enumerate(zip(groups, counting, strict=True))
         ]
-        board = build_board(
-            runs, check=lambda run: self.problems.get(address_of(run), ""), names=self.names, titles=self.titles
-        )
         return BoardView(key, title, suite, board, groups, counting, measures, headings(board))
+
+
+def _no_runs(column: Column) -> Group:
+    """Return a column without runs."""
+    return Group(**{field.name: getattr(column, field.name) for field in fields(ColumnKey)})

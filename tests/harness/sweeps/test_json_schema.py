@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from harness.contracts.plugins import Kind
 from harness.plugins.registry import Registry, default_registry
 from harness.sweeps.json_schema import json_schema
-from harness.sweeps.keys import DefaultKeys, RunKeys, SweepKeys
+from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 from harness.sweeps.load import Sweep, find_sweep, load_sweep, shipped_sweeps
 from harness.yaml_lines import load as load_yaml
 from harness.yaml_lines import loads
@@ -68,6 +68,7 @@ def test_schema_is_a_schema_and_is_json(installed: Registry) -> None:
     [
         (SweepKeys, lambda schema: schema),
         (DefaultKeys, lambda schema: schema["$defs"]["defaults"]),
+        (ScoreKeys, lambda schema: schema["$defs"]["score"]),
         (RunKeys, lambda schema: schema["$defs"]["run"]),
     ],
 )
