@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def pull(read: Sequence[ReadSweep], data_dir: Path | None, dry_run: bool, jobs: 
     if wanted:
         _show(grouped(wanted))
     if unknown and offline():
-        raise DataError(f"{_offline_reason()} Run this where it can be reached.")
+        raise DataError(f"{_offline_reason()} Nothing was downloaded.")
     wanted = [supply for supply in wanted if supply.size is not None]
     problems = lacking_space(wanted, data_dir)
     if problems:
@@ -108,11 +108,15 @@ def _pull(wanted: Sequence[Supply], data_dir: Path | None, jobs: int) -> dict[st
     from harness.downloads.survey import size_of
 
     failed: dict[str, str] = {}
-    with terminable(), _progress(size_of(wanted) or 0, len(wanted)) as progress:
-        for done in pull_all(wanted, data_dir, at_once=jobs, report=progress.add):
-            progress.done += 1
-            if done.error:
-                failed[done.supply.name] = done.error
+    try:
+        with terminable(), _progress(size_of(wanted) or 0, len(wanted)) as progress:
+            for done in pull_all(wanted, data_dir, at_once=jobs, report=progress.add):
+                progress.done += 1
+                if done.error:
+                    failed[done.supply.name] = done.error
+    except KeyboardInterrupt:
+        say("What was received is kept. To continue, run the same command again.", err=True)
+        raise
     return failed
 
 
@@ -141,12 +145,14 @@ class _Progress:
 @contextmanager
 def _progress(total: int, count: int) -> Iterator[_Progress]:
     """Show bytes, speed and time left while the block runs, on a terminal; nothing elsewhere."""
-    from huggingface_hub.utils.tqdm import disable_progress_bars
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
     from harness.output.console import make_console
 
-    disable_progress_bars()
+    with suppress(ImportError):  # what is downloaded then says what to install
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+
+        disable_progress_bars()
     console = make_console(err=True)
     if not console.is_terminal or not count:
         yield _Progress(None, total, count)
@@ -207,7 +213,7 @@ def _sum_up(supplies: Sequence[Supply]) -> None:
             say(f"  {supply.name}: {supply.note}")
     if by_state["download"]:
         if offline():
-            say(f"  {_offline_reason()} Sizes and terms are shown where it can be reached.")
+            say(f"  {_offline_reason()} Sizes and terms come from there.")
         say("  To download: harness data pull with the same arguments, on a machine with a network.")
 
 

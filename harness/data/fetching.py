@@ -182,7 +182,7 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
         fruitless = 0 if stream.seek(0, os.SEEK_END) > begun else fruitless + 1
         if fruitless == ATTEMPTS:
             raise lost
-        time.sleep(min(2**fruitless, 30))
+        time.sleep(min(2**fruitless, 8))
 
 
 def _receive_once(url: str, stream: IO[bytes], begun: int, report: Report, headers: Mapping[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib.util
 import json
 import os
 import re
@@ -86,15 +87,15 @@ class HubError(DataError):
 
 def page(kind: RepositoryKind, name: str) -> str:
     """Return the address of a repository's page."""
-    from huggingface_hub import constants
-
-    return f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{name}"
+    return f"{_endpoint()}/{'datasets/' if kind == 'dataset' else ''}{name}"
 
 
 def has_token() -> bool:
     """Return True if there is a token for the Hub: HF_TOKEN, or that of `hf auth login`."""
-    from huggingface_hub import get_token
-
+    try:
+        from huggingface_hub import get_token
+    except ImportError:
+        return False
     return get_token() is not None
 
 
@@ -187,7 +188,7 @@ def from_hub(kind: RepositoryKind, name: str, revision: str | None, ask: Callabl
             RevisionNotFoundError,
         )
     except ImportError:
-        raise HubError(f"the Hub's library is not installed: {install_advice('hub')}.", unreachable=True) from None
+        raise HubError(unreachable_reason(), unreachable=True) from None
     what = "data set" if kind == "dataset" else "model"
     if not hub_reachable():
         raise HubError(unreachable_reason(), unreachable=True)
@@ -342,11 +343,15 @@ def _matches(path: str, pattern: str) -> bool:
 
 def unreachable_reason() -> str:
     """Return why the Hub is not asked."""
-    from huggingface_hub import constants
-
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return f"The Hub's library is not installed: {install_advice('hub')}."
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-        return "HF_HUB_OFFLINE is set, so the Hub is not asked."
-    return f"{constants.ENDPOINT} cannot be reached."
+        return "HF_HUB_OFFLINE is set, so the Hub is not asked; unset it where there is a network."
+    return f"{_endpoint()} cannot be reached from this machine."
+
+
+def _endpoint() -> str:
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 
 def _brief(error: BaseException) -> str:

@@ -358,6 +358,30 @@ def test_a_pulled_model_runs_without_a_network(place: Place) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
+def test_without_the_hubs_library_the_commands_say_how_to_install_it(place: Place) -> None:
+    commit = place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines("x", 2)})
+    place.on_hub("quiz", "acme/quiz", commit)
+    hide = (
+        "import sys; sys.modules.update(huggingface_hub=None, datasets=None); import importlib.util as u; "
+        "f = u.find_spec; u.find_spec = lambda n, *a: None if n in ('huggingface_hub', 'datasets') else f(n, *a); "
+        "from harness.cli import main; main()"
+    )
+    for action, code in (("status", 1), ("pull", 2)):
+        (_, _, _, *arguments), environment = place.command("data", action, "-r", "quiz", "-m", "fake:0")
+        done = subprocess.run(
+            [sys.executable, "-c", hide, *arguments],
+            env=environment,
+            cwd=place.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert "The Hub's library is not installed: pip install" in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def _eventually(found: Callable[[], Any]) -> Any:
     end = time.monotonic() + 60
     while not (value := found()):
