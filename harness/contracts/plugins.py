@@ -116,7 +116,11 @@ class Source:
     gated: bool = False
     """True if terms must be accepted, on the Hub's page or at ``url``, before the data can be downloaded."""
     columns: tuple[str, ...] = ()
-    """Names of the columns of CSV and TSV files without a header."""
+    """Names of the columns of CSV and TSV files without a header; of files of lines that are joined by ``zip``, the
+    name of each file's column.
+    """
+    format: str = ""
+    """Format of the files, such as ``txt``, if their names do not end with it."""
     encoding: str = "utf-8"
     """The files' encoding."""
     anywhere: bool = False

@@ -25,7 +25,9 @@ MAX_DOCUMENT = 512 << 20
 """Bytes of the largest JSON file that is one value."""
 
 
-def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: str = "utf-8") -> Iterator[Row]:
+def read_rows(
+    path: Path, *, file: str, columns: Sequence[str] = (), encoding: str = "utf-8", form: str = ""
+) -> Iterator[Row]:
     """Yield a data file's rows, in its order.
 
     By suffix, under ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``: ``.jsonl`` and ``.ndjson`` one object a line;
@@ -37,8 +39,9 @@ def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: s
     Args:
         path: The file.
         file: Its name in messages.
-        columns: Names of the columns of a CSV or TSV file that has no header.
+        columns: Names of the columns of a CSV or TSV file that has no header, or of a text file's one column.
         encoding: Of text; a UTF-8 byte order mark is dropped.
+        form: The format, such as ``txt``, instead of that of the suffix.
 
     Raises:
         DataError: The file is truncated, malformed or of an unknown format; the message has the row where it has one.
@@ -49,12 +52,16 @@ def read_rows(path: Path, *, file: str, columns: Sequence[str] = (), encoding: s
         name = inner_name(path)
     except DAMAGE as error:
         raise _damaged(file, error) from None
-    suffix = PurePosixPath(name).suffix
+    suffix = f".{form}" if form else PurePosixPath(name).suffix
     if suffix == ".parquet":
         return _never_none(_read_parquet(path, file), file)
     if suffix not in _READERS:
         known = ", ".join([*_READERS, ".parquet", ".tar", ".zip"])
-        raise DataError(f"has an unknown format. Known: {known}, compressed or not.", file=file)
+        raise DataError(
+            f"has an unknown format. Known: {known}, compressed or not. If the file has one of these formats under "
+            "another name, such as lines of text, say so in the scenario's source, `format: txt`.",
+            file=file,
+        )
     return _never_none(_read_lines(path, file, _READERS[suffix], tuple(columns), encoding), file)
 
 
@@ -230,10 +237,11 @@ def _header(record: list[str], file: str) -> tuple[str, ...]:
     return tuple(record)
 
 
-def _read_text(lines: Lines, file: str, _: tuple[str, ...]) -> Iterator[Row]:
+def _read_text(lines: Lines, file: str, columns: tuple[str, ...]) -> Iterator[Row]:
+    (column,) = columns if len(columns) == 1 else ("text",)
     for number, line in enumerate(lines, start=1):
         text = line.removesuffix("\n").removesuffix("\r")
-        yield Row({"text": text}, file=file, number=number, text=text)
+        yield Row({column: text}, file=file, number=number, text=text)
 
 
 _READERS: Mapping[str, Reader] = {

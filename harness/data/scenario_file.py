@@ -215,7 +215,10 @@ def _value(compiled: Any, scope: Mapping[str, Any], row: Row, key: str) -> Any:
             absent = [name for name in compiled.names if name not in scope and str(error) == f"{name!r} is undefined"]
             if absent:
                 raise row.error(f"{key} needs column {absent[0]!r}, which does not exist. {row.columns()}") from None
-            raise row.error(f"{key}: {str(error) or type(error).__name__} (in {compiled.source!r}).") from None
+            reason = str(error).rstrip(".") or type(error).__name__
+            if "No filter named" in reason:
+                reason += "; filters are those of Jinja, and flatten and without_label"
+            raise row.error(f"{key}: {reason} (in {compiled.source!r}).") from None
     if isinstance(compiled, list):
         return [_value(item, scope, row, key) for item in compiled]
     if isinstance(compiled, dict):

@@ -201,7 +201,11 @@ class SourceKeys(_Keys):
     """True if terms must be accepted, on the Hub's page or at ``url``, before the data can be downloaded."""
 
     columns: list[str] = Field([], examples=[["question", "answer"]])
-    """Column names, for CSV and TSV files without a header."""
+    """Column names, for CSV and TSV files without a header; for files of lines that are joined by ``zip``, one name for
+    each file."""
+
+    format: Literal["", "jsonl", "json", "csv", "tsv", "txt"] = Field("", examples=["txt"])
+    """Format of the files if their names do not end with it: ``txt`` for ``train.en``."""
 
     encoding: Annotated[str, AfterValidator(_known_encoding)] = Field("utf-8", examples=["latin-1"])
     """Text encoding of the files."""
@@ -420,7 +424,7 @@ class ScenarioKeys(_Keys):
     """The default metrics and sets of metrics."""
 
     main_metric: str = Field("", examples=["exact_match"])
-    """The metric shown on leaderboards (default: the first of ``metrics``)."""
+    """The metric shown on leaderboards (default: the first of ``metrics``); of a set, its first metric."""
 
     eval_split: Split = Field(Split.TEST, examples=["valid"])
     """The split that is evaluated."""

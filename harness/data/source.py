@@ -131,9 +131,12 @@ class _Files(Data):
         if parts is None:
             raise self.missing(str(split))
         if len(parts) == 1:
-            yield from self._read(*parts[0])
+            yield from self._read(*parts[0], self.source.columns)
         else:
-            yield from _side_by_side([self._read(*part) for part in parts], [part[0] for part in parts])
+            named = self.source.columns
+            each = [(name,) for name in named] if len(named) == len(parts) else [named] * len(parts)
+            readers = [self._read(*part, columns) for part, columns in zip(parts, each, strict=True)]
+            yield from _side_by_side(readers, [part[0] for part in parts])
 
     def lacking(self, split: Split | str) -> str:
         alternatives = self.alternatives.get(str(split))
@@ -169,7 +172,7 @@ class _Files(Data):
 
     def read(self, relative: str) -> Iterator[Row]:
         path = self.path(relative)
-        return self._read(relative, path)
+        return self._read(relative, path, self.source.columns)
 
     def missing(self, split: str | None = None) -> DataError:
         """Return the error for missing data, of one split or of all."""
@@ -203,11 +206,12 @@ class _Files(Data):
         except DAMAGE as error:
             raise DataError(f"{self.name}: cannot look for {relative!r}: {error}.") from None
 
-    def _read(self, declared: str, path: Path) -> Iterator[Row]:
+    def _read(self, declared: str, path: Path, columns: Sequence[str]) -> Iterator[Row]:
         from harness.data.formats import read_rows
 
         self._use(path)
-        return read_rows(path, file=str(path), columns=self.source.columns, encoding=self.source.encoding)
+        form, encoding = self.source.format, self.source.encoding
+        return read_rows(path, file=str(path), columns=columns, encoding=encoding, form=form)
 
     def _use(self, path: Path) -> None:
         from harness.data.archives import containing_file
@@ -233,7 +237,8 @@ def _side_by_side(readers: Sequence[Iterator[Row]], names: Sequence[str]) -> Ite
         for row in rows:
             twice = values.keys() & row.keys()
             if twice:
-                raise row.error(f"column {min(twice)!r} is in more than one of the files {', '.join(names)}.")
+                hint = " Name each file's column in the source: `columns: [NAME, NAME]`." if len(row) == 1 else ""
+                raise row.error(f"column {min(twice)!r} is in more than one of the files {', '.join(names)}.{hint}")
             values.update(row)
         first = rows[0]
         yield Row(values, file=first.file, number=number, place=first.place, text=first.published)

@@ -37,6 +37,7 @@ _MAX_WIDTH = 1_000_000
 _REMOVED = ("filesizeformat", "random", "urlize", "xmlattr")
 _LOOP, _CONCATENATE, _KEEP = "harness_loop", "harness_concatenate", "harness_keep"
 _WIDTH = {"center", "ljust", "rjust", "zfill"}
+_LABEL = re.compile(r"\s*(?:\((?:[A-Za-z]|\d{1,2})\)|(?:[A-Za-z]|\d{1,2})(?:\)|[.:](?!\S)))\s*")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -160,6 +161,7 @@ class LimitedEnvironment(ImmutableSandboxedEnvironment):
         self.filters.update({name: _limited(name, cast("Any", function)) for name, function in self.filters.items()})
         self.tests.update({name: _limited(name, cast("Any", function)) for name, function in self.tests.items()})
         self.filters["flatten"] = _flatten
+        self.filters["without_label"] = _without_label
         self.filters[_LOOP] = lambda items, text: current().loop(items, text)
         self.filters[_CONCATENATE] = _concatenate
         self.filters[_KEEP] = lambda value: current().keep(value)
@@ -211,6 +213,15 @@ def _flatten(value: Sequence[Any]) -> list[Any]:
     budget.charge(budget.size(value))
     inner = [item if isinstance(item, list | tuple) else [item] for item in value]
     return [one for item in inner for one in item]
+
+
+def _without_label(value: str) -> str:
+    """Return an option without its label: "(A) 4", "A. 4", "b) 4" and "3: 4" become "4"."""
+    budget = current()
+    budget.step()
+    budget.charge(budget.size(value))
+    label = _LABEL.match(value)
+    return value[label.end() :] if label else value
 
 
 def _concatenate(values: list[Any]) -> str:

@@ -25,7 +25,8 @@ def run_metrics(
     """Return a run's metrics and its main metric, which is among them where it is the name of a metric.
 
     An entry with a method and metrics of its own measures something else than the scenario's main metric: then its
-    first metric is its main metric. The same holds for a method that names its metrics, if the entry names none.
+    first metric is its main metric. The same holds for a method that names its metrics, if the entry names none. If the
+    main metric is the name of a set, it is the set's first.
     """
     details = context.registry.get(Kind.ADAPTER, adapter.name).details
     own, chosen = entry.own_metrics, entry.metrics
@@ -38,6 +39,8 @@ def run_metrics(
     main = entry.keys.main_metric or entry.details.main_metric
     if not entry.keys.main_metric and own and other_method and main not in metrics and metrics:
         main = next(iter(metrics))
+    if main in context.registry.names(Kind.METRIC):
+        main = context.registry.expand(Kind.METRIC, main)[0]
     base, _ = split_name(_without_reading(main, other_readings(adapter)), samples)
     reported = not own and any(parse_entry(listed).name == base for listed in entry.details.metrics)
     if base not in metrics and base in context.registry.names(Kind.METRIC) and not reported:

@@ -397,7 +397,7 @@ eval_split: dev
         ("input: {{ a }}", "quiz.yaml:4: input: a key must be text. Put templates that begin with '{{' in quotes."),
         ("input: x\nfilter: a b", "quiz.yaml:5: filter: is not a template"),
         ("input: x\nmeta: {y: ['{{']}", "quiz.yaml:5: meta.y[0]: is not a template"),
-        ("input: x\nwwxyzq: red", "quiz.yaml:5: wwxyzq: is not a key. Known: adapter, citation, cluster"),
+        ("input: x\nwwxyzq: red", "quiz.yaml:5: wwxyzq: is not a key. Known: adapter, aliases, citation"),
         ('input: x\n"[key]": a', "quiz.yaml:5: [key]: is not a key."),
         ("input: x\nmetric: [a]", "quiz.yaml:5: metric: is not a key. Did you mean 'metrics'?"),
         ("input: x\ntaxonomy: {tsak: a}", "quiz.yaml:5: taxonomy.tsak: is not a key. Did you mean 'task'?"),

@@ -173,6 +173,18 @@ def test_the_hub_comes_after_the_folder_and_wants_a_commit(tmp_path: Path) -> No
         opened(Source(files=FILES, hub=hub), tmp_path / "elsewhere")
 
 
+def test_lines_of_text_are_joined_under_names(tmp_path: Path) -> None:
+    (tmp_path / "train.en").write_text("One.\nTwo.\n")
+    (tmp_path / "train.de").write_text("Eins.\nZwei.\n")
+    files = {"train": {"zip": ["train.en", "train.de"]}}
+    data = opened(Source(files=files, format="txt", columns=("en", "de")), tmp_path)
+    assert [dict(row) for row in data.rows("train")] == [{"en": "One.", "de": "Eins."}, {"en": "Two.", "de": "Zwei."}]
+    with pytest.raises(DataError, match=r"column 'text' is in more than one .*`columns: \[NAME, NAME\]`"):
+        list(opened(Source(files=files, format="txt"), tmp_path).rows("train"))
+    with pytest.raises(DataError, match=r"unknown format.*`format: txt`"):
+        list(opened(Source(files=files), tmp_path).rows("train"))
+
+
 def test_a_damaged_zip_on_the_way_is_an_error_and_no_bug(tmp_path: Path) -> None:
     (tmp_path / "f.zip").write_bytes(b"not a zip")
     with pytest.raises(DataError, match="cannot look for"):

@@ -34,6 +34,14 @@ VALUES: dict[str, Any] = {
         ("{{ (choices | map(attribute='label') | list).index('B') }}", 1),
         ("{{ range(3) | list }}", [0, 1, 2]),
         ("{{ [[1, 2], [], 3, [[4]]] | flatten }}", [1, 2, 3, [4]]),
+        (
+            "{{ ['(A) 4', 'b)  4', 'C. 4', '3: 4', ' D) A) x', '12) 4'] | map('without_label') | list }}",
+            ["4", "4", "4", "4", "A) x", "4"],
+        ),
+        (
+            "{{ ['A 4', '4', 'Dr. No', '', '1.5 km', '3:30', 'A)'] | map('without_label') | list }}",
+            ["A 4", "4", "Dr. No", "", "1.5 km", "3:30", ""],
+        ),
         ("{{ missing | default('none') }}", "none"),
         ("{% if answer %}a{% else %}b{% endif %}", "a"),
         ("{% set x = 2 %}{{ x }}", "2"),

@@ -168,6 +168,7 @@ def test_sets_are_resolved_and_members_named_twice_are_one(load: Load) -> None:
         ("chat", ["length", "right"], "right"),  # the scenario's main metric is added
         ("{scenario: chat, metrics: [length]}", ["length", "right"], "right"),
         ("{scenario: chat, metrics: [length], main_metric: length}", ["length"], "length"),
+        ("{scenario: chat, metrics: [both], main_metric: both}", ["right", "length"], "right"),  # a set's first
         ("{scenario: chat, metrics: [length], adapter: compare}", ["length"], "length"),  # another measurement
         ("{scenario: chat, metrics: [both], adapter: compare}", ["right", "length"], "right"),
         ('{scenario: "exam:subject=law", adapter: weigh}', ["length"], "length"),  # the method's own metric
