@@ -18,7 +18,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from harness.contracts.plugins import Kind, all_tags
 from harness.installation import harness_version, user_cache_folder
 from harness.storage.durable import make_folder, write_whole
 
-FORMAT = 2
+FORMAT = 3
 """Version of the index file; one of another version is ignored."""
 
 SET_KEYS = {"metric_sets": Kind.METRIC, "perturbation_sets": Kind.PERTURBATION}
@@ -55,12 +55,15 @@ class Listing:
     """The tags by which a scenario is found."""
 
 
-def summary_line(doc: str, *, title: str = "", category: str = "", members: Sequence[str] = ()) -> str:
+def summary_line(
+    doc: str, *, title: str = "", category: str = "", members: Sequence[str] = (), prompts: Iterable[str] = ()
+) -> str:
     """Return the line that `harness list` shows of a plugin."""
     if members:
         return f"= {', '.join(members)}"
     first = " ".join(doc.split("\n\n")[0].split()).replace("``", "")
-    return f"{title}. {first}" if title else f"[{category}] {first}" if category else first
+    others = "".join(f" [prompt: {name}]" for name in prompts)
+    return f"{title}. {first}{others}" if title else f"[{category}] {first}" if category else first
 
 
 class _MustImportError(Exception):
@@ -153,8 +156,15 @@ class _Module:
         texts = {key: self._literal(given[key]) if key in given else default for key, default in defaults.items()}
         if not all(isinstance(text, str) for text in texts.values()):
             raise _MustImportError
-        summary = summary_line(doc, title=texts["title"], category=texts["category"])
+        summary = summary_line(doc, title=texts["title"], category=texts["category"], prompts=self._prompts(given))
         return Listing(kind, texts["name"], summary, f"{target}:{call.lineno}", self._tags(given))
+
+    def _prompts(self, given: Mapping[str | None, ast.expr]) -> list[str]:
+        if "prompts" not in given:
+            return []
+        if not isinstance(given["prompts"], ast.Dict):
+            raise _MustImportError
+        return [str(self._literal(name)) for name in given["prompts"].keys if name is not None]
 
     def _tags(self, given: Mapping[str | None, ast.expr]) -> tuple[str, ...]:
         if "tags" not in given:
@@ -190,7 +200,7 @@ def read_yaml(source: bytes) -> list[Listing] | None:
                 for name, one in named.items()
             ]
         name, title, description = (value[key] for key in ("name", "title", "description"))
-        summary = summary_line(inspect.cleandoc(description), title=title)
+        summary = summary_line(inspect.cleandoc(description), title=title, prompts=value.get("prompts") or ())
         tags = all_tags(value.get("tags", ()), (value.get("taxonomy") or {}).get("task", ""))
     except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return None

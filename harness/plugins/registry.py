@@ -77,6 +77,7 @@ class _Entry:
             title=details.title if isinstance(details, ScenarioDetails) else "",
             category=details.category if isinstance(details, MetricDetails | PerturbationDetails) else "",
             members=self.plugin.members,
+            prompts=details.prompts if isinstance(details, ScenarioDetails) else (),
         )
 
     @property
