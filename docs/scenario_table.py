@@ -13,7 +13,7 @@ import yaml
 
 from docs.markdown import table
 from harness.contracts.plugins import Plugin, ScenarioDetails
-from harness.plugins.parameters import parameters_of
+from harness.plugins.parameters import PROMPT, parameters_of
 
 ROOT = Path(__file__).parent.parent
 BOARDS = {
@@ -103,6 +103,7 @@ def _method(plugin: Plugin) -> str:
     given = {
         name: next(iter(typing.get_args(field.annotation)), "") if field.is_required() else field.default
         for name, field in fields.items()
+        if name != PROMPT
     }
     return str(adapter(**given)["method"])
 
