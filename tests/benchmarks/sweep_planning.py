@@ -59,6 +59,15 @@ class Generator:
         if not (self._folder / table).exists():
             self.civil_comments(self._folder / table)
         self.write("the_pile/test.jsonl", self.pile())
+        self.write("narrative_qa/qaps.csv", self.questions())
+        summaries = (f"{number},train,{self.text(600)},{self.text(5)}" for number in range(1572))
+        self.write("narrative_qa/third_party/wikipedia/summaries.csv", chain(["document_id,set,summary,x"], summaries))
+        for split, dialogues in (("train", 11_567), ("val", 1_000)):
+            self.write(f"quac/{split}_v0.2.json", self.dialogues(dialogues))
+        articles = [self.text(700) for _ in range(1000)]
+        for name, rows in (("cnndm", 287_113), ("xsum", 204_045)):
+            self.write(f"summarization_{name}/train.jsonl", self.articles(articles, rows))
+        self.write("summarization_cnndm/test.jsonl", self.articles(articles, 11_490))
         for group in ("aa", "white"):
             self.write(f"twitter_aae/{group}_tweets.csv", (self.text(12) for _ in range(50_000)))
         for region in ("ICE-EA/corpus/retagged for wsmith", "ICE-HK", "ICE India", "ICE-USA"):
@@ -97,6 +106,42 @@ class Generator:
                 marks = [self._rng.choice(["", "", "", "0.0", "1.0"]) for _ in IDENTITIES]
                 toxic = self._rng.choice(["0.0", "0.2", "0.6"])
                 writer.writerow([number, self.text(52), split, toxic, *marks, *["0.0"] * len(others)])
+
+    def questions(self) -> Iterator[str]:
+        """Yield NarrativeQA's 46,765 questions."""
+        yield "document_id,set,question,answer1,answer2"
+        for number in range(46_765):
+            document = number % 1572
+            split = "train" if document < 1102 else "valid" if document < 1217 else "test"
+            yield f"{document},{split},{self.text(9)},{self.text(4)},{self.text(4)}"
+
+    def dialogues(self, count: int) -> Iterator[str]:
+        """Yield QuAC's dialogues, one JSON object."""
+        articles = []
+        for number in range(count):
+            asked = [
+                {
+                    "id": f"{number}-{turn}",
+                    "question": self.text(7),
+                    "orig_answer": {"text": self.text(13)},
+                    "answers": [{"text": self.text(13)} for _ in range(5)],
+                }
+                for turn in range(7)
+            ]
+            paragraph = {"id": str(number), "context": f"{self.text(400)} CANNOTANSWER", "qas": asked}
+            heads = {"title": self.text(3), "background": self.text(80), "section_title": self.text(3)}
+            articles.append({**heads, "paragraphs": [paragraph]})
+        yield json.dumps({"data": articles})
+
+    def articles(self, texts: Sequence[str], rows: int) -> Iterator[str]:
+        """Yield articles with summaries; one in twenty is short enough for an example."""
+        for number in range(rows):
+            text = texts[number % len(texts)]
+            article = text if number % 20 else text[:600]
+            summary = self.text(25)
+            yield json.dumps(
+                {"article": article, "highlights": summary, "document": article, "summary": summary, "id": str(number)}
+            )
 
     def pile(self) -> Iterator[str]:
         """Yield documents of six subsets."""
