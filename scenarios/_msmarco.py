@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,61 +51,98 @@ def read_msmarco(data: Data, files: Files, *, relevant: int, topk: int, judged: 
                 yield Instance(query, text, references, split)
 
 
-Judgements = dict[str, dict[int, int]]
-"""The grades of passages, by query."""
+PASSAGE_BITS = 40
+"""Bits of a packed candidate that are the passage's id."""
+
+Judgements = Mapping[str, Sequence[tuple[int, int]]]
+"""Passages with their grades, by query."""
 
 Query = tuple[str, str, Mapping[int, int]]
 """The id of a query, its text, and its passages with their grades, 0 where there is no judgement."""
 
 
 def _train(data: Data) -> Iterator[Query]:
-    queries, judgements, ranked = _tables(data, TRAIN, LAST_WRONG)
-    order = sorted(judgements.keys() & queries.keys() & ranked.keys())
+    ranked = _ranked(data, TRAIN.candidates, LAST_WRONG)
+    judgements = _judgements(data, TRAIN.judgements, ranked.keys())
+    queries = _texts(data, TRAIN.queries, judgements.keys())
+    order = sorted(queries)
     derive_rng(0, "msmarco/train").shuffle(order)
     found = 0
     for query in order:
-        gold = max(judgements[query].items(), key=lambda entry: entry[1])
-        wrong = [pid for pid in ranked[query][FIRST_WRONG - 1 :] if not judgements[query].get(pid)]
+        grades = dict(judgements[query])
+        gold = max(grades.items(), key=lambda entry: entry[1])
+        wrong = [pid for pid in _best_first(ranked[query])[FIRST_WRONG - 1 :] if not grades.get(pid)]
         if gold[1] and wrong and found < TRAIN_QUERIES:
             found += 1
             yield query, queries[query], {gold[0]: gold[1], wrong[0]: 0}
 
 
 def _evaluated(data: Data, files: Files, *, topk: int, judged: bool) -> Iterator[Query]:
-    queries, judgements, ranked = _tables(data, files, topk)
-    for query, grades in judgements.items():
-        candidates = ranked.get(query, [])
+    judgements = _judgements(data, files.judgements)
+    ranked = _ranked(data, files.candidates, topk, judgements.keys())
+    queries = _texts(data, files.queries, judgements.keys())
+    for query, pairs in judgements.items():
+        grades = dict(pairs)
+        candidates = _best_first(ranked.get(query, ()))
         passages = {pid: grades.get(pid, 0) for pid in candidates} | (grades if judged else {})
         if query in queries and passages:
             yield query, queries[query], passages
 
 
-def _tables(
-    data: Data, files: Files, topk: int
-) -> tuple[dict[str, str], dict[str, dict[int, int]], dict[str, list[int]]]:
-    """Return the queries' texts, their judgements, and the candidates of rank ``topk`` and better, the best first."""
-    queries = {query: text for query, text in _fields(data, files.queries, 2, "\t")}  # noqa: C416 - for types
-    judgements: Judgements = {}
-    for query, _, pid, grade in _fields(data, files.judgements, 4):
-        judgements.setdefault(query, {})[int(pid)] = int(grade)
-    ranks: dict[str, list[tuple[int, int]]] = {}
-    for query, pid, rank in _fields(data, files.candidates, 3):
-        if int(rank) <= topk and query in judgements:
-            ranks.setdefault(query, []).append((int(rank), int(pid)))
-    return queries, judgements, {query: [pid for _, pid in sorted(found)] for query, found in ranks.items()}
+def _texts(data: Data, name: str, wanted: Container[str]) -> dict[str, str]:
+    """Return the texts of the wanted queries."""
+    queries = {}
+    for number, line in _lines(data, name):
+        query, tab, text = line.partition("\t")
+        if not tab or "\t" in text or not query.isdecimal():
+            raise _misfit(name, number, 2, "an id and a text")
+        if query in wanted:
+            queries[query] = text
+    return queries
 
 
-def _fields(data: Data, name: str, count: int, separator: str | None = None) -> Iterator[Sequence[str]]:
-    """Yield the fields of each line, the first of which is a query's id; all but a query's text are numbers."""
-    file = f"{FOLDER}/{name}"
-    with data.path(file).open(encoding="utf-8") as lines:
+def _judgements(data: Data, name: str, wanted: Container[str] | None = None) -> Judgements:
+    """Return the passages with their grades of the wanted queries (default: of all)."""
+    judgements: dict[str, list[tuple[int, int]]] = {}
+    for number, line in _lines(data, name):
+        try:
+            query, _, pid, grade = line.split()  # the second field is TREC's, 0 or Q0
+            if wanted is None or query in wanted:
+                judgements.setdefault(query, []).append((int(pid), int(grade)))
+        except ValueError:
+            raise _misfit(name, number, 4, "whole numbers") from None
+    return judgements
+
+
+def _ranked(data: Data, name: str, topk: int, wanted: Container[str] | None = None) -> dict[str, array[int]]:
+    """Return the candidates of rank ``topk`` and better of the wanted queries (default: of all).
+
+    Millions of them are kept in little memory: each is a number whose upper bits are the rank.
+    """
+    ranks: dict[str, array[int]] = {}
+    for number, line in _lines(data, name):
+        try:
+            query, pid, written = line.split()
+            if (rank := int(written)) <= topk and (wanted is None or query in wanted):
+                ranks.setdefault(query, array("Q")).append(rank << PASSAGE_BITS | int(pid))
+        except (ValueError, OverflowError):
+            raise _misfit(name, number, 3, "whole numbers") from None
+    return ranks
+
+
+def _best_first(ranked: Iterable[int]) -> list[int]:
+    """Return the passages of packed candidates, by rank."""
+    return [packed & ((1 << PASSAGE_BITS) - 1) for packed in sorted(ranked)]
+
+
+def _lines(data: Data, name: str) -> Iterator[tuple[int, str]]:
+    with data.path(f"{FOLDER}/{name}").open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
-            fields = line.rstrip("\n").split(separator)
-            numbers = fields[:1] if separator else [field for field in fields if field != "Q0"]  # TREC's second field
-            if len(fields) != count or not all(map(str.isdecimal, numbers)):
-                message = f"expected {count} fields, {'an id and a text' if separator else 'whole numbers'}."
-                raise DataError(message, file=file, row=number)
-            yield fields
+            yield number, line.rstrip("\n")
+
+
+def _misfit(name: str, number: int, count: int, what: str) -> DataError:
+    return DataError(f"expected {count} fields, {what}.", file=f"{FOLDER}/{name}", row=number)
 
 
 class _Passages:
@@ -117,11 +155,15 @@ class _Passages:
         self._places: dict[int, int] = {}
         place = 0
         for number, line in enumerate(self._file, start=1):
-            pid = line.partition(b"\t")[0]
-            if not pid.isdigit():
-                raise DataError("expected the id of a passage, a tab, and its text.", file=COLLECTION, row=number)
-            if int(pid) in needed:
-                self._places[int(pid)] = place
+            pid, tab, _ = line.partition(b"\t")
+            try:
+                if not tab:
+                    raise ValueError
+                if (known := int(pid)) in needed:
+                    self._places[known] = place
+            except ValueError:
+                message = "expected the id of a passage, a tab, and its text."
+                raise DataError(message, file=COLLECTION, row=number) from None
             place += len(line)
         if missing := set(needed) - self._places.keys():
             raise DataError(f"lacks {len(missing)} passages, such as {min(missing)}.", file=COLLECTION)
