@@ -23,6 +23,7 @@ import venv
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,7 +91,8 @@ def set_up(environment: Path) -> Path:
     python = environment / "bin" / "python"
     if not python.exists():
         venv.create(environment, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", HELM, "xlrd"], check=True)
+        torch = f"torch=={version('torch').partition('+')[0]}"  # the one that is here, which may be without CUDA
+        subprocess.run([python, "-m", "pip", "install", "--quiet", HELM, "xlrd", torch], check=True)
     return python
 
 

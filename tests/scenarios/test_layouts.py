@@ -340,6 +340,9 @@ def test_bbq_targets_are_known_in_the_official_files(read: Read) -> None:
         assert unknown.correct == (instance.meta["context_condition"] == "ambig")
 
 
+TEMPLATES = "wikifact_lama_trex/LAMA_relations.jsonl"
+LAMA = {"wikifact_lama_trex/test/P19.jsonl": lines({"sub_label": "Ada", "obj_label": "London"})}
+
 # (scenario, arguments, files, what the error names)
 BROKEN: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
     (
@@ -408,6 +411,30 @@ BROKEN: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
             "narrative_qa/summaries.csv": "document_id,set,summary\ny,test,S\n",
         },
         "row 2.*'x' has no summary",
+    ),
+    (
+        "entity_matching",
+        {"dataset": "Dirty_iTunes_Amazon"},
+        {"entity_matching/ditto/Dirty/iTunes-Amazon/train.txt": "COL a VAL 1\tCOL a VAL 2\n"},
+        r"train\.txt, row 1.*two records",
+    ),
+    (
+        "entity_matching",
+        {"dataset": "Dirty_iTunes_Amazon"},
+        {"entity_matching/ditto/Dirty/iTunes-Amazon/train.txt": "COL a VAL 1\tCOL a VAL 2\tmaybe\n"},
+        "row 1.*'maybe' is neither 0 nor 1",
+    ),
+    (
+        "wikifact",
+        {"edition": "lama"},
+        LAMA | {TEMPLATES: lines({"relation": "P1", "template": "[X] [Y]"})},
+        "no sentence for 'P19'",
+    ),
+    (
+        "wikifact",
+        {"edition": "lama"},
+        LAMA | {TEMPLATES: lines({"relation": "P19", "template": "[X] is a [Y] citizen ."})},
+        r"LAMA_relations\.jsonl, row 1.*does not end in its object",
     ),
 ]
 
