@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
-from harness.contracts import Stat
 from harness.errors import DataError, HarnessError, StorageError
-from harness.output.display import brief
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
@@ -56,78 +53,34 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
 
 @click.command("stats")
 @options.run_folders
-def stats_command(runs: tuple[Path, ...]) -> None:
+@options.plugins
+@options.table_format
+def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: str) -> None:
     """Show every statistic of RUNS: all metrics, on originals, perturbed copies, worst cases and groups.
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
-    from harness.answers.reasoning_count import unannounced_note, unfinished_note
-    from harness.answers.served_models import served_models, served_notes
-    from harness.leaderboard.cells import examples_problem
-    from harness.output.console import make_console, plain_table
+    from harness.leaderboard.stats_table import joined, stats_table
+    from harness.plugins.registry import default_registry
+    from harness.plugins.titles import Titles
     from harness.storage.results import read_run
 
-    console = make_console()
-    refused = False
+    titles = Titles(default_registry(plugins))
+    tables: list[ResultTable] = []
     for directory in runs:
         try:
-            record = read_run(directory)
+            tables.append(stats_table(read_run(directory), titles))
         except DataError as error:
-            refused = True
             say(str(error), err=True)
-            continue
-        headings = ("metric", "category", "of", "mean", "95 % interval", "instances", "undefined")
-        table = plain_table(*headings, numeric=slice(3, None))
-        notes = list(dict.fromkeys(stat.note for stat in record.stats if stat.note))
-        for stat in record.stats:
-            table.add_row(
-                stat.metric,
-                stat.category,
-                _subject(stat),
-                f"{stat.mean:.4g}",
-                _interval(stat, notes),
-                str(stat.count),
-                str(stat.missing or ""),
-            )
-        console.print(
-            f"{record.spec.scenario.label} with {brief(record.spec.model_label, 100)}: {record.status}", style="bold"
-        )
-        if record.error:
-            console.print(record.error)
-        elif record.declined.examples:
-            console.print(f"{record.declined}.")
-        for note in filter(None, (unfinished_note(record.efficiency), unannounced_note(record.efficiency))):
-            console.print(f"{note}.")
-        for note in served_notes(record.spec.model.name, served_models(record.provenance)):
-            console.print(f"Note: {note}.")
-        if problem := examples_problem(record):
-            console.print(f"Note: {problem}", style="yellow")
-        if record.stats:
-            console.print(table)
-        for number, note in enumerate(notes, start=1):
-            console.print(f"({number}) {note}")
-        for sentence in record.instances.sentences():
-            console.print(sentence)
-    if refused:
+    if tables and format_ in ("csv", "json"):
+        put_table(joined(tables), format_)
+    else:
+        for number, table in enumerate(tables):
+            if number:
+                say()
+            put_table(table, format_)
+    if len(tables) < len(runs):
         sys.exit(2)
-
-
-def _interval(stat: Stat, notes: Sequence[str]) -> str:
-    """Return a statistic's interval with the number of its note."""
-    ends = [] if stat.ci95 is None else [f"[{stat.ci95[0]:.4g}, {stat.ci95[1]:.4g}]"]
-    return " ".join([*ends, *([f"({notes.index(stat.note) + 1})"] if stat.note else [])])
-
-
-def _subject(stat: Stat) -> str:
-    """Return which of the examples a statistic is about, in words."""
-    parts = [stat.split]
-    if stat.perturbation is not None:
-        parts.append(
-            stat.perturbation if stat.computed_on == "perturbed" else f"{stat.perturbation} ({stat.computed_on})"
-        )
-    if stat.group is not None:
-        parts.append(stat.group)
-    return ", ".join(parts)
 
 
 @click.command("leaderboard")

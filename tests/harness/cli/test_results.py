@@ -86,9 +86,15 @@ def test_stats_shows_perturbed_copies_apart(harness: Harness, runs: list[Path]) 
     perturbed = next(run for run in runs if "lowercase" in run.name)
     said = harness("stats", str(perturbed))
     assert said.code == 0
-    assert said.out.count("exact_match") >= 2
-    assert "valid, lowercase" in said.out
+    assert said.out.count("Exact match") >= 2
+    assert "valid · Lowercase" in said.out
     assert "fake:" in said.out.splitlines()[0]
+    rows = list(csv.DictReader(io.StringIO(harness("stats", str(perturbed), str(runs[0]), "--format", "csv").out)))
+    assert {row["perturbation"] for row in rows} >= {"", "lowercase"}
+    assert {row["run"] for row in rows} == {perturbed.name, runs[0].name}
+    assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows if row["low"])
+    values = json.loads(harness("stats", str(perturbed), "--format", "json").out)
+    assert [value["run"] for value in values] == [perturbed.name]
 
 
 def test_stats_says_what_a_reader_must_know_of_an_interval(harness: Harness, runs: list[Path]) -> None:
