@@ -88,6 +88,7 @@ def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: st
 @click.option("--suite", "chosen", multiple=True, help="Suite to compare the models on, as an argument. Repeatable.")
 @click.option("--all-suites", is_flag=True, help="Compare the models over all suites together.")
 @click.option("--all-columns", is_flag=True, help="Show every column, not only one for each scenario with parameters.")
+@options.plugins
 @options.results_dir
 @options.table_format
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed between two suites instead.")
@@ -103,6 +104,7 @@ def leaderboard_command(
     chosen: tuple[str, ...],
     all_suites: bool,
     all_columns: bool,
+    plugins: tuple[Path, ...],
     results_dir: Path,
     format_: str,
     diff: tuple[str, str] | None,
@@ -120,10 +122,10 @@ def leaderboard_command(
     if diff and (site or suites or all_suites):
         raise click.UsageError("--diff takes its two suites itself and cannot be combined with SUITES or --site.")
     if site:
-        _build_site(suites, results_dir, format_, output)
+        _build_site(suites, results_dir, format_, output, plugins)
         return
     if diff:
-        _show_diff(diff, results_dir, format_, output)
+        _show_diff(diff, results_dir, format_, output, plugins)
         return
     from harness.leaderboard.aggregate import build_board, newest_suite
     from harness.leaderboard.board_table import board_table
@@ -136,7 +138,7 @@ def leaderboard_command(
     newest, others = newest_suite(runs) if not suites and not all_suites else ("", ())
     if others:
         runs = [run for run in runs if run.suite == newest]
-    table = board_table(build_board(runs, titles=Titles(default_registry())), all_columns=all_columns)
+    table = board_table(build_board(runs, titles=Titles(default_registry(plugins))), all_columns=all_columns)
     if others:
         table = replace(table, intro=[("suite", other_suites(newest, others))])
     put_table(table, format_, output)
@@ -171,22 +173,28 @@ def put_table(table: ResultTable, format_: str, output: Path | None = None) -> N
         say(render(table, format_), newline=False)
 
 
-def _show_diff(suites: tuple[str, str], results_dir: Path, format_: str, output: Path | None) -> None:
+def _show_diff(
+    suites: tuple[str, str], results_dir: Path, format_: str, output: Path | None, plugins: tuple[Path, ...]
+) -> None:
     from harness.leaderboard.diff import diff_suites
     from harness.leaderboard.diff_table import diff_table
     from harness.plugins.registry import default_registry
     from harness.plugins.titles import Titles
     from harness.storage.results import find_runs
 
-    registry = default_registry()
+    registry = default_registry(plugins)
     found = diff_suites(find_runs(results_dir, suites), *suites, registry)
     put_table(diff_table(found, Titles(registry)), format_, output)
 
 
-def _build_site(suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None) -> None:
+def _build_site(
+    suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None, plugins: tuple[Path, ...]
+) -> None:
     from harness.leaderboard.site.builder import build_site
+    from harness.plugins.registry import default_registry
 
     if format_ != "terminal":
         raise click.UsageError(f"--site and --format {format_} cannot be combined.")
-    page = build_site(results_dir, output or results_dir / "site", suites or None)
+    registry = default_registry(plugins)
+    page = build_site(results_dir, output or results_dir / "site", suites or None, registry=registry)
     say(f"Wrote the site; open {page} in a browser.", err=True)
