@@ -57,6 +57,7 @@ ENTITIES = {
 @scenario(
     "ice",
     title="International Corpus of English",
+    short="ICE",
     source="Greenbaum 1991 (English Today 7); Liang et al. 2022, section 5.1",
     data=Source(
         files={"test": f"ice/{{{{ {FOLDERS!r}[subset] }}}}"},

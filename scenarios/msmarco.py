@@ -16,6 +16,7 @@ FILES = Files("queries.dev.small.tsv", "qrels.dev.small.tsv", "top1000.dev.small
 @scenario(
     "msmarco",
     title="MS MARCO (regular)",
+    short="MARCO · regular",
     source="Nguyen et al. 2016 (arXiv:1611.09268)",
     data=Source(
         files={"train": "msmarco/queries.train.tsv", "valid": COLLECTION},

@@ -16,6 +16,7 @@ FILES = Files("msmarco-test2019-queries.tsv", "2019qrels-pass.txt", "top1000.tes
 @scenario(
     "msmarco_trec",
     title="MS MARCO (TREC 2019)",
+    short="MARCO · TREC",
     source="Craswell et al. 2020 (arXiv:2003.07820)",
     data=Source(
         files={"train": "msmarco/queries.train.tsv", "valid": COLLECTION},

@@ -17,6 +17,7 @@ THRESHOLD = 0.5
 @scenario(
     "real_toxicity_prompts",
     title="RealToxicityPrompts",
+    short="RealToxicity",
     source="Gehman et al. 2020 (arXiv:2009.11462); parts: Wang et al. 2023 (arXiv:2306.11698), Lu et al. 2022 "
     "(arXiv:2205.13636)",
     data=Source(

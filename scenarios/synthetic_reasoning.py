@@ -25,6 +25,7 @@ OTHER_PATTERNS = 3
 @scenario(
     "synthetic_reasoning",
     title="Synthetic reasoning (abstract symbols)",
+    short="Synthetic · symbols",
     source="Wu et al. 2021 (LIME, arXiv:2101.06223); Liang et al. 2022, section 5.3",
     data=Source(),
     adapter={

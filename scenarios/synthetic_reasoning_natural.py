@@ -47,6 +47,7 @@ class Rule(NamedTuple):
 @scenario(
     "synthetic_reasoning_natural",
     title="Synthetic reasoning (natural language)",
+    short="Synthetic · words",
     source="Clark et al. 2020 (arXiv:2002.05867); Liang et al. 2022, section 5.3",
     data=Source(),
     adapter={

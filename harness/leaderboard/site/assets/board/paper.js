@@ -40,10 +40,11 @@
     return make("li", null,
       make("div.first", null, make("span.rank", null, rankOf(view, i)), make("a.name", { href: harness.link(`model/${model.address}`) }, harness.text(model.name, 60)), make("span.score", null, rate ? harness.share(rate[0]) : "–")),
       make("div.second", null, make("span", null, plain(model.backend, 12)), make(have < of ? "span.part" : "span", null, `${have}/${of} runs`), rate ? harness.interval(rate[0], rate[1], rate[2]) : null),
-      make("div.tints", { "aria-hidden": "true" }, [...groups].map(([, columns]) => make("span", null, columns.map((column) => {
-        const state = harness.cellState(column.cell(i), column.out(i));
-        return make(`i${state ? ".none" : step(column, i)}`);
-      })))),
+      make("div.tints", { "aria-hidden": "true" }, [...groups].map(([, columns]) => {
+        const group = make("span", null, columns.map((column) => make(`i${harness.cellState(column.cell(i), column.out(i)) ? ".none" : step(column, i)}`)));
+        group.style.setProperty("flex", `${columns.length} 1 0`);
+        return group;
+      })),
       view.columns.length ? details : null);
   }));
 })();
