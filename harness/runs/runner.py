@@ -311,7 +311,8 @@ def finished_before(
     """
     try:
         record = read_run(run_directory(settings.results_dir, spec))
-        apart = {"operational": spec.operational, "judges_operational": spec.judges_operational}
+        kept = ("operational", "judges_operational", "scores")  # what the sweep may change without another answer
+        apart = {key: getattr(spec, key) for key in kept}
         if record.status != "ok" or record.spec.model_copy(update=apart) != spec:
             return None
         recorded = {key: _object(record.provenance.get(key)) for key in ("model", "data", "definitions", "versions")}

@@ -8,7 +8,8 @@ import pytest
 
 from harness.contracts.specs import RunSpec
 from harness.errors import SpecError
-from harness.sweeps.load import Sweep, sweep_from_mapping
+from harness.sweeps.load import Sweep, find_sweep, load_sweep, sweep_from_mapping
+from scenarios.bbh import OPTIONS
 
 Load = Callable[..., Sweep]
 
@@ -126,3 +127,23 @@ def test_metrics_of_different_ranges_are_averaged_with_a_warning() -> None:
     assert len(sweep.runs[0].scores) == 1
     (warning,) = sweep.warnings
     assert "quasi_exact_match of boolq from 0 to 1; chrf_plus_plus of flores:" in str(warning)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "members"),
+    [
+        ("capabilities", {"mmlu_pro": 1, "gpqa": 1, "ifeval": 1, "wildbench": 1, "omni_math": 1}),
+        ("mmlu", {"mmlu": 57}),
+        ("open_llm_v1", {"arc": 1, "hellaswag": 1, "mmlu": 57, "truthful_qa": 1, "winogrande": 1, "gsm8k": 1}),
+        ("open_llm_v2", {"ifeval": 1, "bbh": 24, "math": 7, "gpqa": 3, "musr": 3, "mmlu_pro": 1}),
+    ],
+)
+def test_the_scores_of_the_boards(sweep: str, members: dict[str, int]) -> None:
+    found, _ = load_sweep(find_sweep(sweep), models=["hf:x"])
+    (score,) = {run.scores for run in found.runs}.pop()
+    assert {member.name: len(member.runs) for member in score.members} == members
+    for run in score.runs:
+        task = run.label.partition("task=")[2].partition(",")[0]
+        if run.label.startswith("bbh:"):
+            options = OPTIONS[task]
+            assert run.chance == pytest.approx(1 / (options if isinstance(options, int) else len(options)), abs=1e-5)
