@@ -232,6 +232,15 @@ CASES = (
     Case("truthfulqa_mc2", "truthful_qa", rows=_truthful_qa, main="acc"),
     Case("winogrande", "winogrande", TRAIN_VALID, shots=(0, 5), excerpt="sentence", main="acc"),
     Case("gsm8k", "gsm8k", TRAIN_TEST, shots=(0, 5), main="exact_match,strict-match", answers=_gsm8k_answer),
+    Case(
+        "gsm8k",
+        "gsm8k",
+        TRAIN_TEST,
+        shots=(5,),
+        main="exact_match,flexible-extract",
+        metric="exact_match (flexible)",
+        answers=_gsm8k_answer,
+    ),
     *(Case(f"leaderboard_bbh_{name}", f"bbh:task={name}", rows=_bbh, shots=(3,), main="acc_norm") for name in BBH),
     *(
         Case(
@@ -256,7 +265,10 @@ CASES = (
         excerpt="question",
         main="acc",
     ),
-    Case("leaderboard_ifeval", "ifeval", {"train": "test"}, main="prompt_level_strict_acc", answers=_ifeval_answer),
+    *(
+        Case("leaderboard_ifeval", "ifeval", {"train": "test"}, main=f"{name}_acc", metric=name, answers=_ifeval_answer)
+        for name in ("prompt_level_strict", "inst_level_strict", "prompt_level_loose", "inst_level_loose")
+    ),
     Case("boolq", "boolq", TRAIN_VALID, _boolq, shots=(0, 5), main="acc"),
     Case("piqa", "piqa", TRAIN_VALID, _piqa, shots=(0, 5), main="acc_norm"),
     Case("openbookqa", "openbookqa", TRAIN_TEST, _options, shots=(0, 5), main="acc_norm"),
