@@ -14,9 +14,6 @@ from harness.errors import did_you_mean
 from harness.output.terminal import say
 from harness.plugins.parameters import describe_parameters, given_names, honoured
 from harness.plugins.registry import Registry, default_registry
-from harness.sweeps.aliases import called_here
-from harness.sweeps.shorthand import parse_entry
-from harness.sweeps.tags import unknown_tag_hint
 
 UNTESTED = "rows written by hand in the official layout, or a stand-in; not the official data"
 """What is said of a scenario that was never run on its official data."""
@@ -48,6 +45,8 @@ def list_command(kind: Kind | None, tags: tuple[str, ...], plugins: tuple[Path, 
     tagged = registry.tags()
     for tag in tags:
         if tag not in tagged:
+            from harness.sweeps.tags import unknown_tag_hint
+
             raise click.UsageError(f"there is no tag {tag!r}. {unknown_tag_hint(tag, tagged)}")
     kinds = [Kind.SCENARIO] if tags else [kind] if kind else list(Kind)
     for each in kinds:
@@ -114,6 +113,9 @@ def _answer_foreign_name(name: str, registry: Registry) -> None:
     Raises:
         click.UsageError: It is called otherwise here.
     """
+    from harness.sweeps.aliases import called_here
+    from harness.sweeps.shorthand import parse_entry
+
     try:
         here = called_here(parse_entry(name), registry)
     except ValueError:  # it is not written as a task
