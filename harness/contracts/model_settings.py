@@ -90,6 +90,34 @@ class ReasoningSettings(BaseModel):
         return self
 
 
+PRESENTATION = frozenset({"display_name", "about"})
+"""Settings that change only how a model is shown; changing them runs nothing again."""
+
+
+class ModelFacts(BaseModel):
+    """Facts about a model for the site, where its files and its server do not tell them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    creator: _Text | None = Field(None, min_length=1, examples=["Example Lab"])
+    """Who made it."""
+
+    access: _Text | None = Field(None, min_length=1, examples=["open weights"])
+    """How it can be used: open weights, limited, API."""
+
+    parameters: _Whole | None = Field(None, ge=1, examples=[7000000000])
+    """Number of its parameters."""
+
+    licence: _Text | None = Field(None, min_length=1, examples=["Apache-2.0"])
+    """Its licence."""
+
+    released: _Text | None = Field(None, pattern=r"^\d{4}(-\d\d(-\d\d)?)?$", examples=["2026-03"])
+    """When it was released: a year, a month or a day, in quotes."""
+
+    tags: tuple[_Text, ...] = Field((), examples=[["chat", "reasoning"]])
+    """Words by which models are chosen on the site."""
+
+
 class ModelSettings(BaseModel):
     """Keys that any model's entry may have; the task decides those that are left out."""
 
@@ -125,6 +153,9 @@ class ModelSettings(BaseModel):
 
     display_name: _Text | None = Field(None, min_length=1, max_length=100, examples=["Qwen3 0.6B, thinking"])
     """Name of the model in tables, on leaderboards and on the site; changing it runs nothing again."""
+
+    about: ModelFacts | None = Field(None, examples=[{"creator": "Example Lab", "licence": "Apache-2.0"}])
+    """Facts about the model for the site: creator, access, parameters, licence, release, tags."""
 
     def given(self) -> frozenset[str]:
         """Return the names of the settings that are given, ``reasoning.effort`` by itself."""

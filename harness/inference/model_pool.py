@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, cast
 
 from harness.contracts import GenerateRequest, JudgeModel, Message, Model, ModelFinder, Prompt, Request, Response
-from harness.contracts.model_settings import ModelSettings
+from harness.contracts.model_settings import PRESENTATION, ModelSettings
 from harness.contracts.plugins import BackendDetails, Kind, Plugin
 from harness.contracts.specs import Component
 from harness.costs.usage import Usage
@@ -240,7 +240,7 @@ class _Asked:
         return self._open().model.tools
 
     def fingerprint(self) -> Mapping[str, Any]:
-        own = self._settings.model_dump(exclude_unset=True, exclude={"display_name"})
+        own = self._settings.model_dump(exclude_unset=True, exclude=set(PRESENTATION))
         return {"name": self.component.name, **self._open().fingerprint, **({"settings": own} if own else {})}
 
     def most_generated(self, max_tokens: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.answers.reasoning_count import unannounced_note
 from harness.contracts import Judge, Model
+from harness.contracts.model_settings import PRESENTATION
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError, describe_failure, reraise_interrupt
@@ -260,11 +261,13 @@ def _obstacles(
 
 def _renamed(record: RunRecord, spec: RunSpec) -> RunRecord:
     """Return the record of a finished run, rewritten if the model's display name or the sweep's scores have changed."""
-    name = spec.settings.display_name
-    if record.spec.settings.display_name == name and record.spec.scores == spec.scores:
+    shown = {key: value for key, value in spec.operational.items() if key in PRESENTATION}
+    if shown == {key: value for key, value in record.spec.operational.items() if key in PRESENTATION} and (
+        record.spec.scores == spec.scores
+    ):
         return record
-    others = {key: value for key, value in record.spec.operational.items() if key != "display_name"}
-    operational = others if name is None else {**others, "display_name": name}
+    others = {key: value for key, value in record.spec.operational.items() if key not in PRESENTATION}
+    operational = {**others, **shown}
     renamed = replace(record, spec=record.spec.model_copy(update={"operational": operational, "scores": spec.scores}))
     write_run(renamed)
     return renamed
@@ -272,7 +275,7 @@ def _renamed(record: RunRecord, spec: RunSpec) -> RunRecord:
 
 def _unhonoured(spec: RunSpec, model: Model) -> str | None:
     """Return which of its own settings a model cannot apply; None if it can apply all."""
-    unable = sorted(spec.settings.given() - model.honours - {"display_name"})
+    unable = sorted(spec.settings.given() - model.honours - PRESENTATION)
     them = "it" if len(unable) == 1 else "them"
     return f"{spec.model.name} cannot apply {' and '.join(unable)}; remove {them} from its entry." if unable else None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from harness.contracts.model_settings import ModelSettings
+from harness.contracts.model_settings import PRESENTATION, ModelSettings
 from harness.contracts.plugins import Kind, MetricDetails, Plugin
 from harness.contracts.specs import Component
 from harness.errors import HarnessError, KeyPath, PluginError, did_you_mean, shown
@@ -160,7 +160,7 @@ def resolve_models(values: Placed, context: Context) -> Iterator[SweepModel]:
             given = params.model_dump(mode="json", exclude_unset=True)
             given = {key: value for key, value in given.items() if key not in _OWN or value is not None}
             _report_effort(given, settings, backend, context)
-            known = frozenset(getattr(backend.target, "operational", ())) | {"display_name"}
+            known = frozenset(getattr(backend.target, "operational", ())) | PRESENTATION
             operational = {key: value for key, value in given.items() if key in known}
             arguments = {key: value for key, value in given.items() if key not in known}
             component = Component(name=_model_name(written.name), arguments=arguments)

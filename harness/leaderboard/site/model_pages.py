@@ -90,12 +90,14 @@ def _devices(run: RunRecord) -> int:
 
 
 def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return each fact about the model from the newest run that states it."""
+    """Return each fact about the model from the newest run that states it; those of the sweep come first."""
     known: dict[str, Any] = {}
     for run in sorted(runs, key=lambda run: run.finished):
         model = run.provenance.get("model", {})
         if isinstance(model, Mapping):
             known |= {name: model[name] for name in FACTS if model.get(name) is not None}
+        about = run.spec.settings.about
+        known |= about.model_dump(exclude_defaults=True) if about else {}
     return known
 
 

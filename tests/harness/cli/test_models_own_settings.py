@@ -90,7 +90,23 @@ def test_a_new_display_name_renames_and_runs_nothing_again(harness: Harness, fol
         assert f"| {shown} " in said.out
     assert len((folder / "log").read_text().splitlines()) == 20
     said = harness("stats", *map(str, folder.glob("results/own/*")))
-    assert "with Second: ok" in said.out
+    assert "model:    Second" in said.out
+
+
+def test_facts_about_a_model_are_on_the_site_and_run_nothing_again(harness: Harness, folder: Path) -> None:
+    from harness.leaderboard.site.files import SiteFolder
+
+    sweep(folder, "{name: 'fake:0', display_name: Fake}")
+    assert harness("run", "own.yaml").code == 0
+    facts = "{creator: Lab, licence: MIT, parameters: 7, released: '2026-03', tags: [chat]}"
+    sweep(folder, f"{{name: 'fake:0', display_name: Fake, about: {facts}}}")
+    assert "finished before" in harness("run", "own.yaml").err
+    assert harness("leaderboard", "--site").code == 0
+    (model,) = SiteFolder(folder / "results" / "site").read("models")
+    known = {"creator": "Lab", "licence": "MIT", "parameters": 7, "released": "2026-03", "tags": ["chat"]}
+    assert known.items() <= model["facts"].items()
+    sweep(folder, "{name: 'fake:0', about: {released: March}}")
+    assert "released" in harness("run", "own.yaml").err
 
 
 def test_two_models_with_one_display_name_are_told_apart(harness: Harness, folder: Path) -> None:
