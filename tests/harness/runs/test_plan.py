@@ -153,7 +153,8 @@ def test_what_is_equal_for_all_is_not_an_estimate() -> None:
 
 def test_a_line_is_followed_exactly() -> None:
     total, error = regressed([1, 5, 9], [12, 20, 28], 7, 10)
-    assert (total, error) == (pytest.approx(240), pytest.approx(0, abs=1e-9))
+    assert total == pytest.approx(240)
+    assert error == pytest.approx(0, abs=1e-9)
 
 
 def test_shortened_prompts_are_estimated(prepared: Prepare) -> None:
