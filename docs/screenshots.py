@@ -41,7 +41,7 @@ def pictures(site: Path, name: str) -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         for width in SIZES:
             for scheme in ("light", "dark"):
-                picture(browser, site, "", name, width, scheme)
+                picture(browser, site, "board?suites=all", name, width, scheme)
         runs = sorted(site.glob("data/runs/*/index.js"), key=lambda one: (one.stat().st_size, one.parent.name))
         if runs:
             picture(browser, site, f"run/{runs[-1].parent.name}?only=wrong", "run", 1440, "dark")

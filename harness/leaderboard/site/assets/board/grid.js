@@ -80,6 +80,9 @@
     const fit = () => {
       const fixed = pinned().reduce((sum, column) => sum + column.width, 0);
       const room = host.clientWidth - fixed - SCROLLBAR;
+      // Where there is room for all of them, shares have their intervals beside them, too.
+      const spacious = options.width !== "full" && now.columns.every((column) => column.share || column.intervals) && now.columns.length * RATE <= room;
+      for (const column of now.columns) column.wide = column.intervals || spacious;
       const rigid = now.columns.filter((column) => !column.share && !column.wide);
       const own = (column) => (column.wide ? RATE : Math.max(30, 10 + 7 * column.text));
       const shares = now.columns.length - rigid.length;
@@ -164,7 +167,7 @@
     host.addEventListener("scroll", edges, { capture: true, passive: true });
     const resized = new ResizeObserver(harness.later(() => {
       if (!host.isConnected) return;
-      if (shape() !== drawnColumns) { api.setGridOption("columnDefs", definitions()); api.refreshCells({ force: true }); }
+      if (shape() !== drawnColumns) { api.updateGridOptions({ columnDefs: definitions(), headerHeight: heading() }); api.refreshCells({ force: true }); }
       edges();
     }, 100));
     resized.observe(host);
@@ -181,10 +184,9 @@
         now = next;
         byId = new Map(now.columns.map((column) => [column.id, column]));
         Object.assign(options, changed);
-        const given = {};
+        const given = {}, reshaped = shape() !== drawnColumns; // first, since it decides which columns are wide
         for (const [name, value] of [["rowHeight", density()], ["headerHeight", heading()]]) if (api.getGridOption(name) !== value) given[name] = value;
         if (now.rows.join() !== rowsBefore) given.rowData = rows();
-        const reshaped = shape() !== drawnColumns;
         if (reshaped) given.columnDefs = definitions(); else marks();
         if (Object.keys(given).length) api.updateGridOptions(given);
         if (!same || reshaped) api.refreshCells({ force: true });

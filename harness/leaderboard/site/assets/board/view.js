@@ -114,7 +114,7 @@
   const categoryColumns = (board, models, ratesOf) => board.categories.map((category) => {
     const rates = ratesOf(category.name);
     return {
-      id: category.name, title: `Win rate, ${named(category.name)}`, label: named(category.name), group: "", higher: true, wide: true,
+      id: category.name, title: `Win rate, ${named(category.name)}`, label: named(category.name), group: "", higher: true, intervals: true,
       facts: [`Mean win rate over ${harness.count(category.measures)} ${category.measures === 1 ? "column" : "columns"} ↑`],
       out: () => false, link: () => harness.link("board", { ...harness.route().query, tab: category.name }),
       cell: (i) => { const rate = rates.get(i); return rate ? { mean: rate[0], low: rate[1], high: rate[2], count: null, remarks: [] } : null; },
@@ -150,7 +150,7 @@
         : new Map(models.filter((i) => measure.cells[i] && measure.cells[i][6] !== null).map((i) => [i, [measure.cells[i][6], measure.cells[i][7]]])));
       return {
         id: many ? `${about.key}~${measure.metric}` : about.key, column: c, about, measure, ranged, higher: measure.higher,
-        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.score ? SCORES : about.group, wide: Boolean(about.score) && shown.size <= FEW, metric: `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
+        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.score ? SCORES : about.group, intervals: Boolean(about.score) && shown.size <= FEW, metric: `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
         facts: facts(about, measure),
         out: (i) => out(i, c),
         link: (i) => (about.score ? harness.link(`model/${board.models[i].address}`) : harness.link(main && measure.runs?.[i] ? `run/${measure.runs[i][0]}` : `scenario/${about.address}`)),
