@@ -112,7 +112,7 @@ def compare_runs(
     if max(len(parts(first)), len(parts(second))) > 1:
         answers = [in_one_trial(each) for each in answers]
     scores = compare_answers(answers[0], answers[1], scale_of([first, second], metric), metric, clusters)
-    names = model_names([first, second])
+    called = model_names([first, second])
     return Comparison(
         **asdict(scores),
         title=Titles(registry).run(first.spec.scenario),
@@ -123,9 +123,9 @@ def compare_runs(
         p_holm=scores.p,
         p_bh=scores.p,
         notes=(
-            *_setting_notes(first, second, names),
-            *_answer_notes(first, model_of(first, names)),
-            *_answer_notes(second, model_of(second, names)),
+            *_setting_notes(first, second, called),
+            *_answer_notes(first, model_of(first, called)),
+            *_answer_notes(second, model_of(second, called)),
             *filter(None, [scores.note]),
         ),
     )
@@ -235,10 +235,10 @@ def _direction(run: RunRecord, metric: str) -> bool | None:
     return next((stat.higher_is_better for stat in run.stats if stat.metric == metric and stat.overall), None)
 
 
-def _setting_notes(first: RunRecord, second: RunRecord, names: Mapping[str, str]) -> Iterator[str]:
+def _setting_notes(first: RunRecord, second: RunRecord, called: Mapping[str, str]) -> Iterator[str]:
     for run in (first, second):
         if len(parts(run)) > 1:
-            yield f"{model_of(run, names)}: the mean over {len(parts(run))} repeats, which differ in their seeds"
+            yield f"{model_of(run, called)}: the mean over {len(parts(run))} repeats, which differ in their seeds"
     if first.spec.adapter.label != second.spec.adapter.label:
         yield f"adapter differs: {first.spec.adapter.label} and {second.spec.adapter.label}"
     repeated = max(len(parts(first)), len(parts(second))) > 1

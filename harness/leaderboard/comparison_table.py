@@ -77,7 +77,8 @@ def _verdict(family: ComparisonFamily) -> str:
 
 
 def _row(comparison: Comparison, titles: Titles, scenario: str) -> list[TableCell]:
-    emphasis: Emphasis = {True: "better", False: "worse", None: ""}[_better(comparison)]
+    better = _better(comparison)
+    emphasis: Emphasis = "" if better is None else "better" if better else "worse"
     return [
         TableCell(brief(f"{scenario} {comparison.settings}".rstrip(), 200)),
         TableCell(f"{brief(titles.metric(comparison.metric).title, 60)}{arrow(comparison.higher_is_better)}"),
