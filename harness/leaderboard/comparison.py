@@ -70,6 +70,10 @@ class ComparisonFamily:
     """One for each scenario."""
     problems: tuple[str, ...] = ()
     """The runs that could not be compared, and why."""
+    first_id: str = ""
+    """The first model with its settings, as sweeps name it."""
+    second_id: str = ""
+    """The second's."""
 
 
 def compare_runs(
@@ -149,7 +153,8 @@ def compare_models(
     known = list(runs)
     names = model_names(known)
     left, right = (_by_question(known, name, names) for name in (first, second))
-    first, second = (model_of(next(iter(found.values())), names) for found in (left, right))
+    one, other = (next(iter(found.values())) for found in (left, right))
+    first, second = model_of(one, names), model_of(other, names)
     titles = Titles(registry)
     comparisons, problems = [], []
     asked = {question: run.spec for question, run in {**right, **left}.items()}
@@ -167,7 +172,8 @@ def compare_models(
             problems.append(f"{question_title(left[question].spec, titles)}{distinction}: {error}")
     if not comparisons:
         raise DataError("\n".join([f"{first} and {second} have nothing in common to compare.", *problems]))
-    return ComparisonFamily(first, second, adjusted(comparisons), tuple(problems))
+    ids = one.spec.model.label, other.spec.model.label
+    return ComparisonFamily(first, second, adjusted(comparisons), tuple(problems), *ids)
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

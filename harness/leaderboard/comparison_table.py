@@ -31,7 +31,8 @@ def comparison_table(family: ComparisonFamily, titles: Titles | None = None) -> 
     titles = titles or Titles()
     family = replace(family, comparisons=tuple(sorted(family.comparisons, key=_importance)))
     called = told_apart(((each.title, each.adapter) for each in family.comparisons), titles)
-    leading = ["first_name", "second_name", "scenario", "adapter", "metric", "higher_is_better"]
+    leading = ["first_name", "second_name", "first_id", "second_id"]
+    leading += ["scenario", "adapter", "metric", "higher_is_better"]
     names = [field.name for field in fields(Comparison) if field.name not in (*leading, "note")]
     rows = [_row(each, titles, called[each.title, each.adapter]) for each in family.comparisons]
     shown = len(COLUMNS) if any(row[-1].text for row in rows) else len(COLUMNS) - 1
@@ -45,6 +46,8 @@ def comparison_table(family: ComparisonFamily, titles: Titles | None = None) -> 
             {
                 "first_name": family.first,
                 "second_name": family.second,
+                "first_id": family.first_id,
+                "second_id": family.second_id,
                 **asdict(comparison),
                 "notes": "; ".join(comparison.notes),
             }

@@ -106,7 +106,7 @@ def test_a_reading_can_be_the_main_metric_and_be_compared(harness: Harness, sums
     run = only_run(sums)
     assert run.instance_scores is not None
     board = harness("leaderboard", "s")
-    assert "exact_match (flexible)" in board.out
+    assert "Exact match · flexible" in board.out
     assert "0.750" in board.out
     assert "answers could not be read: sums: 1 of 4" in board.out  # by that reading
     before = {stat.metric: stat.mean for stat in run.stats}

@@ -109,7 +109,7 @@ def test_models_are_compared_by_what_a_run_calls_them(harness: Harness) -> None:
         assert harness("run", "-r", "./quiz.yaml", "-m", f"fake:0,{setting}", "--suite", "two").code == 0
     said = harness("compare", "fake:0,window=300", "fake:0,window=400", "--suite", "two", "--format", "json")
     assert said.code == 0, said.err
-    assert "fake:0,window=300" in said.out
+    assert '"first_id": "fake:0:window=300"' in said.out
     ambiguous = harness("compare", "fake:0", "fake:0,window=300", "--suite", "two")
     assert ambiguous.code == 2
     assert "several models" in ambiguous.err
