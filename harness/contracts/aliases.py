@@ -62,7 +62,12 @@ def read_alias(program: str, pattern: str, means: str) -> Alias:
     name, colon, rest = pattern.partition(":")
     if not name.strip():
         raise ValueError(f"{pattern!r} does not begin with a name")
-    return Alias(program, name, _pairs(rest, pattern) if colon else {}, _pairs(means, means) if means else {})
+    alias = Alias(program, name, _pairs(rest, pattern) if colon else {}, _pairs(means, means) if means else {})
+    captured = [found["name"] for part in (name, *alias.given.values()) for found in _PART.finditer(part)]
+    twice = next((one for one in captured if one and captured.count(one) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{pattern!r} has {{{twice}}} twice")
+    return alias
 
 
 def _pairs(text: str, whole: str) -> dict[str, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from harness.contracts.plugins import Download
 from harness.data.hub_repository import HubError, RemoteFile, Repository, cached_file, from_hub
@@ -60,9 +62,9 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
             url = hf_hub_url(repository.name, file.path, repo_type=repository.kind, revision=repository.commit)
             found = get_hf_file_metadata(url)
             etag = found.etag or file.digest
-            same_host = (
-                found.location.partition("://")[2].partition("/")[0] == url.partition("://")[2].partition("/")[0]
-            )
+            if not re.fullmatch(r"[\w-]+", etag):  # it names a file of the cache
+                raise HubError(f"{repository.name}: the Hub gives no usable checksum for {file.path} ({etag!r}).")
+            same_host = urlsplit(found.location)[:2] == urlsplit(url)[:2]
             token = get_token() if same_host else None  # it is for the Hub alone
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repository.name, repo_type=repository.kind))
@@ -162,13 +164,12 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
         Exception: The connection is lost again and again, the server refuses, or the disk cannot be written.
     """
     fruitless = 0
+    if stream.seek(0, os.SEEK_END) > size:  # it was begun for another size
+        report(-stream.tell())
+        stream.truncate(0)
     while (begun := stream.seek(0, os.SEEK_END)) != size:
-        if begun > size:
-            report(-begun)
-            stream.truncate(0)
-            continue
         try:
-            _receive_once(url, stream, begun, report, headers)
+            _receive_once(url, stream, begun, size, report, headers)
         except (DataError, OSError) as error:
             if getattr(getattr(error, "response", None), "status_code", 0) not in BUSY:
                 raise
@@ -176,7 +177,7 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
         except Exception as error:  # the network's exceptions belong to a library that may change
             lost = error
         else:
-            if stream.tell() != size and stream.tell() == begun:
+            if stream.seek(0, os.SEEK_END) == begun:
                 raise DataError(f"{url.partition('?')[0]} ends after {begun:,} of {size:,} bytes.")
             continue
         fruitless = 0 if stream.seek(0, os.SEEK_END) > begun else fruitless + 1
@@ -185,19 +186,32 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
         time.sleep(min(2**fruitless, 8))
 
 
-def _receive_once(url: str, stream: IO[bytes], begun: int, report: Report, headers: Mapping[str, str]) -> None:
+def _receive_once(
+    url: str, stream: IO[bytes], begun: int, size: int, report: Report, headers: Mapping[str, str]
+) -> None:
     from huggingface_hub import get_session, hf_raise_for_status
 
     # Compressed, the bytes that are still to come could not be counted.
     wanted = {**headers, "Accept-Encoding": "identity", **({"Range": f"bytes={begun}-"} if begun else {})}
     with get_session().stream("GET", url, headers=wanted, timeout=TIMEOUT_SECONDS, follow_redirects=True) as response:
+        if response.status_code == 416:  # it ends before the place from which the rest was asked for
+            report(-begun)
+            stream.truncate(0)
+            raise DataError(f"{url.partition('?')[0]} has fewer bytes than the published {size:,}.")
         hf_raise_for_status(response)
+        have = begun
         if begun and response.status_code != 206:  # the server gives the whole file
             report(-begun)
             stream.truncate(0)
+            have = 0
         for chunk in response.iter_bytes():
+            if have + len(chunk) > size:
+                report(-have)
+                stream.truncate(0)
+                raise DataError(f"{url.partition('?')[0]} has more bytes than the published {size:,}.")
             stream.write(chunk)
             report(len(chunk))
+            have += len(chunk)
 
 
 @contextmanager

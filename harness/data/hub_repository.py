@@ -208,7 +208,7 @@ def from_hub(kind: RepositoryKind, name: str, revision: str | None, ask: Callabl
         raise HubError(f"{name}: the Hub has no such {what}. Check the spelling{private}.") from None
     except HfHubHTTPError as error:
         raise HubError(f"{name}: the Hub refuses ({_brief(error)}).") from None
-    except (HubError, OSError):
+    except (DataError, OSError):
         raise
     except Exception as error:  # the network's exceptions belong to a library that may change
         raise HubError(f"{name}: the Hub cannot be reached ({_brief(error)}).", unreachable=True) from None
@@ -249,11 +249,10 @@ def data_files(repository: Repository, hub: HubSource, fetch: Callable[[RemoteFi
         try:
             builder = datasets.load_dataset_builder(str(root), hub.config, cache_dir=str(root.parent / "cache"))
             listed = (builder.config.data_files or {}).values()
-            paths = [Path(str(path)).resolve() for files in listed for path in files]
+            found = [Path(str(path)).resolve().relative_to(root).as_posix() for files in listed for path in files]
         except Exception as error:  # whatever the library raises where it finds no data
             reason = _brief(error).replace(str(root), repository.name)
             raise HubError(f"{repository.name}: its data files cannot be found: {reason}") from None
-        found = [path.relative_to(root).as_posix() for path in paths]
     wanted = [by_path[path] for path in dict.fromkeys([*card, *found]) if path in by_path]
     if len(wanted) == len(card):
         raise HubError(f"{repository.name}: it has no data files that can be read without running a script.")

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def pull(supplies: Sequence[Supply], data_dir: Path | None, *, at_once: int, rep
         KeyboardInterrupt: The user stopped it; what was received is kept.
     """
     jobs = _jobs(supplies, data_dir)
-    waiting = [sum(index in job.supplies for job in jobs) for index in range(len(supplies))]
+    waiting = Counter(index for job in jobs for index in job.supplies)
     errors: dict[int, str] = {}
     stop = threading.Event()
 

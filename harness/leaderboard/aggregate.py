@@ -33,7 +33,7 @@ class Column(ColumnKey):
     """True if the column can count in the mean win rate: it has a direction and models to compare."""
     primary: bool = True
     """True for the one column of its scenario and parameters that counts in the mean win rate: of those that ask in
-    different ways, the one with the most instances.
+    different ways, the one with the most instances among those with models to compare.
     """
     test: bool = False
     """True if its metric tests the data set rather than the model's abilities."""
@@ -128,8 +128,8 @@ def build_board(
         contests.append(contest_of(group, found, columns[-1].higher_is_better, counting))
         cells.append(with_ranks(found, contests[-1]))
         notes += _notes(group, counting, names, titles)
-    primary = _primary(columns, cells)
     able = counted_in_win_rate(contests, [column.sample for column in columns])
+    primary = _primary(columns, cells, able)
     columns = [
         replace(column, contested=counts and not column.test, primary=main)
         for column, counts, main in zip(columns, able, primary, strict=True)
@@ -303,18 +303,19 @@ def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
     return found
 
 
-def _primary(columns: Sequence[Column], cells: Sequence[Mapping[str, Cell]]) -> list[bool]:
+def _primary(columns: Sequence[Column], cells: Sequence[Mapping[str, Cell]], able: Sequence[bool]) -> list[bool]:
     """Return for each column whether it is the one of its scenario and parameters that has the most instances.
 
-    Of columns with equally many, it is that with the most models, then the first.
+    Columns that can count in the mean win rate come first: otherwise a longer run of one model would take the scenario
+    out of it for all. Of columns with equally many instances, it is that with the most models, then the first.
     """
-    best: dict[str, tuple[int, int, int]] = {}
-    for place, (column, found) in enumerate(zip(columns, cells, strict=True)):
+    best: dict[str, tuple[bool, int, int, int]] = {}
+    for place, (column, found, counts) in enumerate(zip(columns, cells, able, strict=True)):
         what = canonical([column.scenario, column.parameters, column.pooled, column.sample, column.test])
         size = max((cell.count for cell in found.values()), default=0)
-        rank = (size, len(found), -place)
+        rank = (counts, size, len(found), -place)
         best[what] = max(best.get(what, rank), rank)
-    chosen = {-place for _, _, place in best.values()}
+    chosen = {-place for *_, place in best.values()}
     return [place in chosen for place in range(len(columns))]
 
 

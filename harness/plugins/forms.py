@@ -48,8 +48,8 @@ def check_form(plugin: Plugin) -> None:
                 except ValueError as error:
                     raise PluginError(f"aliases: {error}.") from None
     if inspect.isclass(target) and bases and not issubclass(target, bases):
-        names = " or ".join(f"harness.{base.__name__}" for base in bases)
-        raise PluginError(f"the class must be a subclass of {names}.")
+        parents = " or ".join(f"harness.{base.__name__}" for base in bases)
+        raise PluginError(f"the class must be a subclass of {parents}.")
     expected = _CALLED_WITH.get(plugin.kind)
     if expected is None or not inspect.isfunction(target):
         return

@@ -49,7 +49,9 @@ def test_the_more_specific_alias_has_more_literal_characters() -> None:
     assert read_alias("p", "math:level={level},cot=*", "").literal > read_alias("p", "math:level={level}", "").literal
 
 
-@pytest.mark.parametrize(("pattern", "means"), [("", ""), (":a=b", ""), ("a:b", ""), ("a", "easy"), ("a:=x", "")])
+@pytest.mark.parametrize(
+    ("pattern", "means"), [("", ""), (":a=b", ""), ("a:b", ""), ("a", "easy"), ("a:=x", ""), ("t_{a}_{a}", "")]
+)
 def test_what_is_not_an_alias(pattern: str, means: str) -> None:
-    with pytest.raises(ValueError, match=r"not of the form|does not begin"):
+    with pytest.raises(ValueError, match=r"not of the form|does not begin|has \{a\} twice"):
         read_alias("p", pattern, means)

@@ -109,6 +109,14 @@ def test_of_columns_that_ask_the_same_the_one_with_most_instances_counts(make_ru
     assert {row.win_rate.of for row in board.rows if row.win_rate} == {2}
 
 
+def test_a_longer_run_of_one_model_leaves_the_comparison_of_the_others(make_run: Any) -> None:
+    runs = [make_run(model, "boolq", mean, limit=100, count=100) for model, mean in (("hf:a", 0.9), ("hf:b", 0.1))]
+    before = rates(build_board(runs))
+    board = build_board([*runs, make_run("hf:a", "boolq", 0.5, limit=1000, count=1000)])
+    assert [column.settings["max_eval_instances"] for column in board.columns if column.primary] == [100]
+    assert rates(board) == before == {"hf:a": 1.0, "hf:b": 0.0}
+
+
 def test_of_columns_of_equally_many_instances_the_one_with_most_models_counts(make_run: Any) -> None:
     runs = [make_run(model, "boolq", 0.5, method="generation") for model in ("hf:a", "hf:b")]
     runs += [make_run(model, "boolq", 0.5, method="joint") for model in ("hf:a", "hf:b", "hf:c")]
@@ -117,7 +125,7 @@ def test_of_columns_of_equally_many_instances_the_one_with_most_models_counts(ma
 
 def test_tests_of_data_sets_do_not_count_in_the_win_rate(make_run: Any) -> None:
     def test(model: str, mean: float) -> RunRecord:
-        run = make_run(model, "quiz", mean, metric="contamination", higher=False)
+        run: RunRecord = make_run(model, "quiz", mean, metric="contamination", higher=False)
         return dataclasses.replace(run, stats=[dataclasses.replace(s, category="contamination") for s in run.stats])
 
     runs = [make_run("hf:a", "boolq", 0.9), make_run("hf:b", "boolq", 0.1), test("hf:a", 3.0), test("hf:b", 0.0)]
