@@ -20,6 +20,7 @@ Anything else that reaches the command line is a bug in the harness or in a plug
 These never leave the module that raises them, or the few that it serves::
 
     Exception
+    ├── BadRequestError             a rater's page sent what cannot be answered (annotation.server)
     ├── CannotAnswerError           a server cannot answer the request (models.api.retries)
     ├── NotShareable                a model cannot read texts together (models.transformers.shareable)
     ├── RecursiveLoopError          a template's loop calls itself (data.template_limits)

@@ -30,6 +30,8 @@ COMMANDS = {
     "leaderboard": ("harness.cli.results", "Compare all models in a results folder."),
     "lab": ("harness.cli.lab", "Train models on known test sets, to measure the power of contamination tests."),
     "serve": ("harness.cli.serve", "Show the results in a browser, updated while a sweep runs."),
+    "annotate": ("harness.cli.annotate", "Have people judge answers, on a page in their browser."),
+    "ratings": ("harness.cli.annotate", "Show what people's ratings say, and how well the raters agree."),
     "import": ("harness.cli.imports", "Import results from HELM or lm-evaluation-harness."),
     "compare": ("harness.cli.compare", "Compare two runs or two models on the same instances."),
     "cache": ("harness.cli.cache", "Manage the response cache."),

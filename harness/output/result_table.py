@@ -19,7 +19,7 @@ EMPTY = "—"
 
 FORMATS = ("terminal", "csv", "json", "md", "latex")
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """What spreadsheets take for the start of a formula."""
 
 _LONGEST_FIELD = 32_000
@@ -172,4 +172,4 @@ def _field(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     text = brief(str(value), _LONGEST_FIELD)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA_STARTS) else text
+    return f"'{text}" if text.lstrip().startswith(FORMULA_STARTS) else text

@@ -23,7 +23,7 @@ from tests.docs.preloaded import harness, preload
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCK = re.compile(r"(?P<before>[^\n]*)\n+```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
-NAME = re.compile(r"`([\w./-]+\.(?:ya?ml|jsonl?|toml|py|md))`:$")
+NAME = re.compile(r"`([\w./-]+\.(?:ya?ml|jsonl?|toml|py|md|csv))`:$")
 preload()
 COMMANDS = {context.command_path: context.command for context in commands()}
 
