@@ -9,7 +9,7 @@ from pydantic import Field
 from adapters._prompt.few_shot_adapter import completions_of, probability_of
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.generating import GeneratingAdapter, GeneratingPolicy
-from adapters._prompt.prompt import Shot, gold_answer, plain_question
+from adapters._prompt.prompt import Question, Shot, gold_answer, plain_question
 from harness import Adapted, Instance, Prediction, Response, adapter
 from harness.answers import read_answer
 
@@ -44,14 +44,16 @@ class Generation(GeneratingAdapter):
         return Shot(instance.id, ((plain_question(instance, self.params), self.shown_answer(instance, answer)),))
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
-        question = plain_question(instance, self.params)
-        if self.params.input_tokens is not None:
-            question = question.cut_to(
-                prompts.beginning(instance.input, self.params.input_tokens, instance=instance.id)
-            )
-        fitted = prompts.fit([question], instance=instance.id)
+        fitted = prompts.fit([self.question(instance, prompts)], instance=instance.id)
         request = self.request(fitted.prompts[0], instance, trial, completions=self.params.num_outputs)
         return fitted.adapted(instance, [request], trial)
+
+    def question(self, instance: Instance, prompts: PromptFitter) -> Question:
+        """Return an instance's question, its input cut to ``input_tokens``."""
+        question = plain_question(instance, self.params)
+        if self.params.input_tokens is None:
+            return question
+        return question.cut_to(prompts.beginning(instance.input, self.params.input_tokens, instance=instance.id))
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Take the most likely completion, or the first if the model gives no log-probabilities (as in HELM).

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pydantic import Field
 
 from adapters._prompt.fitting import PromptFitter
-from adapters._prompt.prompt import plain_question
 from adapters._prompt.scoring import score_request
 from adapters.generation import Generation
 from harness import Adapted, Instance, Prediction, Response, adapter
@@ -38,7 +37,7 @@ class GenerationOrAbstention(Generation):
     params: Params
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
-        fitted = prompts.fit([plain_question(instance, self.params)], instance=instance.id)
+        fitted = prompts.fit([self.question(instance, prompts)], instance=instance.id)
         (prompt,) = fitted.prompts
         text = self.params.abstention if prompts.chat else self.params.answer_gap + self.params.abstention
         scored = score_request(prompt, text, instance, trial, None, "abstention")

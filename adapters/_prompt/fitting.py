@@ -129,6 +129,10 @@ class PromptFitter:
         if not text:
             raise HarnessError(f"instance {instance!r} has no input that could be cut to {tokens} tokens.")
         while (count := self._segment_tokens(text)) is not None and count < tokens:
+            if not count:
+                raise HarnessError(
+                    f"the input of instance {instance!r} has no tokens, so it cannot be cut to {tokens}."
+                )
             text = f"{text} {text}"
         if count is None:
             if not self._estimates:

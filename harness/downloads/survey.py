@@ -309,9 +309,16 @@ def _declared(
 
 
 def _model(name: str, checkpoint: CheckpointSource) -> Supply:
-    folder = Path(checkpoint.name).expanduser()
+    folder = Path(checkpoint.name)
     known = Supply("model", name, "ready", "folder", str(folder), checkpoint=checkpoint)
-    if folder.is_dir():
+    try:
+        folder = folder.expanduser()
+        here = folder.is_dir()
+    except (OSError, RuntimeError) as error:  # a name that is too long, or the home of nobody
+        note = f"{checkpoint.name!r} is neither a folder nor the name of a model: {error}"
+        return replace(known, state="missing", road="", where="", note=note)
+    known = replace(known, where=str(folder))
+    if here:
         return replace(known, size=_bytes(folder), local=(folder,))
     if checkpoint.name.startswith((".", "/", "~")) or _HUB_NAME.fullmatch(checkpoint.name) is None:
         return replace(known, state="missing", road="", where="", note=f"There is no such folder: {folder}.")

@@ -230,6 +230,13 @@ def test_without_a_tokenizer_a_token_is_taken_for_four_characters(
     assert caplog.messages == ["the model's tokenizer is unknown; inputs have about 3 tokens, not exactly."]
 
 
+def test_an_input_without_tokens_cannot_be_cut(make: Make, words: Any) -> None:
+    tokenization = words()
+    tokenization.count_segments = lambda segments: [len(segment.split()) for segment in segments]
+    with pytest.raises(HarnessError, match="the input of instance 'a' has no tokens, so it cannot be cut to 3"):
+        adapt_one({**PLAIN, "input_tokens": 3}, make("a", " \n"), [], tokenization)
+
+
 def test_an_empty_input_cannot_be_cut(make: Make, characters: Any) -> None:
     with pytest.raises(HarnessError, match="instance 'a' has no input that could be cut to 3 tokens"):
         adapt_one({**PLAIN, "input_tokens": 3}, make("a", ""), [], characters())

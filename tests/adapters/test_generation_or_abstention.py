@@ -42,3 +42,14 @@ def test_the_prediction_is_what_is_generated(make: Make, characters: Any, logpro
     prediction = method.predict(adapted, [written, Response(logprobs=(logprob,))])
     assert prediction.text == "Ann"
     assert prediction.texts == ("Ann",)
+
+
+def test_the_input_is_cut_as_by_generation(make: Make, characters: Any) -> None:
+    method = Method(Method.Params(max_train_instances=0, input_prefix="", output_prefix=" A:", input_tokens=2))
+    (adapted,) = method.adapt([make("e", "Who has asked?", ["Ann"])], [], characters(), trial=0, seed=0)
+    generated, scored = adapted.requests
+    assert isinstance(generated, GenerateRequest)
+    assert isinstance(scored, ScoreRequest)
+    assert str(generated.prompt).startswith("Who has ")  # eight characters are two tokens
+    assert "asked" not in str(generated.prompt)
+    assert scored.context == generated.prompt

@@ -358,6 +358,18 @@ def test_a_pulled_model_runs_without_a_network(place: Place) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/model", "x" * 300])
+def test_a_model_that_can_be_neither_folder_nor_repository_is_missing(place: Place, name: str) -> None:
+    place.scenario("quiz", "")
+    (place.folder / "quiz").mkdir()
+    (place.folder / "quiz" / "test.jsonl").write_bytes(lines("quiz", 1))
+    done = place("data", "status", "-r", "quiz", "-m", f"hf:{name}", "--data-dir", ".", "--json")
+    assert (done.returncode, done.stderr) == (1, "")
+    (model,) = [supply for supply in json.loads(done.stdout)["supplies"] if supply["kind"] == "model"]
+    assert model["state"] == "missing"
+    assert "is neither a folder nor the name of a model" in model["note"]
+
+
 @pytest.mark.slow
 def test_without_the_hubs_library_the_commands_say_how_to_install_it(place: Place) -> None:
     commit = place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines("x", 2)})
