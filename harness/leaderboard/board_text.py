@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from harness.contracts.scores import CompositeScore
 from harness.contracts.specs import Component
 from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
+from harness.leaderboard.columns import canonical
 from harness.leaderboard.formatting import arrow
 from harness.output.display import brief, counted, sentence
 from harness.plugins.titles import SEPARATOR, Titles, value_title
@@ -52,7 +54,7 @@ RANKS = (
     "column, shown where the data separate at least two of its models."
 )
 MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
-REPEATED = "Not shown, since another column asks the same of more instances (see --all-columns): {}."
+REPEATED = "Not shown, since another column asks the same of more instances or models (see --all-columns): {}."
 TESTS = "Tests of data sets are not shown (see --all-columns, and `harness contamination report`)."
 UNDECIDED = "n too small to separate the models"
 
@@ -133,7 +135,12 @@ def measured(row: Row) -> bool:
 
 def headings(board: Board) -> list[Heading]:
     """Return the heading of each column; method and split only where they distinguish columns."""
-    return [_heading(column, board.columns, board.titles) for column in board.columns]
+    found = [_heading(column, board.columns, board.titles) for column in board.columns]
+    taken = Counter(heading.full for heading in found)
+    return [
+        _with_values(heading, column) if taken[heading.full] > 1 else heading
+        for heading, column in zip(found, board.columns, strict=True)
+    ]
 
 
 def marks(cell: Cell, column: Column) -> str:
@@ -325,6 +332,17 @@ def _heading(column: Column, columns: tuple[Column, ...], titles: Titles) -> Hea
         short=brief(SEPARATOR.join(filter(None, [parameters, *distinct])) or scenario.short),
         identifier=_identifier(column),
     )
+
+
+def _with_values(heading: Heading, column: Column) -> Heading:
+    """Return a heading with parameters and settings as specs have them, where words for them are not enough.
+
+    Of a path, words have the last part alone.
+    """
+    values = ",".join(f"{name}={canonical(value)}" for name, value in column.settings.items())
+    exact = tuple(brief(text) for text in (heading.identifier, values) if text)
+    short = SEPARATOR.join([heading.short, *exact])
+    return replace(heading, details=(*exact, *heading.details), short=short)
 
 
 def _score_heading(column: Column, score: CompositeScore, columns: tuple[Column, ...]) -> Heading:

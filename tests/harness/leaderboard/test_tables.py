@@ -236,7 +236,7 @@ def test_no_two_columns_have_one_name(make_run: Any) -> None:
 
 
 def test_a_table_has_one_column_for_each_scenario_unless_all_are_wanted(make_run: Any) -> None:
-    runs = [make_run("hf:a", "boolq", 0.5, limit=limit, count=limit) for limit in (10, 200)]
+    runs = [make_run(model, "boolq", 0.5, limit=n, count=n) for model in ("hf:a", "hf:b") for n in (10, 200)]
     runs.append(make_run("hf:alone", "boolq", 0.5, limit=10, count=10))
     few, every = board_table(build_board(runs)), board_table(build_board(runs), all_columns=True)
     assert len(every.columns) == len(few.columns) + 1
@@ -244,6 +244,21 @@ def test_a_table_has_one_column_for_each_scenario_unless_all_are_wanted(make_run
     assert any("max eval instances 10" in note.text and "--all-columns" in note.text for note in few.notes)
     assert not any("--all-columns" in note.text for note in every.notes)
     assert {row["primary"] for row in few.records} == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "settings"),
+    [
+        ([{"name": "books", "path": path} for path in ("new/poems", "old/poems")], [{}, {}]),
+        (["books", "books"], [{"instructions": text} for text in ("yes/no", "true/no")]),
+    ],
+)
+def test_columns_whose_values_are_the_same_in_words_have_different_headings(
+    make_run: Any, scenarios: Any, settings: Any
+) -> None:
+    runs = [make_run("hf:a", scenario, 0.5, settings=one) for scenario, one in zip(scenarios, settings, strict=True)]
+    headings = board_text.headings(build_board(runs))
+    assert len({heading.full for heading in headings}) == len({heading.short for heading in headings}) == 2
 
 
 def test_settings_that_separate_columns_are_in_their_headings(make_run: Any) -> None:
