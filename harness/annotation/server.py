@@ -125,6 +125,13 @@ class AnnotationHandler(SiteHandler):
             return None
         return rest
 
+    def _of_our_page(self) -> bool:
+        """Return True if no browser says that a page of another site made the request; a proxy may add TLS."""
+        site, origin = self.headers.get("Sec-Fetch-Site"), self.headers.get("Origin")
+        if site is not None:
+            return site == "same-origin"
+        return origin is None or origin.partition("://")[2] == self.headers.get("Host")
+
     def _body(self) -> Mapping[str, Any]:
         """Return the JSON object that the page sent."""
         length = self.headers.get("Content-Length", "")
@@ -133,8 +140,7 @@ class AnnotationHandler(SiteHandler):
         if int(length) > MOST_BYTES:
             raise BadRequestError(f"A request may have {MOST_BYTES:,} bytes, not {int(length):,}.")
         content = self.rfile.read(int(length))
-        origin = self.headers.get("Origin")
-        if origin is not None and origin != f"http://{self.headers.get('Host', '')}":
+        if not self._of_our_page():
             raise BadRequestError("The request comes from another site.")
         if self.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
             raise BadRequestError("A request must be JSON.")

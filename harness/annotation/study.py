@@ -34,6 +34,11 @@ class Answer(_Stored):
     text: str
     """The answer."""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What equal answers share."""
+        return self.model, self.text
+
 
 class Item(_Stored):
     """What a rater judges at a time: one answer, or two."""
@@ -129,7 +134,7 @@ def make_study(
         if instances is not None and instances < len(common):
             common = sorted(derive_rng(seed, f"instances/{scenario}").sample(common, instances))
         for name in common:
-            items += _items([one for found in answers for one in found[name]], questionnaire)
+            items += _items([found[name] for found in answers], questionnaire)
     if not items:
         raise DataError("the questionnaire compares two models, but each scenario has runs of only one.")
     items += [
@@ -179,12 +184,19 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _items(single: Sequence[Item], questionnaire: Questionnaire) -> list[Item]:
-    if questionnaire.answers == "one":
-        return list(single)
+def _items(runs: Sequence[Sequence[Item]], questionnaire: Questionnaire) -> list[Item]:
+    """Return the items of one instance from each run's answers to it.
+
+    What a model answered alike in two runs, such as with and without perturbations, is asked about once.
+    """
     first: dict[str, Item] = {}
-    for item in single:
-        first.setdefault(item.answers[0].model, item)
+    kept: list[Item] = []
+    for answers in runs:
+        kept += [item for item in answers if all(item.answers[0].key != one.answers[0].key for one in kept)]
+        for item in answers:
+            first.setdefault(item.answers[0].model, item)
+    if questionnaire.answers == "one":
+        return kept
     return [
         one.model_copy(update={"answers": (*one.answers, *other.answers)})
         for one, other in combinations([first[model] for model in sorted(first)], 2)

@@ -115,9 +115,16 @@ def test_pages_of_other_sites_can_neither_read_nor_rate(server: AnnotationServer
     assert ask(server, "/", method="GET", Host="evil.example")[0] == 421
     assert ask(server, "/api/keep", keep, Host="evil.example")[0] == 421
     assert ask(server, "/api/keep", keep, Origin="http://evil.example")[0] == 400
+    assert ask(server, "/api/keep", keep, Sec_Fetch_Site="cross-site")[0] == 400
     assert ask(server, "/api/keep", keep, Content_Type="text/plain")[0] == 400
     assert ask(server, "/api/keep", keep, method="PUT")[0] == 405
     assert server.ratings.values("ann") == {}
+
+
+def test_a_proxy_may_add_tls(server: AnnotationServer) -> None:
+    keep = {"rater": "ann", "item": "i0s", "values": {"quality": 1}}
+    assert ask(server, "/api/keep", keep, Host="localhost", Origin="https://localhost")[0] == 200
+    assert ask(server, "/api/keep", keep, Origin="https://else.example", Sec_Fetch_Site="same-origin")[0] == 200
 
 
 def test_only_the_page_is_served_under_a_strict_policy(server: AnnotationServer) -> None:

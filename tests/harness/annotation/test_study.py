@@ -43,6 +43,12 @@ def test_each_answer_of_each_model_is_an_item(results: Path) -> None:
     assert len({item.cluster for item in study.items}) == 8
 
 
+def test_what_a_model_answers_alike_in_two_runs_is_asked_once(results: Path) -> None:
+    records = find_records([results])
+    twice = make_study(Questionnaire.model_validate(FORM), [*records, *records])
+    assert len(twice.items) == 16
+
+
 def test_all_models_answer_the_instances_that_are_drawn(results: Path) -> None:
     study = make_study(Questionnaire.model_validate(FORM), find_records([results]), instances=3, seed=5)
     drawn = {
