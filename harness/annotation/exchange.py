@@ -139,7 +139,8 @@ def judge_labels(study: Study, ratings: Sequence[Rating], question: str, model: 
     models = {answer.model for item in study.items for answer in item.answers if answer.model}
     if model not in models:
         raise DataError(f"the study has no answers of {model!r}. {did_you_mean(model, models)}")
-    items, text = study.by_id, ""
+    items = study.by_id
+    found: dict[tuple[str, str, str], str] = {}  # a rater may have read the same completion twice: the last counts
     for (rater, name), values in latest(ratings).items():
         item, value = items[name], values.get(question)
         answer = item.answers[0]
@@ -147,8 +148,9 @@ def judge_labels(study: Study, ratings: Sequence[Rating], question: str, model: 
             continue
         label: dict[str, Any] = {"id": item.instance}
         label |= {"score": value} if asked.numeric else {"label": value}
-        text += json.dumps({**label, "rater": rater, "text": answer.text}, ensure_ascii=False) + "\n"
-    return text
+        line = json.dumps({**label, "rater": rater, "text": answer.text}, ensure_ascii=False)
+        found[item.instance, answer.text, rater] = line + "\n"
+    return "".join(found.values())
 
 
 def _asked(study: Study, name: str) -> Question:

@@ -13,6 +13,8 @@ import pytest
 from harness.annotation.exchange import CROWD, items_csv, judge_labels, read_crowd_csv
 from harness.annotation.ratings import Rating
 from harness.errors import DataError
+from metrics._judging.people import read_labels
+from metrics._judging.reading import Reader
 from tests.harness.annotation.conftest import FORM, PAIR, made_study
 
 
@@ -83,3 +85,14 @@ def test_labels_have_what_judges_read() -> None:
         judge_labels(study, ratings, "quality", "smal")
     with pytest.raises(DataError, match="'why' is not a question about one answer"):
         judge_labels(study, ratings, "why", "small")
+
+
+def test_judges_read_the_labels(tmp_path: Path) -> None:
+    study = made_study(FORM)
+    again = study.items[0].model_copy(update={"id": "again"})  # the same completion a second time
+    study = study.model_copy(update={"items": (*study.items, again)})
+    ratings = [Rating(who, item, "quality", 4) for who in ("ann", "bob") for item in ("i0s", "i1s", "again")]
+    (tmp_path / "labels.jsonl").write_text(judge_labels(study, ratings, "quality", "small"), encoding="utf-8")
+    people = read_labels(tmp_path / "labels.jsonl", Reader(scale=(1, 5)), "scores").find("test-0", "answer 0 s")
+    assert people is not None
+    assert {rater: verdict.raw for rater, verdict in people.by_rater.items()} == {"ann": 4, "bob": 4}
