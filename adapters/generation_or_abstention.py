@@ -1,4 +1,4 @@
-"""Generation that is also asked how likely it is that there is no answer."""
+"""Generation that also scores how likely the model finds it that there is no answer."""
 
 from __future__ import annotations
 

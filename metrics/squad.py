@@ -42,7 +42,7 @@ def squad_exact(example: Example, *, no_answer: str = _NO_ANSWER) -> dict[str, f
 
     Args:
         example: It has the references.
-        no_answer: What a prediction says that gives no answer.
+        no_answer: The prediction that means "no answer".
     """
     return _score("squad_exact", example, no_answer, lambda gold, given: float(gold == given))
 
@@ -78,7 +78,7 @@ def squad_f1(example: Example, *, no_answer: str = _NO_ANSWER) -> dict[str, floa
 
     Args:
         example: It has the references.
-        no_answer: What a prediction says that gives no answer.
+        no_answer: The prediction that means "no answer".
     """
     return _score("squad_f1", example, no_answer, _f1)
 
@@ -113,7 +113,7 @@ class _Question(NamedTuple):
 class SquadBest(RunMetric):
     """Exact match and F1 of SQuAD 2.0 if the model abstains above the threshold that is best for each of them.
 
-    The method ``generation_or_abstention`` asks how likely a text is that says that there is no answer. Where its
+    The method ``generation_or_abstention`` also scores a text that says that there is no answer. Where its
     log-likelihood is above the threshold, the answer is replaced by none, whatever it is. Answers are scored as by
     ``squad_exact`` and ``squad_f1``. run.json has the thresholds, as probabilities; 0 means to abstain
     always. Questions of equal log-likelihood are on the same side of the threshold; on others,
@@ -121,7 +121,7 @@ class SquadBest(RunMetric):
     is chosen on the same questions, the scores flatter a model a little, and their intervals are for that threshold.
 
     Args:
-        no_answer: What a prediction says that gives no answer.
+        no_answer: The prediction that means "no answer".
 
     Raises:
         MetricError: The text was not scored.
@@ -140,7 +140,7 @@ class SquadBest(RunMetric):
         ]
         if not scored:
             raise MetricError(
-                "no text that says that there is no answer was scored; use the method generation_or_abstention."
+                "the likelihood of 'no answer' was not measured; use the method generation_or_abstention."
             )
         abstention = log_likelihood(scored[0])
         for name, score in (("exact", squad_exact), ("f1", squad_f1)):

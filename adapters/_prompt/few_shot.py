@@ -106,7 +106,7 @@ def drawn_examples(
     drawn = count + (excluding and policy.sample_train)
     if len(train) < drawn:
         raise HarnessError(
-            f"example_selection: {policy.example_selection} draws {drawn} train instances, and the scenario has only "
+            f"example_selection: {policy.example_selection} draws {drawn} train instances, but the scenario has only "
             f"{len(train)}. Set a smaller max_train_instances."
         )
     rng = Random(LM_EVAL_SEED + seed + trial)  # noqa: S311 - draws what lm-evaluation-harness draws

@@ -24,14 +24,14 @@ def data_command() -> None:
     """Show which data sets and models sweeps need, and download them ahead of time."""
 
 
-@data_command.command("status", short_help="Show what sweeps read, where it is, its size, licence and terms.")
+@data_command.command("status", short_help="Show which data sets and models sweeps need, and which are here.")
 @sweep_sources
 @options.data_dir
 @options.as_json
 def status(read: Sequence[ReadSweep], data_dir: Path | None, as_json: bool) -> None:
     """Show what each scenario and model of SWEEPS reads, where it is, how large it is, its licence and its terms.
 
-    Nothing is downloaded but data sets' descriptions. Exit codes: 0 if everything is here; 1 if something is not; 2 if
+    Nothing is downloaded except data sets' cards. Exit codes: 0 if everything is here; 1 if something is not; 2 if
     a sweep has errors.
     """
     from harness.downloads.survey import grouped, offline
@@ -46,13 +46,11 @@ def status(read: Sequence[ReadSweep], data_dir: Path | None, as_json: bool) -> N
         sys.exit(1)
 
 
-@data_command.command("pull", short_help="Download what sweeps read and is not here.")
+@data_command.command("pull", short_help="Download the data sets and models that sweeps need.")
 @sweep_sources
 @options.data_dir
 @click.option("--dry-run", is_flag=True, help="Show what would be downloaded.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(1, 32), default=4, help="Number of files that are downloaded at once."
-)
+@click.option("-j", "--jobs", type=click.IntRange(1, 32), default=4, help="Number of files downloaded at once.")
 def pull(read: Sequence[ReadSweep], data_dir: Path | None, dry_run: bool, jobs: int) -> None:
     """Download the data sets and models of SWEEPS that are not here, for machines without a network.
 

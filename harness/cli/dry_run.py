@@ -160,7 +160,7 @@ def _cost(size: Size, price: Price) -> float:
 
 
 def _notes(runs: Sequence[RunSpec], planned: dict[int, Plan], total: Size, settings: Settings) -> Iterator[str]:
-    """Yield what a reader must know of the numbers."""
+    """Yield what a reader must know about the numbers."""
     shares = _of_models(runs, planned)
     estimates = [found for found in planned.values() if found.estimated]
     if estimates:
@@ -168,16 +168,16 @@ def _notes(runs: Sequence[RunSpec], planned: dict[int, Plan], total: Size, setti
         width = sum(found.error for found in estimates) / max(1.0, total.prompt_tokens)
         yield (
             f"≈ is estimated from {sum(found.counted for found in estimates):,} of "
-            f"{sum(found.instances for found in estimates):,} instances; the prompt tokens of all runs together are "
-            f"right within about {max(0.1, 100 * width):.1f} %."
+            f"{sum(found.instances for found in estimates):,} instances; the total of all runs' prompt tokens is "
+            f"accurate to about {max(0.1, 100 * width):.1f} %."
         )
     guessed = [
         name for name, share in _of_models(runs, planned).items() if not all(p.tokens_known for p in share.plans)
     ]
     if guessed:
-        yield f"The tokenizer of {', '.join(guessed)} is not known, so a token is taken for four characters."
+        yield f"The tokenizer of {', '.join(guessed)} is not known, so four characters are counted as a token."
     if any(share.price(settings) is None for share in shares.values()):
-        yield "Prices of further models: --prices FILE."
+        yield "To give the prices of other models: --prices FILE."
     if total.follow_ups:
         yield (
             f"{total.follow_ups:,} requests follow an answer and repeat it in their prompts, so their prompt tokens "

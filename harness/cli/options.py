@@ -82,7 +82,7 @@ allow = click.option(
     "--allow",
     metavar="PERMISSION",
     multiple=True,
-    help="Permit what metrics of the sweep do only with permission, such as code_execution. Repeatable.",
+    help="Permit an action that metrics of the sweep need, such as code_execution. Repeatable.",
 )
 
 force = click.option("--force", is_flag=True, help="Rerun finished runs; answers in the response cache are reused.")

@@ -16,7 +16,7 @@ from harness.plugins.parameters import describe_parameters, given_names, honoure
 from harness.plugins.registry import Registry, default_registry
 
 UNTESTED = "rows written by hand in the official layout, or a stand-in; not the official data"
-"""What is said of a scenario that was never run on its official data."""
+"""Shown for a scenario that was never run on its official data."""
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
 

@@ -85,7 +85,7 @@ def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: st
 
 @click.command("leaderboard")
 @click.argument("suites", nargs=-1)
-@click.option("--suite", "chosen", multiple=True, help="Suite to compare the models on, as an argument. Repeatable.")
+@click.option("--suite", "chosen", multiple=True, help="Compare models on this suite, like an argument. Repeatable.")
 @click.option("--all-suites", is_flag=True, help="Compare the models over all suites together.")
 @click.option("--all-columns", is_flag=True, help="Show every column, not only one for each scenario with parameters.")
 @options.plugins
@@ -118,7 +118,7 @@ def leaderboard_command(
     """
     suites = (*suites, *chosen)
     if all_suites and suites:
-        raise click.UsageError("--all-suites and the names of suites cannot be combined.")
+        raise click.UsageError("--all-suites cannot be combined with the name of a suite.")
     if diff and (site or suites or all_suites):
         raise click.UsageError("--diff takes its two suites itself and cannot be combined with SUITES or --site.")
     if site:

@@ -91,11 +91,11 @@ class ReasoningSettings(BaseModel):
 
 
 PRESENTATION = frozenset({"display_name", "about"})
-"""Settings that change only how a model is shown; changing them runs nothing again."""
+"""Settings that change only how a model is shown; changing them does not repeat any run."""
 
 
 class ModelFacts(BaseModel):
-    """Facts about a model for the site, where its files and its server do not tell them."""
+    """Facts about a model for the site, which take precedence over those of its files or server."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -160,7 +160,7 @@ class PromptVariant:
     eval_split: Split | None = None
     """The split to evaluate."""
     options: bool | None = None
-    """True if its instances have wrong references, which methods of multiple choice need."""
+    """True if its instances have wrong references, which multiple-choice methods need."""
 
 
 @dataclass(frozen=True, slots=True)

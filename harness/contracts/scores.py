@@ -59,5 +59,5 @@ class CompositeScore(_Frozen):
 
     @property
     def identity(self) -> str:
-        """What it is, without its title, as JSON: equal for the same score of several suites."""
+        """The definition without the title, as JSON: equal for the same score of several suites."""
         return json.dumps(self.model_dump(mode="json", exclude={"title"}), sort_keys=True)

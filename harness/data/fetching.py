@@ -21,7 +21,7 @@ PARTIAL = ".incomplete"
 """Ending of a file that is not complete."""
 
 ATTEMPTS = 5
-"""How often in a row a connection may bring nothing."""
+"""Number of connections in a row that may bring no bytes."""
 
 BUSY = frozenset({408, 429, 500, 502, 503, 504})
 """Status codes after which a request is sent again."""
@@ -29,7 +29,7 @@ BUSY = frozenset({408, 429, 500, 502, 503, 504})
 TIMEOUT_SECONDS = 30
 
 Report = Callable[[int], None]
-"""Told of each number of bytes that were received; a negative number takes back what has to be received again."""
+"""Called with each number of bytes received; a negative number takes back bytes that have to be received again."""
 
 
 class StoppedError(DataError):
@@ -45,7 +45,7 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
     Args:
         repository: The data set or model, at a commit.
         file: The file.
-        report: Told of the bytes that arrive.
+        report: Called with the number of bytes that arrive.
         revision: The branch or tag by which it was asked for, under which the cache then finds it too.
 
     Raises:
@@ -148,9 +148,9 @@ def _fetch(url: str, place: Path, size: int, digest: str, report: Report, header
             report(-size)
             partial.unlink()
             raise HubError(
-                f"{place.name}: the content received from {url.partition('?')[0]} has another checksum ({found}) "
-                f"than the published one ({digest}), so it was deleted. Try again; if that does not help, a proxy on "
-                "the way may change it."
+                f"{place.name}: what was downloaded from {url.partition('?')[0]} has the checksum {found} "
+                f"instead of the published {digest}, so it was deleted. Try again; if the error "
+                "returns, a proxy may be changing the file."
             )
         os.fsync(stream.fileno())
         os.replace(partial, place)
@@ -216,7 +216,7 @@ def _receive_once(
 
 @contextmanager
 def _alone(partial: Path) -> Iterator[IO[bytes]]:
-    """Open a partial file for appending, when no other process is at it."""
+    """Open a partial file for appending, once no other process is writing it."""
     from filelock import FileLock
     from huggingface_hub import constants
 

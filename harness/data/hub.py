@@ -83,7 +83,7 @@ class HubData(Data):
                 if "OfflineModeIsEnabled" in reason:
                     reason = "it cannot be reached, and this commit is not in the local cache"
                 tried = f"{self.looked_for} Then tried {self.label} on the Hub: {reason.rstrip('.')}."
-                ahead = "run `harness data pull` where there is one, or copy the data into the data folder"
+                ahead = "run `harness data pull` on a machine that has it, or copy the data into the data folder"
                 raise DataError(f"{tried} Without network access, {ahead}.") from error
         return self._tables[split]
 

@@ -372,8 +372,8 @@ class ScenarioKeys(_Keys):
         {}, examples=[{"lm_eval": {"mmlu_{subject}": ""}, "helm": {"wmt_14:language_pair={source}-en": ""}}]
     )
     """What other programs call the scenario: by program, their names, each with our arguments (``subset=easy``).
-    ``{parameter}`` is replaced by the parameter's value, ``*`` is any text. Who writes such a name is told ours. If the
-    scenario has a prompt of the program's name, that is chosen, too; ``prompt=`` keeps the scenario's own."""
+    ``{parameter}`` is replaced by the parameter's value, ``*`` is any text. The error for such a name suggests ours. If
+    the scenario has a prompt named after the program, that is chosen, too; ``prompt=`` keeps the scenario's own."""
 
     source: SourceKeys = Field(examples=[{"files": {"train": "boolq/train.jsonl", "valid": "boolq/dev.jsonl"}}])
     """Where the rows come from."""

@@ -55,7 +55,7 @@ def pull(supplies: Sequence[Supply], data_dir: Path | None, *, at_once: int, rep
         supplies: Those to be downloaded, as :func:`harness.downloads.survey.survey` found them.
         data_dir: The folder for files that are published at an address.
         at_once: Number of files that are downloaded at once.
-        report: Told of the bytes that arrive, by several threads.
+        report: Called with the number of bytes that arrive, by several threads.
 
     Raises:
         KeyboardInterrupt: The user stopped it; what was received is kept.
@@ -109,8 +109,8 @@ def lacking_space(supplies: Iterable[Supply], data_dir: Path | None) -> list[str
         if wanted + FREE_BYTES > free:
             where = " and ".join(map(str, folders))
             problems.append(
-                f"{where}: {bytes_text(wanted)} are to be downloaded, and {bytes_text(free)} are free. Make room, or "
-                "name a folder on another disk (HF_HOME for the Hub's cache, --data-dir for the data folder)."
+                f"{where}: {bytes_text(wanted)} have to be downloaded, but only {bytes_text(free)} are free. Make "
+                "room, or name a folder on another disk (HF_HOME for the Hub's cache, --data-dir for the data folder)."
             )
     return problems
 
@@ -164,7 +164,7 @@ def _finished(supply: Supply, error: str) -> Pulled:
         try:
             prepare(supply.hub)
         except Exception as problem:  # whatever the Hub, its files or its readers raise
-            error = f"{supply.hub.path}: its files are here, and cannot be read: {_brief(problem)}"
+            error = f"{supply.hub.path}: its files are here, but cannot be read: {_brief(problem)}"
     return Pulled(supply, error)
 
 

@@ -44,12 +44,12 @@ from harness.plugins.registry import Registry
 from harness.runs.pipeline import run_judges
 
 State = Literal["ready", "download", "missing"]
-"""``ready``: it is here; ``download``: a download would bring it; ``missing``: somebody has to do something first."""
+"""``ready``: it is here; ``download``: it can be downloaded; ``missing``: the user has to do something first."""
 
 Road = Literal["files", "computed", "sample", "hub", "address", "folder", "server", ""]
 
 ASKED_AT_ONCE = 8
-"""How many requests about repositories the Hub gets at once."""
+"""Number of simultaneous requests to the Hub about repositories."""
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
@@ -73,7 +73,7 @@ class Supply:
     licence: str = ""
     gated: bool = False
     note: str = ""
-    """What somebody has to know or do."""
+    """What the user has to know or do."""
     local: Sequence[Path] = ()
     """Its files on this machine."""
     repository: Repository | None = None

@@ -40,7 +40,7 @@ MEANINGS = {
     ENDLESS: "in some answers the reasoning did not end; they are scored as wrong; counts are below.",
     REASONED: "some answers have reasoning that the model's entry does not announce; counts are below.",
     DAMAGED: "a file of examples is damaged or missing, so the number cannot be checked; details are below.",
-    IMPORTED: "imported: measured by another program, which is named after the model.",
+    IMPORTED: "imported: measured by another program, whose name follows the model's.",
 }
 """What the marks mean."""
 
@@ -54,7 +54,7 @@ RANKS = (
     "column, shown where the data separate at least two of its models."
 )
 MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
-REPEATED = "Not shown, since another column asks the same of more instances or models (see --all-columns): {}."
+REPEATED = "Not shown, since another column has this scenario on more instances or models (see --all-columns): {}."
 TESTS = "Tests of data sets are not shown (see --all-columns, and `harness contamination report`)."
 UNDECIDED = "n too small to separate the models"
 

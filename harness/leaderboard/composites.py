@@ -43,7 +43,7 @@ class Part:
 
     @property
     def slope(self) -> float:
-        """By how much the composite score grows with the run's."""
+        """How fast the composite score grows with the run's score."""
         return self.weight / (1.0 - self.chance)
 
 
@@ -60,7 +60,7 @@ class CompositeEstimate:
     high: float | None
     """Upper end."""
     effective: float
-    """As many equally weighted instances would make the score as precise; 0 if unknown."""
+    """Number of equally weighted instances that would give the same precision; 0 if unknown."""
     bounds: tuple[float, float] | None
     """The range of the score before it is cut off at chance; None if unbounded."""
 
@@ -225,7 +225,7 @@ def _covariances(chosen: Sequence[Part]) -> dict[tuple[int, int], float]:
 
 
 def _overlap(several: Sequence[InstanceScores]) -> bool:
-    """Return whether runs share instances or clusters."""
+    """Return True if runs share instances or clusters."""
     import numpy as np
 
     clusters = [scores.clusters() for scores in several]
@@ -267,7 +267,7 @@ def _rescaled(value: float, chance: float) -> float:
 
 
 def _is_mean(scores: InstanceScores, mean: float) -> bool:
-    """Return whether the instances' scores, of 32 bits, have the run's mean, so that models can be paired by them."""
+    """Return True if the instances' scores, of 32 bits, have the run's mean, so that models can be paired by them."""
     return len(scores) > 1 and math.isclose(float(scores.scores().mean()), mean, rel_tol=1e-5, abs_tol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Names of models for people: their display names, else the shortest endings of their names that tell them apart.
+"""Names of models in tables: their display names, else the shortest endings of their names that tell them apart.
 
 ``hf:/data/checkpoints/run-3/step-100`` and ``hf:/data/checkpoints/run-4/step-100`` are *run-3/step-100* and
 *run-4/step-100*; without the second, the first is *step-100*. Settings are shown where models differ in nothing else.
@@ -21,7 +21,7 @@ from harness.storage.results import RunRecord
 
 _LETTER = re.compile(r"[^\W\d_]")
 _LETTERS = 3
-"""Letters that an ending needs to be a name: ``0`` of ``fake:0`` is none, ``o1`` of ``openai:o1`` needs its backend."""
+"""Letters that an ending needs to be used as a name: not ``0`` of ``fake:0``, nor ``o1`` of ``openai:o1``."""
 
 _LONGEST_VALUE = 40
 """Characters of a setting's value; a system prompt may be long."""

@@ -95,7 +95,7 @@ def _ends(stat: Stat) -> dict[str, float | None]:
 
 
 def _remarks(run: RunRecord) -> Iterator[str]:
-    """Yield what a reader of the numbers must know."""
+    """Yield what a reader must know about the numbers."""
     if run.declined.examples and not run.error:
         yield f"{run.declined}."
     for note in filter(None, (unfinished_note(run.efficiency), unannounced_note(run.efficiency))):

@@ -1,7 +1,7 @@
 """Prints a table on a terminal: whole where it fits, else with its columns stacked or in several parts.
 
-Numbers are never cut or folded. What gives way, in this order: headings, which are folded at spaces; columns, which are
-stacked under others or go to further tables; texts, which are folded at spaces; names, which lose their beginning::
+Numbers are never cut or folded. To save width, in this order: headings are folded at spaces; columns are stacked
+under others or moved to further tables; texts are folded at spaces; names lose their beginning::
 
     model               mean win rate  boolq                       …/run-3/step-100  0.750       0.810
                                        Exact match ↑      or                         [0.5, 1.0]  ±0.020
@@ -199,7 +199,7 @@ def _strip(
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """Return a line in as many as it needs, broken at spaces alone; an arrow stays with the word before it."""
+    """Return a line broken at spaces to fit a width; an arrow stays with the word before it."""
     folded: list[str] = []
     for word in line.replace(" ↑", "\0↑").replace(" ↓", "\0↓").split(" "):
         if folded and cell_len(f"{folded[-1]} {word}") <= width:
@@ -215,7 +215,7 @@ def _limited(strip: _Strip, console: Console) -> _Strip:
 
 
 def _narrowed(strips: Sequence[_Strip], console: Console, width: int) -> list[_Strip]:
-    """Return columns that are together at most so wide, if those that are not numeric can give way so far."""
+    """Return columns that together fit a width, if those that are not numeric can be narrowed that far."""
     found = list(strips)
     while (excess := _total_width(found) - width) > 0:
         able = [
@@ -241,7 +241,7 @@ def _heading_width(strip: _Strip) -> int:
 
 
 def _narrow(strip: _Strip, console: Console, width: int) -> _Strip:
-    """Return a column of texts whose lines are so wide: a name without its beginning, other texts folded at spaces."""
+    """Return a column of texts narrowed to a width: names lose their beginning, other texts are folded at spaces."""
     cells = []
     for lines in strip.cells:
         parts: list[Text] = []
@@ -254,7 +254,7 @@ def _narrow(strip: _Strip, console: Console, width: int) -> _Strip:
 
 
 def _shortened(line: Text, width: int) -> Text:
-    """Return a name of at most so many characters: ``…/run-3/step-100``, without the beginning of its path."""
+    """Return a name shortened to a width, without the beginning of its path: ``…/run-3/step-100``."""
     if line.cell_len <= width:
         return line
     plain, style = line.plain, line.style

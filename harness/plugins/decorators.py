@@ -106,8 +106,8 @@ def scenario(
             about one passage. Errors are then over these clusters.
         tags: What it tests, and the leaderboards that it is part of, such as ``("reasoning", "helm-classic")``:
             ``tag:reasoning`` runs it. The task of its taxonomy need not be repeated: it is a tag, too.
-        aliases: What other programs call it, and our arguments for that: ``{"lm_eval": {"mmlu_{subject}": ""}}``. Who
-            writes such a name is told what it is called here.
+        aliases: What other programs call it, and our arguments for that: ``{"lm_eval": {"mmlu_{subject}": ""}}``. The
+            error for such a name suggests ours.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
         short: The title where there is little room, such as a column of a leaderboard (default: the title).
         prompt: Name of the scenario's own prompt, such as ``helm`` (``default`` if there are others).

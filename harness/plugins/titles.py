@@ -1,4 +1,4 @@
-"""Names for people: the titles of metrics, methods, perturbations and scenarios, from their plugins.
+"""Human-readable titles of metrics, methods, perturbations and scenarios, from their plugins.
 
 Records keep identifiers; tables, pages and plots show titles. A plugin that is not installed, or declares no title,
 gets one made of its identifier: ``prefix_exact_match`` is *Prefix exact match*.
@@ -45,14 +45,14 @@ _SENTENCE = re.compile(r".+?[.!?](?=\s+[A-Z]|$)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The name of something for people, and what they may want to know about it."""
+    """The title of something, and what a reader may want to know about it."""
 
     identifier: str
     """The name that specs and records use."""
     title: str
-    """The name for people."""
+    """The title."""
     short: str
-    """The same where there is little room."""
+    """A shorter title for narrow columns."""
     definition: str = ""
     """What it is, in a sentence; empty if unknown."""
     source: str = ""

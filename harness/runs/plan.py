@@ -81,7 +81,7 @@ class Plan:
     error: float = 0.0
     """Half the width of the 95 % interval of the prompt tokens; 0 if all were counted."""
     tokens_known: bool = True
-    """False if the model has no tokenizer here: then a token is taken for four characters."""
+    """False if the model has no tokenizer here: then four characters are counted as a token."""
 
     @property
     def estimated(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a task of another program is called here: each scenario says under which names others have it."""
+"""Translates other programs' task names into ours: each scenario declares its names elsewhere."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def _with_prompt(
 
 
 def _one_prompt(scenario: str) -> str:
-    return f"chooses among the prompts of a scenario, and scenario {scenario!r} has only one."
+    return f"chooses a prompt, but scenario {scenario!r} has only one."
 
 
 def _reported_as_foreign(written: Written, plugin: Plugin, context: Context) -> bool:
@@ -189,7 +189,7 @@ def _reported_as_foreign(written: Written, plugin: Plugin, context: Context) -> 
     except PluginError:  # it has parameters without types, which its use reports
         return False
     if here:
-        context.diagnostics.add(written.path, "is written as another program has it.", f"Did you mean {here!r}?")
+        context.diagnostics.add(written.path, "uses another harness's arguments.", f"Did you mean {here!r}?")
     return bool(here)
 
 

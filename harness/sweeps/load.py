@@ -290,7 +290,7 @@ def _report_permissions(context: Context) -> None:
     for index, name in enumerate(context.permitted or ()):
         if name not in context.permissions and (context.permissions or not context.diagnostics.count):
             hint = did_you_mean(name, context.permissions)
-            context.diagnostics.add(("--allow", index), "is not a permission that a metric here asks for.", hint)
+            context.diagnostics.add(("--allow", index), "is not a permission that any metric of the sweep needs.", hint)
     if context.permitted is None:
         for name, places in context.permissions.items():
             others = len(set(places)) - 1
@@ -323,7 +323,7 @@ def _warn_of_idle_defaults(runs: Sequence[RunSpec], defaults: Defaults, context:
     }
     for key, (given, used, why) in idle.items():
         if given and used == {1}:
-            message = f"has no effect: runs without a number of their own {why}."
+            message = f"has no effect: the runs that it applies to {why}."
             context.diagnostics.warn(("defaults", key), message)
 
 

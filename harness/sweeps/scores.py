@@ -30,7 +30,9 @@ def with_scores(written: Sequence[Any], runs: Sequence[RunSpec], context: Contex
         if keys is None or before:  # with mistakes in the runs, it is not known what a pattern matches
             continue
         if any(score.name == keys.name for score in scores):
-            context.diagnostics.add((*path, "name"), f"is {keys.name!r}, as that of another score.", "Rename one.")
+            context.diagnostics.add(
+                (*path, "name"), f"{keys.name!r} is already the name of another score.", "Rename one."
+            )
             continue
         members = _members(keys, runs, path, context)
         if members:
@@ -92,7 +94,7 @@ def _members(
         twice = next((label for label in labels if labels.count(label) > 1), None)
         if twice is not None:
             message = f"{pattern!r} matches several runs of {twice}, which differ only in their settings."
-            context.diagnostics.add(where, message, "A score needs one of them: put the others into another sweep.")
+            context.diagnostics.add(where, message, "A score needs exactly one: move the others to another sweep.")
         taken |= dict.fromkeys(matching, pattern)
         found.append((pattern, list(matching.values())))
     every = [run for _, members in found for run in members]
@@ -135,15 +137,15 @@ def _check_metrics(runs: Sequence[RunSpec], rescaled: bool, path: KeyPath, conte
                 ranges.setdefault(scale.bounds, run)
     if None in directions:
         run = directions[None]
-        message = f"averages {run.main_metric} of {run.scenario.label}, of which neither higher nor lower is better."
+        message = f"averages {run.main_metric} of {run.scenario.label}, for which neither higher nor lower is better."
         context.diagnostics.add(path, message, "Leave it out with `over`, or name another `main_metric` in the run.")
     elif len(directions) > 1:
         up, down = (f"{directions[way].main_metric} of {directions[way].scenario.label}" for way in (True, False))
-        message = f"averages {up}, of which higher is better, and {down}, of which lower is."
+        message = f"averages {up} (higher is better) and {down} (lower is better)."
         context.diagnostics.add(path, message, "Name only one kind with `over`.")
     elif rescaled and False in directions:
         run = directions[False]
-        message = f"{run.main_metric} of {run.scenario.label} is better if lower, so there is no level of chance."
+        message = f"{run.main_metric} of {run.scenario.label} is better if lower, so it cannot be rescaled from chance."
         context.diagnostics.add((*path, "chance"), message)
     elif len(ranges) > 1:
         listed = "; ".join(

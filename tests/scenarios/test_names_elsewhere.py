@@ -112,7 +112,7 @@ def test_every_alias_means_something_here(registry: Registry) -> None:
     ("written", "said"),
     [
         ("arc_challenge", "there is no scenario named 'arc_challenge'. Did you mean 'arc:subset=challenge"),
-        ("natural_qa:mode=closedbook", "is written as another program has it. Did you mean 'natural_qa'?"),
+        ("natural_qa:mode=closedbook", "uses another harness's arguments. Did you mean 'natural_qa'?"),
         ("wmt_14:language_pair=cs-en,max_train_instances=1", "Did you mean 'wmt_14:source=cs,max_train_instances=1'?"),
         ("commonsense:dataset=hellaswag", "there is no scenario named 'commonsense'. Did you mean 'hellaswag'?"),
         ("nothing_like_this_at_all", "there is no scenario named 'nothing_like_this_at_all'. Known: "),

@@ -72,7 +72,7 @@ def test_what_executes_nothing_needs_no_permission_and_says_what_will(
 def test_permitting_what_nothing_asks_for_is_a_mistake(harness: Harness, sweep: Path) -> None:
     said = harness("run", "fire.yaml", "--allow", "fier")
     assert said.code == 2
-    assert "--allow fier: is not a permission that a metric here asks for. Did you mean 'fire'?" in said.err
+    assert "--allow fier: is not a permission that any metric of the sweep needs. Did you mean 'fire'?" in said.err
     said = harness("run", "sweep.yaml", "--allow", "fire")
     assert said.code == 2
     assert "--allow fire: is not a permission" in said.err

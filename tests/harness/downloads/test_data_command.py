@@ -191,7 +191,7 @@ def test_content_with_another_checksum_is_refused_and_not_kept(place: Place) -> 
     done = place("data", "pull", "-r", "bad", "-r", "good", "-m", "fake:0")
     assert done.returncode == 1
     assert "Failed: bad" in done.stderr
-    assert "another checksum" in done.stderr
+    assert "instead of the published" in done.stderr
     assert "good" not in done.stderr
     assert not list(place.folder.glob("hub/hub/datasets--acme--bad/blobs/*"))
     place.hub.changed.clear()
@@ -243,7 +243,7 @@ def test_a_disk_without_space_is_noticed_before_anything_is_downloaded(place: Pl
     place.hub.sizes["data/test.parquet"] = 10**16
     done = place("data", "pull", "-r", "huge", "-m", "fake:0")
     assert done.returncode == 2
-    assert "10,000 TB are to be downloaded" in done.stderr
+    assert "10,000 TB have to be downloaded" in done.stderr
     assert "HF_HOME" in done.stderr
     assert not place.received("resolve")
 

@@ -22,7 +22,7 @@
   // ------------------------------------------------------------------------------------------------------------
   // Keys. A page's own are in its definition; no key works while a field has the cursor.
 
-  const KEYS = [["/", "Search models, scenarios, runs and metrics", () => search()], ["?", "This list", () => help()], ["y", "Copy the link of what is seen", () => harness.copyLink()]];
+  const KEYS = [["/", "Search models, scenarios, runs and metrics", () => search()], ["?", "Show this list", () => help()], ["y", "Copy the link to this view", () => harness.copyLink()]];
   const writing = (element) => element instanceof HTMLElement && (element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName));
   const pressed = (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writing(event.target) || document.querySelector("dialog[open]")) return;
@@ -46,7 +46,7 @@
     const lines = (keys) => keys.map(([key, words]) => [make("dt", null, key.split(" ").map((one) => [make("kbd", null, one), " "])), make("dd", null, words)]);
     const own = harness.here()?.keys || [];
     const box = dialog("", make("h2", { id: "keys-title" }, "Keyboard shortcuts"),
-      make("dl.keys", null, own.length ? [make("dt.of", null, "This page"), lines(own)] : null, own.length ? make("dt.of", null, "All pages") : null, lines(KEYS), lines([["Esc", "Close what is open"]])),
+      make("dl.keys", null, own.length ? [make("dt.of", null, "This page"), lines(own)] : null, own.length ? make("dt.of", null, "All pages") : null, lines(KEYS), lines([["Esc", "Close the open panel"]])),
       make("p.close", null, make("button", { type: "button", onclick: () => box.close() }, "Close")));
     box.setAttribute("aria-labelledby", "keys-title");
   };
@@ -95,7 +95,7 @@
       harness.announce(number ? `${number} matches` : "No match");
       point(0);
     };
-    const add = (target, words) => harness.add(target, make("div", { role: "option", "aria-disabled": "true", id: "found-none" }, words ? `Nothing is called “${plain(words, 60)}”.` : "There is nothing to search yet."));
+    const add = (target, words) => harness.add(target, make("div", { role: "option", "aria-disabled": "true", id: "found-none" }, words ? `Nothing matches “${plain(words, 60)}”.` : "There is nothing to search yet."));
     field.addEventListener("input", draw);
     field.addEventListener("keydown", (event) => {
       if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); point(at + (event.key === "ArrowDown" ? 1 : -1)); }

@@ -63,12 +63,12 @@
 
   // A menu that exports what table() returns, and a button that copies the link of what is seen.
   harness.exportMenu = (id, table) => {
-    const menu = harness.popover("Export", { id, narrow: true, tip: "Export what is seen", fill: (panel) => {
+    const menu = harness.popover("Export", { id, narrow: true, tip: "Export this view", fill: (panel) => {
       const name = table().name;
-      harness.add(panel, make("p", null, "What is seen, as filtered and sorted"), make("ul", null, Object.entries(FORMATS).map(([format, [, ending, kind]]) => make("li", null,
+      harness.add(panel, make("p", null, "This view, as filtered and sorted"), make("ul", null, Object.entries(FORMATS).map(([format, [, ending, kind]]) => make("li", null,
         make("button", { type: "button", onclick: () => { panel.hidePopover(); harness.save(`${name}.${ending}`, harness.exported(table(), format), kind); } }, format),
         make("button.only", { type: "button", "aria-label": `Copy as ${format}`, onclick: () => { panel.hidePopover(); harness.copy(harness.exported(table(), format), `${format} copied`); } }, "copy")))));
     } });
-    return [make("button", { type: "button", id: `${id}-link`, "data-tip": "Copy the link of what is seen (y)", onclick: harness.copyLink }, "Copy link"), menu.button, menu.panel];
+    return [make("button", { type: "button", id: `${id}-link`, "data-tip": "Copy the link to this view (y)", onclick: harness.copyLink }, "Copy link"), menu.button, menu.panel];
   };
 })();

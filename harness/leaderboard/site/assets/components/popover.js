@@ -57,7 +57,7 @@
       const groups = new Map();
       for (const item of shown) groups.set(item.group || "", [...(groups.get(item.group || "") || []), item]);
       clear(list, [...groups].map(([name, members]) => [name ? head(name, members) : null, members.map(line)]),
-        shown.length ? null : make("li", null, make("label", null, `Nothing is called “${plain(field.value, 40)}”.`)));
+        shown.length ? null : make("li", null, make("label", null, `Nothing matches “${plain(field.value, 40)}”.`)));
       list.scrollTop = top;
       if (held) document.getElementById(held)?.focus({ preventScroll: true });
       say(shown);

@@ -24,7 +24,7 @@
     title: "Leaderboard",
     layout: "pane",
     keys: [["m", "Choose models", () => open("models")], ["c", "Choose columns", () => open("columns")], ["h", "Heat on or off", () => document.getElementById("heat")?.click()],
-      ["← → ↑ ↓", "Move among cells; ↵ opens the run or sorts", null], ["Home End", "First and last column", null]],
+      ["← → ↑ ↓", "Move between cells; ↵ opens the run, or sorts", null], ["Home End", "First and last column", null]],
     async render(main, path, query) {
       if (state?.grid) state.grid.destroy();
       state = null;
@@ -116,8 +116,8 @@
     parts.fit = toggle("fit", "Fit", "Every column on the screen", () => go({ width: null }));
     parts.full = toggle("full", "Full", "Three digits; scrolls sideways", () => go({ width: "full" }));
     parts.roomy = toggle("roomy", "Roomy", "Higher rows", () => go({ rows: state.query.rows === "roomy" ? null : "roomy" }));
-    parts.heat = toggle("heat", "Heat", "Tint by column, worst to best (h)", () => go({ heat: heated() ? "0" : null }), "h");
-    parts.clean = board.dependent.length ? toggle("clean", "Leave out order-dependent", "Leave results out of rate and coverage where a test shows that the model depends on the order in which the data were published", () => go({ clean: state.view.clean ? null : "1" })) : null;
+    parts.heat = toggle("heat", "Heat", "Tint each column from worst to best (h)", () => go({ heat: heated() ? "0" : null }), "h");
+    parts.clean = board.dependent.length ? toggle("clean", "Leave out order-dependent", "Leave results out of win rate and coverage if a test shows that the model depends on the order in which the data were published", () => go({ clean: state.view.clean ? null : "1" })) : null;
     parts.key = make("span.key", { "aria-hidden": "true" });
     parts.host = make("div.ag-theme-harness.board-grid");
     parts.cards = make("div.board-cards");
@@ -204,8 +204,8 @@
       board.notes.length ? more("notes", `${count(board.notes.length)} ${board.notes.length === 1 ? "note" : "notes"}`, "Notes", () => make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))) : null,
       more("reading", "How to read this", "How to read this", () => make("ul", null, [...board.explanations,
         "A rank is a range: the ranks that the data allow, all models at once with 95 % probability. No model in a range that overlaps is shown to be better. Bold results are statistically tied with the best of the column.",
-        "Each scenario has one column: of runs that ask it in different ways, those with the most instances. “Columns” shows the others.",
-        ...(board.dependent.length ? ["A red corner: a test shows that the model depends on the order in which the data were published (the p-value is in the tooltip); “Leave out order-dependent” takes these results out of rate and coverage."] : [])].map((words) => make("li", null, words)))));
+        "Each scenario has one column: if it was run in several ways, that with the most instances. Choose others with “Columns”.",
+        ...(board.dependent.length ? ["A red corner: a test shows that the model depends on the order in which the data were published (the p-value is in the tooltip); “Leave out order-dependent” takes these results out of win rate and coverage."] : [])].map((words) => make("li", null, words)))));
   }
 
   // ------------------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@
       placeholder: "Type a scenario, metric or task", unit: "columns",
       items: () => names.allColumns(board).map((c) => { const column = board.columns[c]; return { id: column.key, at: c, name: column.title, group: column.group, words: [column.scenario, column.metric, column.method, ...Object.values(column.taxonomy)].join(" "),
         note: column.count ? `n = ${count(column.count)}` : "", chosen: state.view.shown.includes(c) }; }).sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name)),
-      acts: [["One a scenario", (listed, all) => all.filter((item) => board.columns[item.at].shown)]],
+      acts: [["One per scenario", (listed, all) => all.filter((item) => board.columns[item.at].shown)]],
       change: (ids) => { const wanted = new Set(ids); choose("columns", names.allColumns(board).filter((c) => wanted.has(board.columns[c].key))); },
     });
   }
@@ -268,7 +268,7 @@
       cell?.dependent ? line(make("span.bad", null, `depends on the published order (p = ${harness.probability(cell.dependent.p)})`)) : null,
       cell?.failed ? line(make("span.bad", null, text(cell.failed[0], 200))) : null, cell?.remarks.map((words) => line(make("span.quiet", null, text(words, 200))))];
   });
-  const PINNED = { rank: "The ranks that the data allow, all models at once with 95 % probability, by mean win rate", model: "The model; its name leads to its page",
+  const PINNED = { rank: "The ranks that the data allow, all models at once with 95 % probability, by mean win rate", model: "The model; click its name to open its page",
     rate: "Mean win rate ↑: the share of the other models that a model beats, averaged over the columns shown, with its 95 % interval; 0 to 1", runs: "Columns with a result, of the columns shown" };
   harness.tips(".board-grid .ag-header-cell[col-id]", (element) => {
     const name = element.getAttribute("col-id");
@@ -277,7 +277,7 @@
     if (!column) return null;
     return [make("strong", null, text(column.title, 100)), column.metric ? line(column.metric) : null, column.facts.filter(Boolean).map((words) => line(words)), line(make("span.faint", null, "Click to sort"))];
   });
-  harness.tips(".board-grid .ag-header-group-cell", (element) => (element.getAttribute("col-id")?.startsWith("group-") ? [line(text(element.innerText, 60)), line(make("span.faint", null, "Click to show this group alone, again for all"))] : null));
+  harness.tips(".board-grid .ag-header-group-cell", (element) => (element.getAttribute("col-id")?.startsWith("group-") ? [line(text(element.innerText, 60)), line(make("span.faint", null, "Click to show only this group; click again to show all"))] : null));
 
   // ------------------------------------------------------------------------------------------------------------
   // Paper
