@@ -89,7 +89,9 @@ class Budget:
             return known[1]
         self._sizes[id(value)] = value, 1  # where it holds itself
         parts = [*value.keys(), *value.values()] if isinstance(value, Mapping) else value
-        size = 1 + sum(map(self.size, parts))
+        # A text that is split has thousands of words, and counting them one call each would be most of the work.
+        only_text = set(map(type, parts)) == {str}
+        size = 1 + sum(map(len if only_text else self.size, parts))
         self._sizes[id(value)] = value, size
         return size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,10 @@ from harness.models.tokens.conversations import Conversation, Templated, functio
 Tokens = tuple[int, ...]
 
 _REMEMBERED = 8192
+_REMEMBERED_CUTS = 256
+"""Texts whose tokens' places are remembered."""
+_LONGEST_REMEMBERED = 100_000
+"""Characters of the longest of them."""
 
 
 class TextTokenizer:
@@ -40,6 +45,7 @@ class TextTokenizer:
         self._texts: dict[int, str] = {}
         self._marked_texts: dict[int, str] = {}
         self._counts: OrderedDict[str, int] = OrderedDict()
+        self._ends: OrderedDict[str, Sequence[int]] = OrderedDict()
         self._segments: OrderedDict[tuple[str, ...], tuple[Tokens, ...]] = OrderedDict()
         self._rendered: OrderedDict[Conversation, str | ValueError] = OrderedDict()
         self._templates: dict[str, ChatTemplate] = {}
@@ -225,9 +231,10 @@ class TextTokenizer:
         """Return the longest beginning of the text that has at most that many tokens."""
         if tokens <= 0:
             return ""
-        if len(self._batch([text], False)[text]) <= tokens:
+        ends = self._ends_of(text)
+        if len(ends) <= tokens:
             return text
-        end = self._end_of(text, tokens)
+        end = ends[tokens - 1]
         while len(self._batch([text[:end]], False)[text[:end]]) > tokens:
             end -= 1
         return text[:end]
@@ -282,12 +289,22 @@ class TextTokenizer:
             encoded = self._tokenizer(texts, add_special_tokens=special, return_attention_mask=False, verbose=False)
         return {text: tuple(ids) for text, ids in zip(texts, encoded["input_ids"], strict=True)}
 
-    def _end_of(self, text: str, tokens: int) -> int:
+    def _ends_of(self, text: str) -> Sequence[int]:
+        """Return the place in a text where each of its tokens ends; its length for each if the places are unknown.
+
+        The train trials of a run cut the same texts.
+        """
+        if text in self._ends:
+            return self._ends[text]
         if self._tokenizer.is_fast:
             with _failures("tokenize a text"):
                 encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-            return int(encoded["offset_mapping"][tokens - 1][1])
-        return len(text)
+            ends = array("I", [end for _, end in encoded["offset_mapping"]])
+        else:
+            ends = array("I", [len(text)] * len(self._batch([text], False)[text]))
+        if len(text) <= _LONGEST_REMEMBERED:
+            remember(self._ends, text, ends, _REMEMBERED_CUTS)
+        return ends
 
 
 @contextmanager

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jinja2 import TemplateSyntaxError
 
+from harness.data.template_limits import Budget
 from harness.data.templates import FAILURES, GLOBALS, compile_expression, compile_template
 
 VALUES: dict[str, Any] = {
@@ -117,3 +120,18 @@ def test_names_are_those_needed_from_outside() -> None:
     template = compile_template("{% set x = a %}{{ x }}{{ b.c }}{% for i in d %}{{ i }}{% endfor %}")
     assert template.names == {"a", "b", "d"}
     assert compile_template("{{ a + b }}").names == {"a", "b"}
+
+
+LEAVES = st.text(max_size=5) | st.integers() | st.none()
+
+
+@given(st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner)))
+def test_a_value_s_size_is_its_characters_and_items(value: Any) -> None:
+    assert Budget().size(value) == plain_size(value)
+
+
+def plain_size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + sum(plain_size(part) for part in parts)

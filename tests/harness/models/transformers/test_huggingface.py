@@ -334,6 +334,15 @@ def test_truncate_gives_the_longest_beginning(tiny_checkpoint: Make) -> None:
     assert model.truncate(text, 1000) == text
 
 
+def test_truncate_gives_the_same_where_it_was_asked_about_the_text_before(tiny_checkpoint: Make) -> None:
+    folder = str(tiny_checkpoint("gpt2"))
+    texts = ["the answer to the na\u00efve \u732b question", "", "a", "question " * 30]
+    used = HuggingFaceModel(folder, device="cpu")
+    for tokens in (3, 1000, 0, 1, 3):
+        for text in texts:
+            assert used.truncate(text, tokens) == HuggingFaceModel(folder, device="cpu").truncate(text, tokens)
+
+
 def test_fingerprints_differ_where_answers_can(tiny_checkpoint: Make, tmp_path: Path) -> None:
     folder = tiny_checkpoint("gpt2")
     base = HuggingFaceModel(str(folder)).fingerprint()
