@@ -77,8 +77,8 @@ def pull(read: Sequence[ReadSweep], data_dir: Path | None, dry_run: bool, jobs: 
     if dry_run:
         size = size_of(wanted) if wanted else 0
         say(f"{counted(len(wanted), 'download')}, {bytes_text(size or 0)} in all.")
-    failed = {} if dry_run else _pull(wanted, data_dir, jobs)
-    for name, error in failed.items():
+    failed = [] if dry_run else _pull(wanted, data_dir, jobs)
+    for name, error in failed:
         say(f"Failed: {name}: {error}", err=True)
     for supply in grouped([*missing, *unknown]):
         say(f"Missing: {supply.name}: {supply.note}", err=True)
@@ -99,19 +99,19 @@ def _survey(read: Sequence[ReadSweep], data_dir: Path | None) -> list[Supply]:
     return sorted(supplies.values(), key=lambda supply: supply.kind)
 
 
-def _pull(wanted: Sequence[Supply], data_dir: Path | None, jobs: int) -> dict[str, str]:
-    """Download what is wanted with progress; return why what failed has failed, by name."""
+def _pull(wanted: Sequence[Supply], data_dir: Path | None, jobs: int) -> list[tuple[str, str]]:
+    """Download what is wanted with progress; return the names of what failed, and why."""
     from harness.cli.interrupts import terminable
     from harness.downloads.pull import pull as pull_all
     from harness.downloads.survey import size_of
 
-    failed: dict[str, str] = {}
+    failed: list[tuple[str, str]] = []
     try:
         with terminable(), _progress(size_of(wanted) or 0, len(wanted)) as progress:
             for done in pull_all(wanted, data_dir, at_once=jobs, report=progress.add):
                 progress.done += 1
                 if done.error:
-                    failed[done.supply.name] = done.error
+                    failed.append((done.supply.name, done.error))
     except KeyboardInterrupt:
         say("What was received is kept. To continue, run the same command again.", err=True)
         raise

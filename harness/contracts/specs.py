@@ -221,8 +221,8 @@ class RunSpec(BaseModel):
 
     @property
     def question_digest(self) -> str:
-        """Eight hexadecimal digits of a hash of the identity without the model."""
-        return hashlib.sha256(self.question.encode()).hexdigest()[:8]
+        """Sixteen hexadecimal digits of a hash of the identity without the model."""
+        return hashlib.sha256(self.question.encode()).hexdigest()[:16]
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ def has_settings(name: str) -> bool:
     if re.search(r",\s*[a-z_][a-z0-9_.]*\s*=", name) is None:
         return False
     try:
-        return not Path(name.partition(":")[2]).expanduser().exists()
+        return not os.path.exists(os.path.expanduser(name.partition(":")[2]))
     except (OSError, ValueError, RuntimeError):  # it cannot be a path
         return True
 

@@ -213,9 +213,9 @@ def _model_name(name: str) -> str:
     """Return a model's name, a local path in its shortest form: ``./x`` and ``x/`` are ``x``."""
     prefix, _, identifier = name.partition(":")
     try:
-        path = Path(identifier).expanduser()
+        path = Path(os.path.expanduser(identifier))
         short = os.path.normpath(identifier)
-        same = path.exists() and Path(short).expanduser().samefile(path)
+        same = path.exists() and Path(os.path.expanduser(short)).samefile(path)
     except (OSError, ValueError, RuntimeError):  # it cannot be a path
         return name
     return f"{prefix}:{short}" if same else name

@@ -5,6 +5,7 @@ Source: Liang et al. 2022; stanford-crfm/helm, ``common/object_spec.py`` and ``b
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -73,7 +74,7 @@ def parse_model(text: str) -> Entry:
 
 def _exists(path: str) -> bool:
     try:
-        return Path(path).expanduser().exists()
+        return Path(os.path.expanduser(path)).exists()
     except (OSError, ValueError, RuntimeError):  # it cannot be a path
         return False
 

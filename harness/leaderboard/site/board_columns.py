@@ -40,7 +40,8 @@ class ColumnName:
     group: str
     """Its group: the task, or a family of columns of one scenario."""
     shown: bool
-    """True if it is shown at first: of the columns that ask the same in different ways, the one with most instances."""
+    """True if it is shown at first: of the columns that ask the same in different ways, the one with the most
+    instances in which models can be compared."""
     test: bool
     """True if its metric tests the data set rather than the model's abilities."""
     count: int

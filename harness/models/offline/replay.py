@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -86,7 +87,7 @@ class ReplayModel(Model):
     cacheable = False
 
     def __init__(self, identifier: str, *, chat: bool = False) -> None:
-        self._path = Path(identifier).expanduser()
+        self._path = Path(os.path.expanduser(identifier))
         self._chat = chat
         if self._path.exists() and not self._path.is_file():
             raise ModelError(f"replay:{identifier} is not a file; predictions are read from a file.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import os
 import re
 import sys
 import threading
@@ -80,7 +81,7 @@ def find_checkpoint(name: str, revision: str | None = None, remote_code: bool = 
         ModelError: The folder does not exist or holds no checkpoint, or the name cannot be one on the Hub.
     """
     prefix, _, identifier = name.partition(":")
-    path = Path(identifier).expanduser()
+    path = Path(os.path.expanduser(identifier))
     if path.is_dir():
         if not (path / "config.json").is_file():
             if (path / ADAPTER_CONFIG).is_file():

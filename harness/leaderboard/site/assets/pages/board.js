@@ -204,7 +204,7 @@
       board.notes.length ? more("notes", `${count(board.notes.length)} ${board.notes.length === 1 ? "note" : "notes"}`, "Notes", () => make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))) : null,
       more("reading", "How to read this", "How to read this", () => make("ul", null, [...board.explanations,
         "A rank is a range: the ranks that the data allow, all models at once with 95 % probability. No model in a range that overlaps is shown to be better. Bold results are statistically tied with the best of the column.",
-        "Each scenario has one column: if it was run in several ways, that with the most instances. Choose others with “Columns”.",
+        "Each scenario has one column: if it was run in several ways, the one with the most instances in which models can be compared. Choose others with “Columns”.",
         ...(board.dependent.length ? ["A red corner: a test shows that the model depends on the order in which the data were published (the p-value is in the tooltip); “Leave out order-dependent” takes these results out of win rate and coverage."] : [])].map((words) => make("li", null, words)))));
   }
 
