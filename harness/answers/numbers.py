@@ -7,6 +7,7 @@ Numbers                Written                                         Read
 =====================  ==============================================  =======================================
 plain                  ``12``, ``-1,234.5``, ``.5``, ``12,34,567``     12, -1234.5, 0.5, 1234567
 in LaTeX               ``1{,}234``, ``12\,345``                        1234, 12345
+with a decimal comma   ``1.234,56``, ``1.234.567,8``                   1234.56, 1234567.8
 money                  ``$5``, ``-$5``                                 5, -5
 exponent               ``1e3``, ``1.5E-3``                             1000, 0.0015
 power of ten           ``3 × 10^8``, ``3 \times 10^{8}``, ``3*10⁸``    300000000
@@ -56,6 +57,7 @@ _NUMBER = re.compile(
     rf"(?P<factor>{_DECIMAL})\s?(?:[×xX*·]|\\times\b|\\cdot\b)\s?10{_raised('ten')}"
     rf"|(?P<base>{_DECIMAL}){_raised('power')}"
     rf"|(?P<exponent>(?<![\w.]){_DECIMAL}[eE][-+{_MINUS}]?\d{{1,3}}(?!\w)(?!\.\d))"
+    rf"|(?P<comma>(?<![\d.,])\d{{1,3}}(?:\.\d{{3}}){{1,12}},\d{{1,2}}(?![\d,]|\.\d))"
     rf"|\\[dt]?frac\{{\s*(?P<over>\d+)\s*\}}\{{\s*(?P<under>\d+)\s*\}}"
     rf"|(?:(?<!\d)(?P<whole>\d{{1,3}})[ ])?(?<![\d./\u2044])(?P<top>\d+){_OVER}(?P<bottom>\d+)(?![\d/\u2044]|\.\d)"
     rf"|(?:(?P<units>\d+)[ ]?)?(?P<vulgar>{_VULGAR})"
@@ -159,6 +161,8 @@ def _value(match: re.Match[str]) -> Decimal | None:
     """Return the number without its sign; None if it is not a number after all."""
     if match["plain"]:
         return _decimal(match["plain"])
+    if match["comma"]:
+        return Decimal(match["comma"].replace(".", "").replace(",", "."))
     if match["exponent"]:
         return _decimal(match["exponent"])
     if match["vulgar"]:

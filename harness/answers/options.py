@@ -74,7 +74,7 @@ def read_option(text: str, labels: Sequence[str], options: Sequence[str] = ()) -
     if walks or any(_rejected(answer, match) for match in rules.bracketed.finditer(answer)):
         return None
     if leading and leading["mark"] and not _rejected(answer, leading) and bracketed <= {rules.index(leading)}:
-        return rules.single(answer, leading)
+        return None if rules.lists_all(answer) else rules.single(answer, leading)
     if len(bracketed) == 1:
         return bracketed.pop()
     same = [index for index, option in enumerate(options) if _folded(option) == _folded(answer) != ""]
@@ -198,6 +198,7 @@ class _Rules:
             )
 
         self.bracketed = re.compile(bracketed("b") + rf"|(?m:^)\s{{0,9}}(?P<line>{either})[).:）：．](?!{_WORD})")
+        self._listed = re.compile(rf"(?<!{_WORD})(?P<listed>{either})[.):\]](?!{_WORD})")
         self._answer_is = re.compile(
             rf"(?i:(?:{ANSWER_IS}|{OPTION_IS}){_ADVERB}{_ARTICLE}{_MARKS}{_NOUN}?{_MARKS})(?:{bracketed('s1')}|{bare('s2')})"
         )
@@ -289,6 +290,12 @@ class _Rules:
         after, earlier = self._joined_after.match(text, match.end(key)), self._joined_before.search(before)
         another = earlier is not None and earlier["before"] != match[key]
         return None if after or another else self.index(match)
+
+    def lists_all(self, text: str) -> bool:
+        """Return True if a text repeats every option's label: "A. B. C. D."."""
+        return len(self._positions) > 1 and {found["listed"] for found in self._listed.finditer(text)} == set(
+            self._positions
+        )
 
     def walks_through(self, text: str, options: Sequence[str]) -> bool:
         """Return True if a text goes through several options: "A: London is in England. B: Paris is in France."."""

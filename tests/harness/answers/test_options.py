@@ -19,6 +19,8 @@ CITIES = ("London", "Paris", "Rome", "Berlin")
     [
         ("12", "12"),
         ("-1,234.5", "-1234.5"),
+        ("1.234,56", "1234.56"),
+        ("-1.234.567,8", "-1234567.8"),
         ("\u221212", "-12"),
         (".5", "0.5"),
         ("12,34,567", "1234567"),
@@ -282,6 +284,8 @@ def test_b_is_read(text: str) -> None:
         "I think so",
         "Paris or London",
         "The city of Paris",
+        "A. B. C. D.",
+        "A. One B. Two C. Three D. Four",
     ],
 )
 def test_no_option_is_read(text: str) -> None:
