@@ -69,7 +69,7 @@ def show_command(plugin: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
     """Show a plugin's definition, source, parameters and defaults, for example `harness show metric bleu_1`.
 
     KIND is scenario, adapter, metric, perturbation, backend or judge; it can be left out where only one plugin has the
-    name. A scenario can also be named by its file.
+    name. A scenario can also be named by its file, or as in a sweep: of `mmlu:subject=anatomy`, the part before the colon counts.
     """
     registry = default_registry(plugins)
     _show(_named(plugin, registry))
@@ -85,7 +85,7 @@ def _named(words: Sequence[str], registry: Registry) -> Plugin:
     """
     if len(words) > 2:
         raise click.UsageError("name one plugin: harness show [KIND] NAME.")
-    name = words[-1]
+    name = _without_arguments(words[-1], registry)
     if len(words) == 2:
         kind = _Kinds().convert(words[0], None, None)
         if kind is Kind.SCENARIO and name not in registry.names(kind):
@@ -105,6 +105,25 @@ def _named(words: Sequence[str], registry: Registry) -> Plugin:
     _answer_foreign_name(name, registry)
     known = {one for kind in Kind for one in registry.names(kind)}
     raise click.UsageError(f"there is no plugin named {name!r}. {did_you_mean(name, known)}")
+
+
+def _without_arguments(name: str, registry: Registry) -> str:
+    """Return the scenario of a shorthand, ``mmlu`` of ``mmlu:subject=anatomy``; any other name as it is.
+
+    Another program's arguments are kept: with them, it can be another scenario here.
+    """
+    from harness.sweeps.aliases import called_here, is_written_here
+    from harness.sweeps.shorthand import parse_entry
+
+    scenario, colon, _ = name.partition(":")
+    if not colon or scenario not in registry.names(Kind.SCENARIO):
+        return name
+    try:
+        entry = parse_entry(name)
+    except ValueError:
+        return name
+    ours = is_written_here(entry, registry.get(Kind.SCENARIO, scenario))
+    return scenario if ours or not called_here(entry, registry) else name
 
 
 def _answer_foreign_name(name: str, registry: Registry) -> None:
@@ -128,7 +147,7 @@ def _show(plugin: Plugin) -> None:
     say(f"{plugin.name} ({plugin.kind})\n\n{plugin.doc}\n")
     rows = [("Source", plugin.source or "in the definition"), ("Defined in", plugin.origin), *_details(plugin)]
     for label, text in rows:
-        say(f"{label + ':':<14}{text}")
+        say(f"{label + ':':<13} {text}")
     if plugin.members:
         say(f"{'Expands to:':<14}{', '.join(plugin.members)}")
     parameters = describe_parameters(plugin)

@@ -16,7 +16,7 @@ from harness.output.terminal import say
 if TYPE_CHECKING:
     from harness.output.result_table import ResultTable
 
-_FORMATS = {".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex"}
+_FORMATS = {".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".txt": "terminal", "": "terminal"}
 
 
 @click.command("score")
@@ -150,6 +150,7 @@ def put_table(table: ResultTable, format_: str, output: Path | None = None) -> N
     On a terminal a table is as wide as the terminal, or ``COLUMNS``; in a pipe or a file each row is one line.
 
     Raises:
+        click.UsageError: No format has the file's suffix.
         StorageError: The file cannot be written.
     """
     from harness.output.console import is_flat, make_console
@@ -158,7 +159,7 @@ def put_table(table: ResultTable, format_: str, output: Path | None = None) -> N
 
     if output is not None:
         if format_ == "terminal":
-            format_ = _FORMATS.get(output.suffix.lower(), format_)
+            format_ = _format_of(output)
         with writing(output), output.open("w", encoding="utf-8") as file:
             if format_ == "terminal":
                 console = make_console(file=file)
@@ -171,6 +172,17 @@ def put_table(table: ResultTable, format_: str, output: Path | None = None) -> N
         show(table, console, flat=is_flat(console))
     else:
         say(render(table, format_), newline=False)
+
+
+def _format_of(file: Path) -> str:
+    """Return the format that a file's suffix names; without a suffix, or for .txt, the terminal's table."""
+    suffix = file.suffix.lower()
+    if suffix not in _FORMATS:
+        known = ", ".join(filter(None, _FORMATS))
+        raise click.UsageError(
+            f"{file}: no format has the suffix {suffix}. Use one of {known}, or set --format csv, json, md or latex."
+        )
+    return _FORMATS[suffix]
 
 
 def _show_diff(

@@ -74,7 +74,7 @@ class ScoreKeys(_Keys):
     title: str = Field("", examples=["HELM Capabilities mean score"])
     """The heading of its column (default: the name)."""
 
-    over: list[str] = Field([], examples=[["mmlu", "gsm8k", "bbh:*"]])
+    over: list[str] = Field([], examples=[["mmlu", "gsm8k", "bbh:*"]], json_schema_extra={"minItems": 1})
     """What is averaged: for each pattern, such as ``mmlu`` or ``bbh:task=navigate``, the mean of the runs whose
     scenario it matches (default: every scenario of the sweep)."""
 

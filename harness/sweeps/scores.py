@@ -29,6 +29,10 @@ def with_scores(written: Sequence[Any], runs: Sequence[RunSpec], context: Contex
         keys = read_keys(ScoreKeys, value, path, context.diagnostics)
         if keys is None or before:  # with mistakes in the runs, it is not known what a pattern matches
             continue
+        if "over" in keys.model_fields_set and not keys.over:
+            hint = "Name a scenario, or leave `over` out: the score is then over every scenario of the sweep."
+            context.diagnostics.add((*path, "over"), "is empty.", hint)
+            continue
         if any(score.name == keys.name for score in scores):
             context.diagnostics.add(
                 (*path, "name"), f"{keys.name!r} is already the name of another score.", "Rename one."

@@ -50,6 +50,23 @@ def test_a_plugin_is_shown_with_definition_source_and_parameters(harness: Harnes
     assert harness("show", "typos").out == said.out
 
 
+@pytest.mark.parametrize("written", ["mmlu:subject=anatomy", "arc:subset=challenge,prompt=lm_eval", "arc:subset=chal"])
+def test_a_scenario_is_shown_as_it_is_written_in_a_sweep(harness: Harness, written: str) -> None:
+    alone = harness("show", "scenario", written.partition(":")[0])
+    assert alone.code == 0
+    assert harness("show", written) == harness("show", "scenario", written) == alone
+
+
+def test_the_scenario_that_an_error_suggests_can_be_shown(harness: Harness) -> None:
+    said = harness("show", "scenario", "arc_challenge")
+    assert said.code == 2
+    assert harness("show", "scenario", said.err.split("'")[-2]).code == 0
+
+
+def test_a_long_label_is_followed_by_a_space(harness: Harness) -> None:
+    assert "\nWith lm_eval_cot: generation, " in harness("show", "gsm8k").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

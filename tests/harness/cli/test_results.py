@@ -191,6 +191,10 @@ def test_a_site_is_built_into_the_results_and_leaves_the_leaderboard_as_it_was(
         (("leaderboard", "--format", "pdf"), "pdf"),
         (("leaderboard", "-o", "nowhere/board.txt"), "cannot be written"),
         (("leaderboard", "-o", "."), "cannot be written"),
+        (
+            ("leaderboard", "-o", "board.xlsx"),
+            "no format has the suffix .xlsx. Use one of .csv, .json, .md, .tex, .txt",
+        ),
         (("leaderboard", "--site", "--format", "csv"), "cannot be combined"),
     ],
 )

@@ -86,6 +86,7 @@ def test_levels_of_chance_are_those_of_the_first_pattern(load: Load) -> None:
         ("all", "scores[0]: must be a mapping with `name`, not 'all'."),
         ("{over: [exam]}", "scores[0].name: is required"),
         ("{name: all, ovr: [exam]}", "scores[0].ovr: is not a key. Did you mean 'over'?"),
+        ("{name: all, over: []}", "scores[0].over: is empty. Name a scenario, or leave `over` out"),
         ("{name: a/b, over: [exam]}", "scores[0].name"),
         (
             "{name: all, over: [exams]}",
