@@ -69,7 +69,8 @@ def show_command(plugin: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
     """Show a plugin's definition, source, parameters and defaults, for example `harness show metric bleu_1`.
 
     KIND is scenario, adapter, metric, perturbation, backend or judge; it can be left out where only one plugin has the
-    name. A scenario can also be named by its file, or as in a sweep: of `mmlu:subject=anatomy`, the part before the colon counts.
+    name. A scenario can also be named by its file, or as in a sweep; of `mmlu:subject=anatomy`, the
+    part before the colon counts.
     """
     registry = default_registry(plugins)
     _show(_named(plugin, registry))
