@@ -4,6 +4,8 @@ Anything else that reaches the command line is a bug in the harness or in a plug
 
     HarnessError                    the message is fit to be shown to a user
     ├── DataError                   data are missing, damaged, or not what the scenario expects
+    │   ├── HubError                the Hub refuses a repository, or cannot be reached (data.hub_repository)
+    │   └── StoppedError            a download ended because the user interrupted it (data.fetching)
     ├── MetricError                 a metric lacks what its definition needs
     ├── ModelError                  a model cannot be loaded or cannot answer
     ├── PluginError                 a plugin is missing, broken, or used with wrong parameters

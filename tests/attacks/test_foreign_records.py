@@ -158,7 +158,7 @@ def test_one_hostile_record_hides_no_other(
     said = harness("stats", *map(str, runs))
     assert said.code == 2
     assert named in said.err
-    assert said.out.count("exact_match") >= 3
+    assert said.out.count("Exact match") >= 3
     caplog.clear()
     assert harness("compare", "fake:0", "fake:1", "--suite", "small").code == 0
     assert named in caplog.text
