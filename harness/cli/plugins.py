@@ -69,8 +69,8 @@ def show_command(plugin: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
     """Show a plugin's definition, source, parameters and defaults, for example `harness show metric bleu_1`.
 
     KIND is scenario, adapter, metric, perturbation, backend or judge; it can be left out where only one plugin has the
-    name. A scenario can also be named by its file, or as in a sweep; of `mmlu:subject=anatomy`, the
-    part before the colon counts.
+    name. A scenario can also be named by its file, or as in a sweep; of `mmlu:subject=anatomy`, the part before
+    the colon counts.
     """
     registry = default_registry(plugins)
     _show(_named(plugin, registry))
@@ -131,17 +131,17 @@ def _answer_foreign_name(name: str, registry: Registry) -> None:
     """Say what another program's task is called here.
 
     Raises:
-        click.UsageError: It is called otherwise here.
+        click.UsageError: It has another name here.
     """
-    from harness.sweeps.aliases import called_here
+    from harness.sweeps.aliases import meant_here
     from harness.sweeps.shorthand import parse_entry
 
     try:
-        here = called_here(parse_entry(name), registry)
+        here = meant_here(parse_entry(name), registry)
     except ValueError:  # it is not written as a task
         return
     if here:
-        raise click.UsageError(f"there is no plugin named {name!r}. Did you mean scenario {here!r}?")
+        raise click.UsageError(f"there is no plugin named {name!r}. {here}")
 
 
 def _show(plugin: Plugin) -> None:

@@ -29,6 +29,19 @@ def called_here(entry: Entry, registry: Registry) -> str:
     >>> called_here(parse_entry("mmlu_anatomy"), registry)
     'mmlu:subject=anatomy'
     """
+    return _here(entry, registry)[0]
+
+
+def meant_here(entry: Entry, registry: Registry) -> str:
+    """Return ``called_here`` in a sentence, which also says if no prompt here equals that task's; '' if unknown."""
+    here, alias = _here(entry, registry)
+    if not here or alias is None:
+        return ""
+    differs = " It is asked differently here: no prompt equals that task's." if alias.means.get(_PROMPT) == "" else ""
+    return f"Did you mean {here!r}?{differs}"
+
+
+def _here(entry: Entry, registry: Registry) -> tuple[str, Alias | None]:
     found = [
         (alias.literal, plugin, alias, arguments)
         for plugin in registry.all(Kind.SCENARIO)
@@ -36,10 +49,10 @@ def called_here(entry: Entry, registry: Registry) -> str:
         if (arguments := _arguments(alias, plugin, entry)) is not None
     ]
     if not found:
-        return ""
+        return "", None
     _, plugin, alias, arguments = max(found, key=lambda one: one[0])
     kept = {key: value for key, value in _further(alias, plugin, entry).items() if key not in arguments}
-    return _written(plugin.name, {**arguments, **kept})
+    return _written(plugin.name, {**arguments, **kept}), alias
 
 
 def _written(name: str, arguments: Mapping[str, str]) -> str:

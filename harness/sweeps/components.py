@@ -19,7 +19,7 @@ from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import has_settings
 from harness.plugins.parameters import build, entry_of, field_docs, honoured, parameters_of
 from harness.plugins.registry import Registry, nearest_name
-from harness.sweeps.aliases import called_here, shorthand_of
+from harness.sweeps.aliases import meant_here, shorthand_of
 from harness.sweeps.context import Context, SweepModel
 from harness.sweeps.fan_out import combinations, parameters
 from harness.sweeps.foreign_names import METHODS, METRICS, MODEL_KEYS
@@ -64,8 +64,7 @@ def _foreign_name(kind: Kind, written: Written, registry: Registry) -> str:
         return f"Here it is called {ours!r}."
     if kind is not Kind.SCENARIO:
         return ""
-    here = called_here(shorthand_of(name, {key: setting.value for key, setting in written.arguments.items()}), registry)
-    return f"Did you mean {here!r}?" if here else ""
+    return meant_here(shorthand_of(name, {key: setting.value for key, setting in written.arguments.items()}), registry)
 
 
 def resolve_members(

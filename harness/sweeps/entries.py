@@ -14,7 +14,7 @@ from harness.errors import KeyPath, PluginError, SpecError, did_you_mean, shown
 from harness.plugins.parameters import PROMPT
 from harness.plugins.registry import Registry
 from harness.sweeps.adapter_settings import SHARED, read_adapter
-from harness.sweeps.aliases import called_here, is_written_here, shorthand_of
+from harness.sweeps.aliases import is_written_here, meant_here, shorthand_of
 from harness.sweeps.components import find_plugin, placed, resolve_members, resolve_models
 from harness.sweeps.context import Context, SweepModel
 from harness.sweeps.fan_out import parameters
@@ -185,11 +185,11 @@ def _reported_as_foreign(written: Written, plugin: Plugin, context: Context) -> 
     """Report arguments of another program's scenario of the same name, and return True if there are such."""
     entry = shorthand_of(written.name, {key: setting.value for key, setting in written.arguments.items()})
     try:
-        here = "" if is_written_here(entry, plugin) else called_here(entry, context.registry)
+        here = "" if is_written_here(entry, plugin) else meant_here(entry, context.registry)
     except PluginError:  # it has parameters without types, which its use reports
         return False
     if here:
-        context.diagnostics.add(written.path, "uses another harness's arguments.", f"Did you mean {here!r}?")
+        context.diagnostics.add(written.path, "uses another harness's arguments.", here)
     return bool(here)
 
 

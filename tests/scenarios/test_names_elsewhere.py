@@ -89,6 +89,7 @@ def test_what_is_answered_can_be_run(registry: Registry) -> None:
         ("bbh_fewshot_navigate", "bbh:prompt=direct,task=navigate"),
         ("truthfulqa_mc1", "truthful_qa:prompt=lm_eval_mc1"),
         ("truthfulqa_mc2", "truthful_qa:prompt=lm_eval"),
+        ("gsm8k_cot", "gsm8k:prompt=lm_eval_cot"),
         ("gsm8k_cot_zeroshot", "gsm8k:max_train_instances=0"),
         ("commonsense:dataset=hellaswag", "hellaswag"),
         ("squadv2", "squad_v2"),
@@ -96,6 +97,28 @@ def test_what_is_answered_can_be_run(registry: Registry) -> None:
 )
 def test_the_prompt_that_imitates_the_program_is_chosen(written: str, expected: str, registry: Registry) -> None:
     assert called_here(parse_entry(written), registry) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "differs"),
+    [
+        ("gsm8k_cot_zeroshot", True),
+        ("minerva_math", True),
+        ("minerva_math500", True),
+        ("mmlu_pro_math", True),
+        ("mmlu_flan_cot_zeroshot", True),
+        ("gsm8k_cot", False),
+        ("leaderboard_mmlu_pro", False),
+        ("arc_challenge", False),
+        ("squadv2", False),
+        ("natural_qa:mode=closedbook", False),
+    ],
+)
+def test_the_message_says_if_no_prompt_here_equals_the_tasks(written: str, differs: bool, registry: Registry) -> None:
+    with pytest.raises(SpecError) as caught:
+        sweep_from_entries([written], ["fake:x"], registry=registry)
+    assert f"Did you mean {called_here(parse_entry(written), registry)!r}?" in str(caught.value)
+    assert ("asked differently here" in str(caught.value)) is differs
 
 
 def test_every_alias_means_something_here(registry: Registry) -> None:

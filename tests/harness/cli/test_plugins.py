@@ -75,9 +75,10 @@ def test_a_long_label_is_followed_by_a_space(harness: Harness) -> None:
         (("show", "exact_mach"), "Did you mean 'exact_match'?"),
         (
             ("show", "arc_challenge"),
-            "no plugin named 'arc_challenge'. Did you mean scenario 'arc:subset=challenge",
+            "no plugin named 'arc_challenge'. Did you mean 'arc:subset=challenge",
         ),
-        (("show", "scenario", "natural_qa:mode=openbook_longans"), "Did you mean scenario 'natural_qa_open_book'?"),
+        (("show", "scenario", "natural_qa:mode=openbook_longans"), "Did you mean 'natural_qa_open_book'?"),
+        (("show", "minerva_math"), "Did you mean 'math:subject=all,level=all'? It is asked differently here"),
         (("preview", "-r", "mmlu_anatomy", "-m", "fake:x"), "Did you mean 'mmlu:subject=anatomy"),
         (("show", "toxicity", "bias", "metric"), "name one plugin"),
         (("list", "scenariso"), "Did you mean 'scenarios'?"),
