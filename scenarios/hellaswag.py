@@ -10,7 +10,6 @@ from typing import NamedTuple
 from harness import Data, HubSource, Instance, PromptVariant, Reference, Row, Source, Split, scenario
 
 ENDINGS = 4
-TRAIN_FILE = "hellaswag/hellaswag_train.jsonl"  # read where there is one: the method of asking needs no examples
 LINES_PER_ITEM = 2 + ENDINGS  # the text layout: context, number of the right ending, the endings
 # The fragment that the endings go on from: what follows the last sentence.
 FRAGMENT = re.compile(r"(?<=[.!?] )[a-z][^.!?]*$")
@@ -22,7 +21,10 @@ MARKUP = re.compile(r"\[.*?\]")  # WikiHow's [header], [title], [step], [substep
     title="HellaSwag",
     source="Zellers et al. 2019 (arXiv:1905.07830)",
     data=Source(
-        files={"valid": ("hellaswag/hellaswag_val.jsonl", "hellaswag/hellaswag_val_full.txt")},
+        files={
+            "train": "hellaswag/hellaswag_train.jsonl",
+            "valid": ("hellaswag/hellaswag_val.jsonl", "hellaswag/hellaswag_val_full.txt"),
+        },
         hub=HubSource(
             path="Rowan/hellaswag",
             revision="218ec52e09a7e7462a5400043bb9a69a41d06b76",
@@ -73,7 +75,9 @@ def hellaswag(data: Data, *, prompt: str = "helm") -> Iterator[Instance]:
     """
     style = HELM if prompt == "helm" else LM_EVAL
     for split in (Split.TRAIN, Split.VALID):
-        rows = data.read(TRAIN_FILE) if split == Split.TRAIN and data.has(TRAIN_FILE) else data.rows(split)
+        if split == Split.TRAIN and data.lacking(split):
+            continue
+        rows = data.rows(split)
         first = next(rows, None)
         if first is None:
             continue

@@ -63,9 +63,7 @@ def select_examples(
     if count == 0:
         return ()
     if not train:
-        raise HarnessError(
-            f"max_train_instances is {count}, but the scenario has no train instances. Set max_train_instances: 0."
-        )
+        raise _no_train_instances(count)
     if not policy.sample_train:
         return _in_order(train, count, trial)
 
@@ -104,10 +102,14 @@ def drawn_examples(
     """
     count, excluding = policy.max_train_instances, policy.example_selection == "lm_eval_excluding"
     drawn = count + (excluding and policy.sample_train)
+    if not train:
+        raise _no_train_instances(count)
     if len(train) < drawn:
+        more = f", and example_selection: {policy.example_selection} draws one more" if drawn > count else ""
+        only = "instance" if len(train) == 1 else "instances"
         raise HarnessError(
-            f"example_selection: {policy.example_selection} draws {drawn} train instances, but the scenario has only "
-            f"{len(train)}. Set a smaller max_train_instances."
+            f"max_train_instances is {count}{more}, but the scenario has only {len(train)} train {only}. "
+            "Set a smaller max_train_instances."
         )
     rng = Random(LM_EVAL_SEED + seed + trial)  # noqa: S311 - draws what lm-evaluation-harness draws
     chosen: tuple[Instance, ...] = ()
@@ -119,6 +121,12 @@ def drawn_examples(
             others = (one for one in pool if not excluding or not same_question(one, instance))
             chosen = tuple(islice(others, count))
         yield instance, chosen
+
+
+def _no_train_instances(count: int) -> HarnessError:
+    return HarnessError(
+        f"max_train_instances is {count}, but the scenario has no train instances. Set max_train_instances: 0."
+    )
 
 
 def _in_order(train: Sequence[Instance], count: int, trial: int) -> tuple[Instance, ...]:

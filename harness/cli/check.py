@@ -24,6 +24,7 @@ def validate_command(read: ReadSweep, data_dir: Path | None) -> None:
 
     Also lists models, packages, data and judges' keys that the runs need and this machine lacks. These are not errors
     of the sweep: the exit code is still 0. Judges are asked nothing until the sweep is run.
+    What comes from the Hub is not looked for: see `harness data status`.
     """
     from harness.runs.runner import obstacles
 

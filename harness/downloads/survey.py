@@ -41,7 +41,7 @@ from harness.errors import HarnessError
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import Models
 from harness.plugins.registry import Registry
-from harness.runs.pipeline import run_judges
+from harness.runs.pipeline import lacking_examples, run_judges
 
 State = Literal["ready", "download", "missing"]
 """``ready``: it is here; ``download``: it can be downloaded; ``missing``: the user has to do something first."""
@@ -93,7 +93,11 @@ def survey(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -
     The Hub is asked for sizes and terms if it can be reached; nothing is downloaded but data sets' cards.
     """
     asked: list[Callable[[], Supply]] = []
-    scenarios = {(spec.scenario.label, spec.eval_split): spec for spec in runs}
+    scenarios: dict[tuple[str, str], RunSpec] = {}
+    for spec in runs:
+        key = spec.scenario.label, str(spec.eval_split)
+        if key not in scenarios or spec.adapter.arguments.get("max_train_instances"):
+            scenarios[key] = spec  # rather the one that needs examples too
     for spec in scenarios.values():
         asked.append(lambda spec=spec: _data(spec, registry, data_dir))  # type: ignore[misc]
     for name, checkpoint, problem in _checkpoints(runs, registry):
@@ -170,6 +174,8 @@ def _data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Supply:
             details, spec.scenario.arguments, name=plugin.name, data_dir=data_dir, split=str(spec.eval_split)
         )
         located = _located(name, local, details, data_dir)
+        if located.state == "ready" and (lacking := lacking_examples(spec, registry, data_dir)):
+            located = replace(located, state="missing", note=lacking)
         return replace(located, note=located.note.removeprefix(f"{plugin.name}: "))
     except (HarnessError, OSError) as error:
         return Supply("data", name, "missing", "", "", note=str(error).removeprefix(f"{plugin.name}: "))

@@ -27,7 +27,7 @@ from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, 
 from harness.contracts.specs import RunSpec
 from harness.costs.usage import Usage
 from harness.data.source import open_data
-from harness.errors import DataError, PluginError, did_you_mean
+from harness.errors import DataError, HarnessError, PluginError, describe_failure, did_you_mean, reraise_interrupt
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import CountedModels
 from harness.inference.model_settings import ConfiguredTokenization, check_settings, configured, with_settings
@@ -192,7 +192,7 @@ def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluat
         message = f"scenario {spec.scenario.label!r} has no instances in split {spec.eval_split}."
         raise DataError(data.lacking(spec.eval_split) or message)
     if examples and not train and (lacking := data.lacking(Split.TRAIN)):
-        raise DataError(f"{lacking} Or show no examples: max_train_instances: 0.")
+        raise DataError(_without_examples(lacking))
     own = scenario.details.groups if isinstance(scenario.details, ScenarioDetails) else ()
     unknown = [group for group in spec.groups if group not in labels and group not in own]
     if unknown:
@@ -207,6 +207,38 @@ def prepare(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Evaluat
             f"clusters. {hint}"
         )
     return Evaluation(spec, adapter, data, train, instances, perturbations, chosen, count)
+
+
+def lacking_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> str:
+    """Return which local data that a run needs are not there; '' if all are, or if they come from the Hub."""
+    try:
+        lacking = open_scenario_data(spec, registry, data_dir).lacking(spec.eval_split)
+        return lacking or lacking_examples(spec, registry, data_dir)
+    except HarnessError as error:
+        return str(error)
+
+
+def lacking_examples(spec: RunSpec, registry: Registry, data_dir: Path | None) -> str:
+    """Return why the examples that a run shows are not there; '' if they are, or if it shows none.
+
+    The data are read only if the train files are missing: a scenario may have examples of its own.
+    """
+    if not spec.adapter.arguments.get("max_train_instances"):
+        return ""
+    try:
+        data = open_scenario_data(spec, registry, data_dir)
+        lacking = data.lacking(Split.TRAIN)
+        if not lacking:
+            return ""
+        instances = build(registry.get(Kind.SCENARIO, spec.scenario.name), data, arguments=spec.scenario.arguments)
+        return "" if any(instance.split == Split.TRAIN for instance in instances()) else _without_examples(lacking)
+    except BaseException as error:  # whatever the scenario raises
+        reraise_interrupt(error)
+        return describe_failure(error)
+
+
+def _without_examples(lacking: str) -> str:
+    return f"{lacking} Or show no examples: max_train_instances: 0."
 
 
 def open_scenario_data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Data:

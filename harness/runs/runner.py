@@ -32,6 +32,7 @@ from harness.runs.elsewhere import Elsewhere
 from harness.runs.pipeline import (
     Evaluation,
     build_scorer,
+    lacking_data,
     open_scenario_data,
     prepare,
     ready_scorer,
@@ -203,7 +204,8 @@ class _Sweep:
 def obstacles(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> list[Sequence[str]]:
     """Return for each run what would keep it from starting here: its model, a package, its data, a metric, a judge.
 
-    No weights are loaded, no data read and no server asked; what would come from the Hub is taken to be there.
+    No weights are loaded and no server asked; what would come from the Hub is taken to be there. Data are read only
+    of a scenario whose train files are missing, to see if it has examples of its own.
     """
     with LoadedModels(registry) as models:
         found = _obstacles(runs, registry, data_dir, models)
@@ -236,9 +238,9 @@ def _obstacles(
 ) -> list[Sequence[str]]:
     obstacles: list[Sequence[str]] = []
     known: dict[tuple[str, str], Sequence[str]] = {}
+    data: dict[tuple[str, str, bool], str] = {}
     for spec in runs:
         key = spec.model.model_dump_json(), spec.adapter.name
-        found: list[str] = []
         if key not in known:
             try:
                 method = registry.get(Kind.ADAPTER, spec.adapter.name).target
@@ -251,11 +253,11 @@ def _obstacles(
             except BaseException as error:
                 reraise_interrupt(error)
                 known[key] = (describe_failure(error),)
-        try:
-            open_scenario_data(spec, registry, data_dir)
-        except HarnessError as error:
-            found.append(str(error))
-        obstacles.append([*known[key], *found])
+        shown = spec.adapter.arguments.get("max_train_instances")
+        scenario = spec.scenario.model_dump_json(), str(spec.eval_split), bool(shown)
+        if scenario not in data:
+            data[scenario] = lacking_data(spec, registry, data_dir)
+        obstacles.append([*known[key], *([data[scenario]] if data[scenario] else [])])
     return obstacles
 
 

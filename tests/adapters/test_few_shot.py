@@ -161,5 +161,7 @@ def test_copies_of_a_question_show_the_same_examples_and_too_few_are_refused() -
     [question] = asked("a")
     copy = question.replace(input="A", perturbation="capitals")
     assert len({tuple(ids) for ids in drawn(3, 10, [question, copy])}) == 1
-    with pytest.raises(HarnessError, match="draws 6 train instances, but the scenario has only 5"):
+    with pytest.raises(HarnessError, match=r"is 5, and .* draws one more, but the scenario has only 5 train instances"):
         drawn(5, 5, asked("a"), example_selection="lm_eval_excluding")
+    with pytest.raises(HarnessError, match="is 10, but the scenario has no train instances"):
+        drawn(10, 0, asked("a"), example_selection="lm_eval_excluding")

@@ -166,3 +166,15 @@ def test_default_trials_are_for_the_runs_that_show_examples(harness: Harness, fo
     said = harness("validate", "idle.yaml")
     assert said.code == 0, said.err
     assert "Warning: idle.yaml:3: defaults.train_trials: has no effect" in said.err
+
+
+def test_runs_whose_examples_are_not_here_are_counted_among_those_that_would_fail(
+    harness: Harness, folder: Path
+) -> None:
+    (folder / "quiz" / "train.jsonl").unlink()
+    said = harness("validate", "-r", "quiz:max_train_instances=0", "-r", "quiz:max_train_instances=1", "-m", "fake:1",
+                   "--plugin", "quiz.yaml")  # fmt: skip
+    first, lacking = said.err.splitlines()
+    assert said.code == 0
+    assert "1 of 2 runs would fail" in first
+    assert lacking.startswith("  1 run: quiz: no data for split 'train'. Looked for ./quiz/train.jsonl")

@@ -370,6 +370,38 @@ def test_a_model_that_can_be_neither_folder_nor_repository_is_missing(place: Pla
     assert "is neither a folder nor the name of a model" in model["note"]
 
 
+def test_examples_whose_train_file_is_not_there_are_missing_as_the_run_says(place: Place) -> None:
+    place.scenario("quiz", "")
+    scenario = place.folder / "quiz.yaml"
+    scenario.write_text(scenario.read_text().replace("files: {", 'files: {train: "quiz/train.jsonl", '))
+    (place.folder / "quiz").mkdir()
+    (place.folder / "quiz" / "test.jsonl").write_bytes(lines("quiz", 1))
+    without, shown = ("-r", "quiz"), ("-r", "quiz:max_train_instances=2")
+    common = ("-m", "fake:0", "--data-dir", ".")
+    assert place("data", "status", *without, *common).returncode == 0
+    for runs in (shown, (*without, *shown), (*shown, *without)):
+        done = place("data", "status", *runs, *common, "--json")
+        assert (done.returncode, done.stderr) == (1, ""), runs
+        data, _ = json.loads(done.stdout)["supplies"]
+        assert data["state"] == "missing"
+        assert data["note"].startswith("no data for split 'train'. Looked for quiz/train.jsonl")
+        assert data["note"] in place("run", *runs, *common).stderr
+    (place.folder / "quiz" / "train.jsonl").write_bytes(lines("train", 2))
+    assert place("data", "status", *shown, *common).returncode == 0
+
+
+def test_examples_of_the_scenarios_own_need_no_train_file(place: Place) -> None:
+    place.scenario("quiz", "")
+    (place.folder / "quiz").mkdir()
+    (place.folder / "quiz" / "test.jsonl").write_bytes(lines("quiz", 1))
+    scenario = place.folder / "quiz.yaml"
+    own = "examples: [{question: 'own?', answer: 'yes'}]\n"
+    text = scenario.read_text().replace("files: {", 'files: {train: "quiz/train.jsonl", ')
+    scenario.write_text(text.replace("max_train_instances: 0", "max_train_instances: 1") + own)
+    done = place("data", "status", "-r", "quiz", "-m", "fake:0", "--data-dir", ".")
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.slow
 def test_without_the_hubs_library_the_commands_say_how_to_install_it(place: Place) -> None:
     commit = place.hub.add("datasets", "acme/quiz", {"test.jsonl": lines("x", 2)})
