@@ -269,7 +269,7 @@ def sizes() -> None:
     from playwright.sync_api import sync_playwright
 
     from harness.leaderboard.site.builder import build_site
-    from tests.harness.leaderboard.site.conftest import CHROMIUM, FLAGS
+    from tests.harness.conftest import CHROMIUM, FLAGS
     from tools.site_results import write_invented
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -286,7 +286,7 @@ def look(site: Path) -> None:
     """Print how soon the pages can be used."""
     from playwright.sync_api import Page, sync_playwright
 
-    from tests.harness.leaderboard.site.conftest import CHROMIUM, FLAGS
+    from tests.harness.conftest import CHROMIUM, FLAGS
 
     ready = "() => performance.now()"
 

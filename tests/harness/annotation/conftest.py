@@ -15,7 +15,6 @@ from harness.annotation.questionnaire import Questionnaire
 from harness.annotation.ratings import RatingsFile
 from harness.annotation.server import AnnotationServer
 from harness.annotation.study import RATINGS_FILE, Answer, Item, Study, keep_study
-from tests.harness.leaderboard.site.conftest import browser as browser
 
 FORM = {
     "name": "form",

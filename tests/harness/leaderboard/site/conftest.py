@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import http.server
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,16 +27,6 @@ from harness.contracts import (
 from harness.leaderboard.site.builder import build_site
 from harness.storage.example_files import ExampleWriter
 from harness.storage.results import RunRecord, write_run
-
-CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 Record = Callable[..., RunRecord]
 
@@ -199,17 +188,6 @@ def results(tmp_path_factory: pytest.TempPathFactory, make_run: Record) -> Path:
 @pytest.fixture(scope="session")
 def site(results: Path) -> Path:
     return build_site(results, results.parent / "public").parent
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="session")
