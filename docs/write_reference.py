@@ -32,6 +32,7 @@ from harness.plugins.parameters import describe_parameters, field_docs, given_na
 from harness.plugins.registry import default_registry
 from harness.plugins.set_file import SetFileKeys
 from harness.storage.run_schema import RunFile
+from harness.sweeps.executor_keys import EXECUTORS
 from harness.sweeps.json_schema import json_schema
 from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 
@@ -170,6 +171,16 @@ def sweep_page() -> str:
     parts += ["## defaults", _keys(schema["$defs"]["defaults"], definitions["defaults"])]
     scores = "A composite score. How to use it: [One number for several runs](../how-to/scores.md)."
     parts += ["## scores[]", scores, _keys(schema["$defs"]["score"], ScoreKeys)]
+    executors = (
+        "Where the runs are executed: a name, such as `local`, or a mapping with that as `name` and settings. On the "
+        "command line: `--executor local:heads=4`. How to use them: "
+        "[Clusters](../how-to/cluster.md)."
+    )
+    parts += ["## executor", executors]
+    for name, settings in EXECUTORS.items():
+        parts += [f"### {name}", split_docstring(settings.__doc__ or "")[0]]
+        if settings.model_fields:
+            parts += [_keys(TypeAdapter(settings).json_schema(), settings)]
     entry = (
         "A model is `backend:identifier`, or a mapping with that as `name`, the parameters of its "
         "[backend](backends.md), and these keys, which not every backend can apply. What takes precedence: "
@@ -265,7 +276,7 @@ def _keys(schema: Mapping[str, Any], kind: type) -> str:
         rows.append((f"`{key}`", type_text(value, schema), default, prose(described.get(key, "")), shown))
     headings: Sequence[str] = ("key", "type", "default", "meaning", "example")
     if not any(row[-1] for row in rows):
-        headings, rows = headings[:-1], [row[:-1] for row in rows]
+        return table(headings[:-1], [row[:-1] for row in rows])
     return table(headings, rows)
 
 
@@ -273,7 +284,8 @@ def _default(kind: Any, key: str, value: Mapping[str, Any]) -> Any:
     if "default" in value:
         return value["default"]
     if is_dataclass(kind):
-        return to_jsonable_python(kind.__dataclass_fields__[key].default_factory())
+        made: Any = kind.__dataclass_fields__[key].default_factory
+        return to_jsonable_python(made())
     return kind.model_fields[key].get_default(call_default_factory=True)
 
 
