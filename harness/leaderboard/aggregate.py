@@ -17,6 +17,7 @@ from harness.leaderboard.model_names import backend_of, model_names, model_of
 from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
 from harness.leaderboard.repeats import by_seeds, parts, pooled_repeats
 from harness.leaderboard.win_rate import WinRate, mean_win_rates, ranks
+from harness.plugins.parameters import PROMPT
 from harness.plugins.titles import SEPARATOR, Titles
 from harness.storage.results import RunRecord
 
@@ -32,8 +33,8 @@ class Column(ColumnKey):
     contested: bool = False
     """True if the column can count in the mean win rate: it has a direction and models to compare."""
     primary: bool = True
-    """True for the one column of its scenario and parameters that counts in the mean win rate: of those that ask in
-    different ways, the one with the most instances among those with models to compare.
+    """True for the one column per scenario and parameters that counts in the mean win rate. If the scenario was asked
+    in several ways (prompts among them), this is the column with the most instances that has models to compare.
     """
     test: bool = False
     """True if its metric tests the data set rather than the model's abilities."""
@@ -241,15 +242,13 @@ def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[R
     """
     failed: dict[str, list[RunRecord]] = {}
     for model, _, found in _same_question(group, names):
-        counts = {_spec(part) for part in parts(counting_run(found))}
-        for spec, runs in sorted(grouped(found, _spec).items()):
+        if len(found) == 1:
+            continue
+        counts = {part.spec_key for part in parts(counting_run(found))}
+        for spec, runs in sorted(grouped(found, lambda run: run.spec_key).items()):
             if spec not in counts and not has_number(last := newest(runs)):
                 failed.setdefault(model, []).append(last)
     return failed
-
-
-def _spec(run: RunRecord) -> str:
-    return canonical(run.spec.identity)
 
 
 def _stats(counting: Counting) -> Iterator[Stat]:
@@ -264,7 +263,7 @@ def contest_of(
     Args:
         group: The column.
         cells: Its cells by model.
-        direction: Whether higher is better; None if neither is.
+        direction: True if higher is better, False if lower is; None if neither.
         counting: The runs that count. Their instances' scores are those of the column's main metric.
         metric: Identifies another metric that the cells are of; '' for the main metric.
     """
@@ -279,7 +278,8 @@ def contest_of(
         if direction is not None and cell.complete and cell.mean is not None
     }
     name = f"{group.identity}/{metric}" if metric else group.identity
-    return Contest(name, bool(direction), entries, agreed(cells[model].bounds for model in entries))
+    bounds = agreed(cells[model].bounds for model in entries)
+    return Contest(name, bool(direction), entries, bounds, instances=group.identity)
 
 
 def counted_in_win_rate(contests: Sequence[Contest], sample: Sequence[bool]) -> list[bool]:
@@ -303,17 +303,24 @@ def with_ranks(cells: Mapping[str, Cell], contest: Contest) -> dict[str, Cell]:
     return found
 
 
-def _primary(columns: Sequence[Column], cells: Sequence[Mapping[str, Cell]], able: Sequence[bool]) -> list[bool]:
-    """Return for each column whether it is the one of its scenario and parameters that has the most instances.
+def question(column: ColumnKey, *, test: bool) -> str:
+    """Return what the columns share that ask the same in different ways: by other methods, settings or prompts."""
+    asked = {name: value for name, value in column.parameters.items() if name != PROMPT}
+    return canonical([column.scenario, asked, column.pooled, column.sample, test])
 
-    Columns that can count in the mean win rate come first: otherwise a longer run of one model would take the scenario
-    out of it for all. Of columns with equally many instances, it is that with the most models, then the first.
+
+def _primary(columns: Sequence[Column], cells: Sequence[Mapping[str, Cell]], able: Sequence[bool]) -> list[bool]:
+    """Return True for each column that has the most instances of those with its scenario and parameters.
+
+    Columns that can count in the mean win rate take precedence; otherwise a longer run of one model would remove the
+    scenario for all models. If columns have equally many instances, the one with the most models is chosen, then that
+    of the scenario's own prompt, then the first.
     """
-    best: dict[str, tuple[bool, int, int, int]] = {}
+    best: dict[str, tuple[bool, int, int, bool, int]] = {}
     for place, (column, found, counts) in enumerate(zip(columns, cells, able, strict=True)):
-        what = canonical([column.scenario, column.parameters, column.pooled, column.sample, column.test])
+        what = question(column, test=column.test)
         size = max((cell.count for cell in found.values()), default=0)
-        rank = (counts, size, len(found), -place)
+        rank = (counts, size, len(found), PROMPT not in column.parameters, -place)
         best[what] = max(best.get(what, rank), rank)
     chosen = {-place for *_, place in best.values()}
     return [place in chosen for place in range(len(columns))]
@@ -370,6 +377,8 @@ def _interval_notes(counting: Counting) -> dict[str, list[str]]:
 
 def _disagreement(model: str, runs: Sequence[RunRecord], titles: Titles) -> Iterator[str]:
     """Yield a note if runs of the same thing gave different numbers, or if a newer run failed."""
+    if len(runs) == 1:
+        return
     counts = newest(runs)
     stat = main_stat(counts)
     label = titles.run(counts.spec.scenario)
@@ -379,7 +388,7 @@ def _disagreement(model: str, runs: Sequence[RunRecord], titles: Titles) -> Iter
     means = sorted({f"{other.mean:.6g}" for other in others})
     if len(means) > 1:
         yield f"{model} on {label}: runs with equal settings gave {', '.join(means)}; the newest counts."
-    again = [run for run in runs if _spec(run) == _spec(counts)]
+    again = [run for run in runs if run.spec_key == counts.spec_key]
     latest = max(again, key=lambda run: (run.finished, run.suite, run.name))
     if latest.status != "ok" and latest.finished > counts.finished:
         yield f"{model} on {label}: a newer run failed ({latest.error}); the one before it counts."

@@ -41,7 +41,7 @@ def board_table(board: Board, *, all_columns: bool = False) -> ResultTable:
         columns=[
             *ranked,
             TableColumn(("model",), repeated=True, limit=MODEL_WIDTH, name=True),
-            TableColumn(("mean win rate", f"↑{sample}", *_coverage(shown)), numeric=True),
+            TableColumn((f"mean win rate ↑{sample}", *_coverage(shown)), numeric=True),
             *(
                 TableColumn(
                     (heading.title, heading.metric, *heading.details, *_size(shown, c)), numeric=True, movable=True

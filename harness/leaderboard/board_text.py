@@ -18,12 +18,19 @@ from harness.output.display import brief, counted, sentence
 from harness.plugins.titles import SEPARATOR, Titles, value_title
 
 SAMPLE, PARTIAL, FAILED, MISSING, DECLINED, DAMAGED, IMPORTED = "†", "‡", "✗", "§", "⊘", "◊", "¶"
-SHORTENED, UNREAD, ENDLESS, REASONED = "⋯", "∅", "∞", "※"
+SHORTENED, UNREAD, UNJUDGED, ENDLESS, REASONED = "⋯", "∅", "⊖", "∞", "※"
 """Marks after a number."""
+
+MANY = 0.05
+"""The share of a cell's examples from which on what happened to them may change how its number is read."""
+
+MOST_MEMBERS = 4
+"""The most members of a composite score that its heading names."""
 
 _COUNTS = {
     "truncated_examples": (SHORTENED, "prompts were shortened"),
     "unread_examples": (UNREAD, "answers could not be read"),
+    "unjudged_examples": (UNJUDGED, "answers have a judgement that could not be read"),
     UNFINISHED: (ENDLESS, "answers end in unfinished reasoning"),
     UNANNOUNCED: (REASONED, "answers have unannounced reasoning"),
 }
@@ -37,6 +44,7 @@ MEANINGS = {
     DECLINED: "some answers were declined by the model or its provider and are scored as they are; counts are below.",
     SHORTENED: "some prompts were too long for the model and lost examples or a part of the input; counts are below.",
     UNREAD: "some answers could not be read and count as wrong; counts are below.",
+    UNJUDGED: "of some answers a judgement could not be read, so judges' metrics leave them out; counts are below.",
     ENDLESS: "in some answers the reasoning did not end; they are scored as wrong; counts are below.",
     REASONED: "some answers have reasoning that the model's entry does not announce; counts are below.",
     DAMAGED: "a file of examples is damaged or missing, so the number cannot be checked; details are below.",
@@ -54,7 +62,10 @@ RANKS = (
     "column, shown where the data separate at least two of its models."
 )
 MEANS = "Numbers are means with 95 % intervals (± if symmetrical, else from–to in brackets) over n instances."
-REPEATED = "Not shown, since another column has this scenario on more instances or models (see --all-columns): {}."
+REPEATED = (
+    "Not shown, since each scenario has one column, by default that with the most instances, models, or its own "
+    "prompt (see --all-columns): {}."
+)
 TESTS = "Tests of data sets are not shown (see --all-columns, and `harness contamination report`)."
 UNDECIDED = "n too small to separate the models"
 
@@ -180,6 +191,21 @@ def remarks(cell: Cell) -> list[str]:
     return found
 
 
+def noteworthy(cell: Cell) -> bool:
+    """Return True if a remark of a cell may change how its number is read, so that it should catch the eye.
+
+    So do missing runs, damaged examples, and :data:`MANY` examples that were declined, shortened, not read or without a
+    value. Which program measured it, and reasoning that was not announced, do not.
+    """
+    if cell.mean is None:
+        return False
+    shares = [cell.missing / max(1, cell.count + cell.missing), cell.declined.examples / max(1, cell.declined.of)]
+    shares += [
+        count / max(1, of) for kind, (count, of) in cell.counts.items() if kind in _COUNTS and kind != UNANNOUNCED
+    ]
+    return not cell.complete or bool(cell.damaged) or max(shares) >= MANY
+
+
 def separates(board: Board, column: int) -> bool:
     """Return whether the data separate any two models of a column."""
     cells = [row.cells[column] for row in board.rows]
@@ -188,14 +214,14 @@ def separates(board: Board, column: int) -> bool:
 
 
 def failure_numbers(board: Board) -> dict[tuple[int, int], int]:
-    """Return the number of the footnote of each cell with a failure, by row and column."""
-    places = [
-        (r, c)
+    """Return the number of the footnote of each cell with a failure, by row and column; equal reasons share one."""
+    numbers: dict[tuple[str, ...], int] = {}
+    return {
+        (r, c): numbers.setdefault(_reasons(row, cell), len(numbers) + 1)
         for r, row in enumerate(board.rows)
         for c, cell in enumerate(row.cells)
         if cell is not None and cell.failures
-    ]
-    return {place: position for position, place in enumerate(places, start=1)}
+    }
 
 
 def explanations(board: Board) -> list[str]:
@@ -219,11 +245,20 @@ def legend(board: Board) -> list[tuple[str, str]]:
 
 
 def failures(board: Board) -> Iterator[str]:
-    """Yield the reasons of all failures, each with the number of its footnote."""
+    """Yield the reasons of all failures, each with the number of its footnote and up to three of its results."""
     titles = headings(board)
-    for (r, c), number in failure_numbers(board).items():
-        for error in _errors(board.rows[r].cells[c]):
-            yield f"{FAILED}{number} {brief(board.rows[r].model)}, {titles[c].full}: {error}"
+    places: dict[int, list[tuple[int, int]]] = {}
+    for place, number in failure_numbers(board).items():
+        places.setdefault(number, []).append(place)
+    for number, found in places.items():
+        (r, c), *others = found
+        named = [f"{brief(board.rows[row].model)}, {titles[column].full}" for row, column in found[:3]]
+        if not others:
+            yield from (f"{FAILED}{number} {named[0]}: {error}" for error in _errors(board.rows[r].cells[c]))
+            continue
+        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+        for reason in _reasons(board.rows[r], board.rows[r].cells[c]):
+            yield f"{FAILED}{number} {len(found)} results ({'; '.join(named)}{more}): {reason}"
 
 
 def notes(board: Board) -> list[str]:
@@ -283,6 +318,12 @@ def _damaged(board: Board, titles: list[str]) -> Iterator[str]:
             if cell is not None and cell.damaged:
                 more = f" (and {len(cell.damaged) - 1} more runs)" if len(cell.damaged) > 1 else ""
                 yield sentence(f"{brief(row.model)}, {title}{more}: {cell.damaged[0]}")
+
+
+def _reasons(row: Row, cell: Cell | None) -> tuple[str, ...]:
+    """Return the different errors of a cell without its model's name."""
+    errors = (failure.error.removeprefix(f"{row.identifier}: ") for failure in (cell.failures if cell else ()))
+    return tuple(dict.fromkeys(map(sentence, errors)))
 
 
 def _errors(cell: Cell | None) -> list[str]:
@@ -350,8 +391,10 @@ def _score_heading(column: Column, score: CompositeScore, columns: tuple[Column,
     peers = [other.score for other in columns if other.score is not None and other is not column]
     alike = [peer for peer in peers if (peer.title or peer.name) == title]
     rule = f"{score.mean}-average" + (", rescaled from chance" if any(run.chance for run in score.runs) else "")
-    several = len(score.members) > 1
-    size = f"{len(score.members)} members" if several else f"{len(score.runs)} runs"
+    names = [member.name for member in score.members]
+    if (more := len(names) - MOST_MEMBERS) > 0:
+        names[MOST_MEMBERS - 1 :] = [f"{more + 1} more"]
+    size = brief(", ".join(names), 100) if len(names) > 1 else f"{len(score.runs)} runs"
     # Equal titles are of sweeps that differ in their runs.
     distinct = (hashlib.sha256(score.identity.encode()).hexdigest()[:4],) if alike else ()
     return Heading(

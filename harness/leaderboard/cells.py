@@ -21,7 +21,7 @@ from harness.storage.example_files import check_examples
 from harness.storage.instance_scores import InstanceScores
 from harness.storage.results import RunRecord
 
-COUNTED = ("truncated_examples", "unread_examples", UNFINISHED, UNANNOUNCED)
+COUNTED = ("truncated_examples", "unread_examples", "unjudged_examples", UNFINISHED, UNANNOUNCED)
 """Kinds of examples, as run.json counts them, that a reader of a number must know of."""
 
 
@@ -177,8 +177,20 @@ def imported_from(run: RunRecord) -> str:
     return str(origin.get("program", "another program")) if isinstance(origin, Mapping) and origin else ""
 
 
-def pooled(stats: Sequence[Stat], of: int) -> Cell:
-    """Return the cell of one metric from its stats, one for each sub-run that has it."""
+def pooled(
+    stats: Sequence[Stat],
+    of: int,
+    declined: Declined | None = None,
+    counts: Mapping[str, tuple[int, int]] | None = None,
+) -> Cell:
+    """Return the cell of one metric from its stats, one for each sub-run that has it.
+
+    Args:
+        stats: The stats.
+        of: Number of sub-runs of the column.
+        declined: See :attr:`Cell.declined`.
+        counts: See :attr:`Cell.counts`.
+    """
     low, high = _interval(stats)
     return Cell(
         mean=math.fsum(stat.mean for stat in stats) / len(stats) if stats else None,
@@ -191,6 +203,8 @@ def pooled(stats: Sequence[Stat], of: int) -> Cell:
         of=of,
         effective=len(stats) ** 2 / math.fsum(1.0 / _units(stat) for stat in stats) if _counted(stats) else 0.0,
         bounds=agreed(map(_bounds, stats)),
+        declined=declined or Declined(),
+        counts=counts or {},
     )
 
 

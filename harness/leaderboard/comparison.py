@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from harness.answers.reasoning_count import unannounced_note, unfinished_note
 from harness.answers.served_models import served_models, served_notes
-from harness.contracts import Scale
+from harness.contracts import BOUNDED, PROPORTION, Scale
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError, MetricError, did_you_mean
 from harness.leaderboard.columns import agreed
@@ -22,16 +22,24 @@ from harness.leaderboard.paired_scores import (
     over_repeats,
 )
 from harness.leaderboard.repeats import Seeds, parts, pooled_repeats, seeds
+from harness.leaderboard.run_titles import run_titles
+from harness.plugins.parameters import PROMPT
 from harness.plugins.registry import Registry
 from harness.plugins.titles import SEPARATOR, Titles
 from harness.runs.rescoring import scores_of_instances
 from harness.seeds import derive_seed
 from harness.statistics import benjamini_hochberg, holm
 from harness.storage.example_files import read_examples
-from harness.storage.instance_scores import cluster_number
+from harness.storage.instance_scores import cluster_number, instance_key
 from harness.storage.results import RunRecord
 from harness.storage.run_labels import distinctions
 from harness.sweeps.shorthand import parse_model, value_of
+
+APART = (
+    "the runs have no instance in common: with max_eval_instances, their prompts choose different instances. "
+    "Run both without max_eval_instances."
+)
+"""Why runs with different prompts cannot be compared if their number of instances is limited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,11 +96,15 @@ def compare_runs(
     of the difference is that of :func:`harness.statistics.paired_difference`, or over clusters, if both runs have the
     same ones, that of :func:`harness.statistics.clustered_difference`.
 
+    The runs may ask by different prompts of the scenario. Instances are then matched by their ids, since a prompt may
+    write their texts in its own way, and the main metrics may have different names if they have the same scale and
+    direction.
+
     Args:
         first: A run, or repeats as one (:func:`harness.leaderboard.repeats.pooled_repeats`).
         second: Another of the same scenario.
         metric: The score; the runs' main metric by default.
-        registry: The metrics; needed for scores that are not stored with the examples.
+        registry: The metrics; needed to compute scores of another than the main metric that no example has.
             Such a score is the mean over an instance's trials, whichever they are.
 
     Raises:
@@ -102,31 +114,37 @@ def compare_runs(
     for run in (first, second):
         if run.status != "ok":
             raise DataError(f"run {run.suite}/{run.name} failed: {run.error}")
-    if first.spec.scenario != second.spec.scenario:
+    prompts = [run.spec.scenario.arguments.get(PROMPT) for run in (first, second)]
+    if without_prompt(first.spec.scenario) != without_prompt(second.spec.scenario):
         labels = f"{first.spec.scenario.label} and {second.spec.scenario.label}"
         raise DataError(f"the runs are of different scenarios, {labels}; only runs of the same one can be compared.")
-    if metric is None and first.spec.main_metric != second.spec.main_metric:
-        names = f"{first.spec.main_metric} and {second.spec.main_metric}"
+    metrics = [metric or run.spec.main_metric for run in (first, second)]
+    if metrics[0] != metrics[1] and (prompts[0] == prompts[1] or not _same_kind(first, second)):
+        names = f"{metrics[0]} and {metrics[1]}"
         raise MetricError(f"the runs have different main metrics, {names}; choose one with --metric.")
-    metric = metric or first.spec.main_metric
     clusters: dict[str, int] | None = {} if first.spec.cluster == second.spec.cluster != "" else None
     answers = [
-        over_repeats([_answers(part, metric, registry, clusters) for part in parts(run)]) for run in (first, second)
+        over_repeats([_answers(part, name, registry, clusters, texts=prompts[0] == prompts[1]) for part in parts(run)])
+        for run, name in zip((first, second), metrics, strict=True)
     ]
     if max(len(parts(first)), len(parts(second))) > 1:
         answers = [in_one_trial(each) for each in answers]
-    scores = compare_answers(answers[0], answers[1], scale_of([first, second], metric), metric, clusters)
+    if prompts[0] != prompts[1] and not answers[0].keys() & answers[1].keys() and _limited(first, second):
+        raise DataError(APART)
+    scores = compare_answers(answers[0], answers[1], _shared_scale(first, second, metrics), metrics[0], clusters)
     called = model_names([first, second])
+    titles = run_titles([first, second], registry)
     return Comparison(
         **asdict(scores),
-        title=Titles(registry).run(first.spec.scenario),
+        title=titles.run(first.spec.scenario if prompts[0] == prompts[1] else without_prompt(first.spec.scenario)),
         scenario=first.spec.scenario.label,
         adapter=first.spec.adapter.name,
-        metric=metric,
-        higher_is_better=_direction(first, metric),
+        metric=metrics[0],
+        higher_is_better=_direction(first, metrics[0]),
         p_holm=scores.p,
         p_bh=scores.p,
         notes=(
+            *_prompt_notes(prompts, metrics, titles),
             *_setting_notes(first, second, called),
             *_answer_notes(first, model_of(first, called)),
             *_answer_notes(second, model_of(second, called)),
@@ -155,7 +173,7 @@ def compare_models(
     left, right = (_by_question(known, name, names) for name in (first, second))
     one, other = (next(iter(found.values())) for found in (left, right))
     first, second = model_of(one, names), model_of(other, names)
-    titles = Titles(registry)
+    titles = run_titles(known, registry)
     comparisons, problems = [], []
     asked = {question: run.spec for question, run in {**right, **left}.items()}
     questions = sorted(asked, key=lambda question: (question_label(asked[question]), question))
@@ -190,6 +208,19 @@ def scale_of(runs: Iterable[RunRecord], metric: str) -> Scale | None:
     return agreed(stat.scale for run in runs for stat in run.stats if stat.metric == metric)
 
 
+def wider_scale(one: Scale | None, other: Scale | None) -> Scale | None:
+    """Return a scale that fits the scores of two metrics; None if one is unknown, or their ranges differ."""
+    if one is None or other is None or one == other:
+        return one if other is not None else None
+    return BOUNDED if {one, other} == {PROPORTION, BOUNDED} else None
+
+
+def without_prompt(scenario: Component) -> Component:
+    """Return a scenario without the choice of its prompt."""
+    arguments = {name: value for name, value in scenario.arguments.items() if name != PROMPT}
+    return scenario.model_copy(update={"arguments": arguments})
+
+
 def question_label(spec: RunSpec) -> str:
     """Return a scenario with its adaptation method, as specs name them."""
     return f"{spec.scenario.label} ({spec.adapter.name})"
@@ -210,31 +241,69 @@ def told_apart(questions: Iterable[tuple[str, str]], titles: Titles) -> dict[tup
     }
 
 
-def _answers(run: RunRecord, metric: str, registry: Registry | None, clusters: dict[str, int] | None = None) -> Answers:
-    """Return a run's scores of a metric, and note the clusters of its instances."""
+def _answers(
+    run: RunRecord, metric: str, registry: Registry | None, clusters: dict[str, int] | None, *, texts: bool
+) -> Answers:
+    """Return a run's scores of a metric, and note the clusters of its instances.
+
+    Without ``texts``, instances with the same id are the same whatever their texts.
+    """
     collected = AnswersByTrial()
     known: set[str] = set()
+    main = metric == run.spec.main_metric
+    recorded = run.instance_scores.by_key() if main and run.instance_scores is not None else {}
+    given: dict[str, float] = {}
     for example, scores, _ in read_examples(run):
         instance = example.instance
         if instance.perturbation is not None or instance.split != run.spec.eval_split:
             continue
         known.update(scores)
-        texts = (instance.input, *((reference.text, reference.correct) for reference in instance.references))
-        collected.add(instance.id, example.trial, scores.get(metric), derive_seed(0, repr(texts)))
+        asked = (instance.input, *((reference.text, reference.correct) for reference in instance.references))
+        digest = derive_seed(0, repr(asked)) if texts else 0
+        collected.add(instance.id, example.trial, scores.get(metric), digest)
+        if recorded and metric not in known and (score := recorded.get(instance_key(instance))) is not None:
+            given[instance.id] = score
         if clusters is not None:
             clusters[instance.id] = cluster_number(instance.id, instance.meta, run.spec.cluster)
     answers = collected.answers()
-    if metric not in known and registry is not None:
-        given = scores_of_instances(run, metric, registry)
-        if given:
+    if metric not in known:
+        # A metric of whole runs gives it: the record has that of the main metric, as the results site reads it.
+        computed = scores_of_instances(run, metric, registry) if registry is not None and not main else given
+        if computed:
             return {
-                name: {trial: (given.get(name), text) for trial, (_, text) in trials.items()}
+                name: {trial: (computed.get(name), text) for trial, (_, text) in trials.items()}
                 for name, trials in answers.items()
             }
-    if metric not in known:
         hint = did_you_mean(metric, known)
         raise MetricError(f"{run.suite}/{run.name} has no scores of single instances for {metric}. {hint}".rstrip())
     return answers
+
+
+def _limited(*runs: RunRecord) -> bool:
+    return any(run.spec.max_eval_instances is not None for run in runs)
+
+
+def _same_kind(first: RunRecord, second: RunRecord) -> bool:
+    """Return True if two runs' main metrics have the same direction and the same known range."""
+    metrics = first.spec.main_metric, second.spec.main_metric
+    directions = {_direction(run, metric) for run, metric in zip((first, second), metrics, strict=True)}
+    return len(directions) == 1 and _shared_scale(first, second, metrics) is not None
+
+
+def _shared_scale(first: RunRecord, second: RunRecord, metrics: Sequence[str]) -> Scale | None:
+    """Return a scale that fits the scores of both runs; None if one is unknown, or their ranges differ."""
+    if metrics[0] == metrics[1]:
+        return scale_of([first, second], metrics[0])
+    return wider_scale(*(scale_of([run], metric) for run, metric in zip((first, second), metrics, strict=True)))
+
+
+def _prompt_notes(prompts: Sequence[str | None], metrics: Sequence[str], titles: Titles) -> Iterator[str]:
+    if prompts[0] != prompts[1]:
+        one, other = (prompt or "the scenario's own" for prompt in prompts)
+        yield f"prompts differ: {one} and {other}"
+    if metrics[0] != metrics[1]:
+        one, other = (titles.metric(metric).title for metric in metrics)
+        yield f"metrics differ: {one} of the first run and {other} of the second"
 
 
 def _direction(run: RunRecord, metric: str) -> bool | None:

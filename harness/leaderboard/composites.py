@@ -19,7 +19,7 @@ from harness.leaderboard.cells import (
     main_stat,
 )
 from harness.leaderboard.columns import agreed
-from harness.leaderboard.pairwise import ContestResult, covariances_of_means
+from harness.leaderboard.pairwise import ContestResult, covariances_of_means, dependent_runs
 from harness.leaderboard.repeats import parts
 from harness.statistics import effective_size_interval
 from harness.storage.instance_scores import InstanceScores
@@ -37,7 +37,7 @@ class Part:
     chance: float = 0.0
     """The score that guessing gets, which is rescaled to 0."""
     family: str = ""
-    """Parts of the same family, a scenario, may share instances."""
+    """The scenario; parts of the same one may share clusters."""
     scores: InstanceScores | None = None
     """The instances' scores; None if unknown."""
 
@@ -125,6 +125,7 @@ def composite_cell(
         estimate.effective,
         tuple(known) if paired else (),
         tuple(part.slope for part in chosen) if paired else (),
+        tuple(part.family for part in chosen) if paired else (),
     )
 
 
@@ -132,8 +133,8 @@ def composite_estimate(chosen: Sequence[Part]) -> CompositeEstimate:
     """Return a score with its standard error and 95 % interval.
 
     Without rescaling it is the weighted mean Σ wᵢ·xᵢ. Rescaled from chance it is Σ wᵢ·max(0, tᵢ) with
-    tᵢ = (xᵢ − cᵢ) / (1 − cᵢ). Its variance is that of Σ wᵢ·tᵢ, from the runs' variances and, where runs of a scenario
-    share instances or clusters, from their covariances.
+    tᵢ = (xᵢ − cᵢ) / (1 − cᵢ). Its variance is that of Σ wᵢ·tᵢ, from the runs' variances and, where runs share
+    instances, or clusters within a scenario, from their covariances.
 
     Where all scores are bounded, the interval of Σ wᵢ·tᵢ is Jeffreys's for a proportion of as many trials as have this
     variance; else it joins the distances of the runs' own ends (MOVER, Zou and Donner 2008), with the runs'
@@ -207,32 +208,21 @@ def _ends(
 def _covariances(chosen: Sequence[Part]) -> dict[tuple[int, int], float]:
     """Return the covariances of the parts' contributions, by their positions, for parts that share instances."""
     found: dict[tuple[int, int], float] = {}
-    families: dict[str, list[int]] = {}
-    for place, part in enumerate(chosen):
-        if part.scores is not None and len(part.scores) > 1:
-            families.setdefault(part.family, []).append(place)
-    for places in families.values():
-        known = [scores for place in places if (scores := chosen[place].scores) is not None]
-        if len(places) < 2 or not _overlap(known):
+    known = [
+        (place, scores) for place, part in enumerate(chosen) if (scores := part.scores) is not None and len(scores) > 1
+    ]
+    families = [chosen[place].family for place, _ in known]
+    for dependent in dependent_runs([scores for _, scores in known], families):
+        if len(dependent) < 2:
             continue
-        covariances = covariances_of_means(known)
+        places = [known[each][0] for each in dependent]
+        covariances = covariances_of_means([known[each][1] for each in dependent])
         for i, first in enumerate(places):
             for j in range(i + 1, len(places)):
                 value = float(covariances[i, j]) * chosen[first].slope * chosen[places[j]].slope
                 if value:
                     found[first, places[j]] = value
     return found
-
-
-def _overlap(several: Sequence[InstanceScores]) -> bool:
-    """Return True if runs share instances or clusters."""
-    import numpy as np
-
-    clusters = [scores.clusters() for scores in several]
-    known = [numbers for numbers in clusters if numbers is not None]
-    clustered = len(known) == len(several)
-    units = [np.unique(each) for each in (known if clustered else [scores.numbered_keys() for scores in several])]
-    return len(np.unique(np.concatenate(units))) < sum(map(len, units))
 
 
 def _bounds(chosen: Sequence[Part]) -> tuple[float, float] | None:

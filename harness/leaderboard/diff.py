@@ -14,13 +14,16 @@ from harness.leaderboard.columns import canonical, grouped, run_settings
 from harness.leaderboard.comparison import Comparison, compare_runs, question_title
 from harness.leaderboard.model_names import model_names, model_of
 from harness.leaderboard.repeats import seeds
+from harness.leaderboard.run_titles import run_titles
 from harness.plugins.registry import Registry
-from harness.plugins.titles import Titles
 from harness.statistics import holm
 from harness.statistics.quantiles import Z
 from harness.storage.example_files import has_examples
 from harness.storage.results import RunRecord
 from harness.storage.run_labels import distinctions
+
+MOST_ALONE = 6
+"""Number of runs without a counterpart that are named in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ def diff_suites(runs: Iterable[RunRecord], first: str, second: str, registry: Re
     """
     known = list(runs)
     names = model_names(known)
-    titles = Titles(registry)
+    titles = run_titles(known, registry)
     problems: list[str] = []
     changes: list[Change] = []
     left, right = ([run for run in known if run.suite == suite] for suite in (first, second))
@@ -160,6 +163,7 @@ def _pairs(
             yield here[key][0], there[key][0]
         rest, others = ([run for run in runs if alike(run) not in found] for runs in (rest, others))
     here, there = grouped(rest, _loose), grouped(others, _loose)
+    alone: dict[str, list[str]] = {first: [], second: []}
     for key in sorted(here.keys() | there.keys()):
         ours_left, theirs_left = here.get(key, []), there.get(key, [])
         name = label((ours_left or theirs_left)[0])
@@ -167,7 +171,11 @@ def _pairs(
             counts = f"{len(ours_left)} runs in {first} and {len(theirs_left)} in {second}"
             problems.append(f"{name}: {counts} with different settings.")
         else:
-            problems.append(f"{name}: only in {first if ours_left else second}.")
+            alone[first if ours_left else second].append(name)
+    for suite, names in alone.items():
+        if names:
+            more = f"; and {len(names) - MOST_ALONE} more" if len(names) > MOST_ALONE else ""
+            problems.append(f"only in {suite}: {'; '.join(names[:MOST_ALONE])}{more}.")
 
 
 def _repeat(run: RunRecord) -> str:

@@ -17,12 +17,16 @@ def interval(mean: float, low: float | None, high: float | None) -> str:
     """Return the interval around a mean: ``±half`` if symmetrical, else ``[low, high]``; '' if there is none."""
     if low is None or high is None:
         return ""
-    below, above = mean - low, high - mean
-    if math.isclose(below, above, rel_tol=1e-6, abs_tol=1e-12):
-        half = (below + above) / 2
+    if is_symmetrical(mean, low, high):
+        half = (high - low) / 2
         # As many decimals as the mean has, unless they would all be zero.
         return f"±{half:.{_decimals(mean)}f}" if half >= 10 ** -_decimals(mean) else f"±{number(half)}"
     return f"[{number(low)}, {number(high)}]"
+
+
+def is_symmetrical(mean: float, low: float, high: float) -> bool:
+    """Return True if a mean is in the middle of its interval."""
+    return math.isclose(mean - low, high - mean, rel_tol=1e-6, abs_tol=1e-12)
 
 
 def signed_interval(low: float | None, high: float | None) -> str:

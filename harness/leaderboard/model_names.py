@@ -35,7 +35,7 @@ def model_names(runs: Iterable[RunRecord]) -> dict[str, str]:
     their full labels.
     """
     newest_last = sorted(runs, key=lambda run: run.finished)
-    specs = dict(sorted({_identity(run): run.spec for run in newest_last}.items()))
+    specs = dict(sorted({run.model_key: run.spec for run in newest_last}.items()))
     endings = _endings({spec.model.name for spec in specs.values()})
     # The backend of an imported run is the program that measured it.
     programs = {run.spec.model.name: backend_of(run) for run in newest_last if imported_from(run)}
@@ -54,16 +54,12 @@ def model_names(runs: Iterable[RunRecord]) -> dict[str, str]:
 
 def model_of(run: RunRecord, names: Mapping[str, str]) -> str:
     """Return the name of a run's model among the names of all models."""
-    return names[_identity(run)]
+    return names[run.model_key]
 
 
 def backend_of(run: RunRecord) -> str:
     """Return the name of the backend of a run's model."""
     return run.spec.model.name.partition(":")[0]
-
-
-def _identity(run: RunRecord) -> str:
-    return canonical(run.spec.model.model_dump(mode="json"))
 
 
 def _endings(names: Iterable[str]) -> dict[str, str]:

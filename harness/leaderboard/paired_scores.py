@@ -87,6 +87,10 @@ class PairedScores:
     """The test's p-value."""
     differing: int
     """Number of instances whose scores differ."""
+    first_higher: int
+    """Number of these in which the first model's score is the higher one."""
+    binary: bool
+    """True if every score is 0 or 1."""
     only_first: int
     """Instances that the second run does not have."""
     only_second: int
@@ -133,10 +137,8 @@ def compare_answers(
     paired = {name: pair for name, pair in by_name.items() if pair is not None}
     pairs = list(paired.values())
     if not pairs:
-        raise DataError(
-            f"none of the {len(common)} instances in common has a {metric} in both runs; {len(changed)} of them differ "
-            "in what was asked."
-        )
+        because = f"; {len(changed)} of them differ in what was asked" if changed else ""
+        raise DataError(f"none of the {len(common)} instances in common has a {metric} in both runs{because}.")
     left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     if clusters is None:
         estimate, (test, p) = paired_difference(left, right, scale), _test(left, right)
@@ -156,6 +158,8 @@ def compare_answers(
         test=test,
         p=p,
         differing=sum(one != other for one, other in pairs),
+        first_higher=sum(one > other for one, other in pairs),
+        binary=_binary(left, right),
         only_first=len(first.keys() - common),
         only_second=len(second.keys() - common),
         undefined=len(common) - len(changed) - len(pairs),
@@ -189,8 +193,12 @@ def _test_over(left: Sequence[float], right: Sequence[float], clusters: Sequence
 
 
 def _test(left: Sequence[float], right: Sequence[float]) -> tuple[str, float]:
-    if all(score in (0.0, 1.0) for score in (*left, *right)):
+    if _binary(left, right):
         gains = sum(one > other for one, other in zip(left, right, strict=True))
         losses = sum(one < other for one, other in zip(left, right, strict=True))
         return "mcnemar", mcnemar_test(gains, losses)
     return "permutation", permutation_test([one - other for one, other in zip(left, right, strict=True)])
+
+
+def _binary(left: Sequence[float], right: Sequence[float]) -> bool:
+    return all(score in (0.0, 1.0) for score in (*left, *right))

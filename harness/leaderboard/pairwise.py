@@ -41,7 +41,9 @@ class ContestResult:
     scores: tuple[InstanceScores, ...] = ()
     """The instance scores of each run that it is the mean of; empty if any are unknown."""
     weights: tuple[float, ...] = ()
-    """The factor of each of these runs' means, the same for all models; empty if all runs count the same."""
+    """The factor of each of these runs' means; empty if all runs count the same."""
+    families: tuple[str, ...] = ()
+    """The scenario of each of these runs; empty if all are of the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class Contest:
     """Results by model; models without a result are left out."""
     bounds: tuple[float, float] | None = (0.0, 1.0)
     """The metric's smallest and largest value; None if it is unbounded."""
+    instances: str = ""
+    """Equal for contests over the same instances, such as two metrics of one column; empty if there are no others."""
 
 
 def snapped(value: float) -> float:
@@ -83,9 +87,9 @@ def z_scores(contest: Contest) -> Floats:
     unit = (high - low) * (1.0 if contest.higher_is_better else -1.0)
     means = np.array([snapped(result.mean) for result in results])
     difference = (means[:, None] - means[None, :]) / unit
-    covariances = _covariances(results) / unit**2
-    own = np.diag(covariances)
-    variance = np.maximum(own[:, None] + own[None, :] - 2.0 * covariances, 0.0)
+    between = covariances(results) / unit**2
+    own = np.diag(between)
+    variance = np.maximum(own[:, None] + own[None, :] - 2.0 * between, 0.0)
     sizes = np.array([result.count for result in results])
     count = np.minimum(sizes[:, None], sizes[None, :])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -138,7 +142,7 @@ def _as_normal(t: Floats, count: Floats) -> Floats:
     return z
 
 
-def _covariances(results: Sequence[ContestResult]) -> Floats:
+def covariances(results: Sequence[ContestResult]) -> Floats:
     """Return the covariances of the results' means; NaN in the row and column of one without a standard error."""
     import numpy as np
 
@@ -147,12 +151,50 @@ def _covariances(results: Sequence[ContestResult]) -> Floats:
     parts = [len(results[place].scores) for place in paired]
     if len(paired) < 2 or len(set(parts)) > 1:
         return found
-    weights = results[paired[0]].weights or (1.0 / parts[0],) * parts[0]
+    runs = [results[place].scores for place in paired]
+    weights = np.array([results[place].weights or (1.0 / parts[0],) * parts[0] for place in paired])
     total = np.zeros((len(paired), len(paired)))
-    for part, weight in enumerate(weights):
-        total += weight**2 * covariances_of_means([results[place].scores[part] for place in paired])
+    for dependent in dependent_runs(runs[0], results[paired[0]].families):
+        joint = covariances_of_means([scores[part] for part in dependent for scores in runs])
+        factors = weights[:, dependent].T.ravel()
+        blocks = (joint * np.outer(factors, factors)).reshape(len(dependent), len(runs), len(dependent), -1)
+        total += blocks.sum(axis=(0, 2))
     found[np.ix_(paired, paired)] = total
     return found
+
+
+def dependent_runs(runs: Sequence[InstanceScores], families: Sequence[str] = ()) -> list[list[int]]:
+    """Return the positions of a model's runs, those together that share instances, or clusters within a scenario.
+
+    Args:
+        runs: The scores of each run.
+        families: The scenario of each; empty if all are of the same.
+    """
+    import numpy as np
+
+    of = list(range(len(runs)))
+
+    def join(units: Sequence[NDArray[Any]], places: Sequence[int]) -> None:
+        distinct = [np.unique(each) for each in units]
+        numbers = np.concatenate(distinct)
+        order = np.argsort(numbers, kind="stable")
+        owners = np.repeat(np.array(places), [len(each) for each in distinct])[order]
+        shared = numbers[order][1:] == numbers[order][:-1]
+        for pair in np.unique(np.stack([owners[:-1][shared], owners[1:][shared]]), axis=1).T.tolist():
+            one, other = (of[place] for place in pair)
+            of[:] = [one if each == other else each for each in of]
+
+    if len(runs) > 1:
+        join([run.numbered_keys() for run in runs], range(len(runs)))
+        for family in sorted(set(families)) or [""]:
+            places = [place for place in range(len(runs)) if not families or families[place] == family]
+            clustered = [(place, units) for place in places if (units := runs[place].clusters()) is not None]
+            if len(clustered) > 1:
+                join([units for _, units in clustered], [place for place, _ in clustered])
+    found: dict[int, list[int]] = {}
+    for place, name in enumerate(of):
+        found.setdefault(name, []).append(place)
+    return list(found.values())
 
 
 def _paired(result: ContestResult) -> bool:
@@ -171,18 +213,18 @@ def _paired(result: ContestResult) -> bool:
 def covariances_of_means(runs: Sequence[InstanceScores]) -> Floats:
     """Return the covariances of the means of several runs, which may share all, some or none of their instances.
 
-    Where all runs have clusters, the deviations of a cluster's instances are summed before they are multiplied.
+    The deviations of a cluster's instances are summed before they are multiplied. Where only some runs have clusters,
+    the others' instances are in the clusters that these have for the same instances.
     """
     import numpy as np
 
-    groups = [run.clusters() for run in runs]
-    clustered = [group for group in groups if group is not None]
-    if len(clustered) == len(runs):
-        units: list[NDArray[Any]] = list(clustered)
-    elif all(run.keys == runs[0].keys for run in runs):
-        units = [np.arange(len(run)) for run in runs]
-    else:
-        units = [run.numbered_keys() for run in runs]
+    if all(run.keys == runs[0].keys and not run.packed_clusters for run in runs):
+        scores = [run.scores() for run in runs]
+        centred = np.stack([each - each.mean() for each in scores])
+        size = len(runs[0])
+        same: Floats = centred @ centred.T / (size * (size - 1.0))
+        return same
+    units = _units(runs)
     union, places = np.unique(np.concatenate(units), return_inverse=True)
     ends = np.cumsum([len(unit) for unit in units])[:-1]
     centred = np.zeros((len(runs), len(union)))
@@ -194,3 +236,25 @@ def covariances_of_means(runs: Sequence[InstanceScores]) -> Floats:
     scale = np.array([len(run) for run in runs]) * np.sqrt((counts - 1.0) / counts)
     covariances: Floats = centred @ centred.T / np.outer(scale, scale)
     return covariances
+
+
+def _units(runs: Sequence[InstanceScores]) -> list[NDArray[Any]]:
+    """Return for each run numbers of the independent units of its instances: of clusters where any run knows them."""
+    import numpy as np
+
+    groups = [run.clusters() for run in runs]
+    if all(group is None for group in groups):
+        return [run.numbered_keys() for run in runs]
+    known = [(run.numbered_keys(), group) for run, group in zip(runs, groups, strict=True) if group is not None]
+    if len(known) == len(runs):
+        return [group for _, group in known]
+    keys, first = np.unique(np.concatenate([key for key, _ in known]), return_index=True)
+    clusters = np.concatenate([group for _, group in known])[first]
+    found: list[NDArray[Any]] = []
+    for run, group in zip(runs, groups, strict=True):
+        own = run.numbered_keys()
+        at = np.searchsorted(keys, own).clip(0, len(keys) - 1)
+        alone = own + np.uint64(1 << 48)  # other numbers than those of clusters, which have 32 bits
+        shared = np.where(keys[at] == own, clusters[at].astype(np.uint64), alone)
+        found.append(shared if group is None else group.astype(np.uint64))
+    return found

@@ -7,6 +7,7 @@ A leaderboard's columns have different metrics and scales, so their means cannot
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,8 @@ def mean_win_rates(contests: Sequence[Contest]) -> dict[str, WinRate]:
     the win rate is a step function, and a draw has the noise twice.
 
     A model's ranks go from 1 + the models whose interval lies above its own to M − those whose interval lies below,
-    with intervals at the level 1 − 0.05/M for all M models (Klein, Wright and Wieczorek 2020).
+    with intervals at the level 1 − 0.05/M for all M models (Klein, Wright and Wieczorek 2020). The intervals of two
+    models mirror each other, so theirs are right or wrong together and have the level 0.95.
 
     Models without a result in any such column are left out. The result does not depend on the order of the columns
     or of the models.
@@ -80,23 +82,23 @@ def mean_win_rates(contests: Sequence[Contest]) -> dict[str, WinRate]:
 
     contests = sorted((contest for contest in contests if len(contest.results) >= 2), key=lambda c: c.name)
     points: dict[str, list[float]] = {}
-    pairs: dict[str, list[Floats]] = {}
+    pairs: dict[str, list[tuple[str, Floats]]] = {}
     for contest in contests:
         models, z = sorted(contest.results), z_scores(contest)
         rates = win_rates(contest)
         for place, model in enumerate(models):
             points.setdefault(model, []).append(rates[model])
-            pairs.setdefault(model, []).append(np.delete(z[place], place))
+            pairs.setdefault(model, []).append((contest.instances or contest.name, np.delete(z[place], place)))
     found = {}
     joint: dict[str, tuple[float, float]] = {}
+    alphas = ALPHA, ALPHA / len(points) if len(points) > 2 else ALPHA
     for model, values in points.items():
         value = math.fsum(values) / len(values)
         # Near ties that all fall on one side must not push an end of the interval past the point.
         (low, high), joint[model] = (
-            (min(below, value), max(above, value))
-            for below, above in _intervals(pairs[model], (ALPHA, ALPHA / len(points)))
+            (min(below, value), max(above, value)) for below, above in _intervals(pairs[model], alphas)
         )
-        known = any(not bool(np.isnan(each).all()) for each in pairs[model])
+        known = any(not bool(np.isnan(each).all()) for _, each in pairs[model])
         found[model] = WinRate(
             value,
             low if known else None,
@@ -120,22 +122,30 @@ def ranks(values: Mapping[str, float]) -> dict[str, int]:
     return {name: 1 + sum(other > value for other in rounded.values()) for name, value in rounded.items()}
 
 
-def _intervals(pairs: Sequence[Floats], alphas: Sequence[float]) -> list[tuple[float, float]]:
-    """Return a model's interval at each error probability, from its z-scores against the others in each column."""
+def _intervals(pairs: Sequence[tuple[str, Floats]], alphas: Sequence[float]) -> list[tuple[float, float]]:
+    """Return a model's interval at each error probability.
+
+    Args:
+        pairs: For each column what names its instances, and the model's z-scores against the others.
+        alphas: The error probabilities.
+    """
     import numpy as np
     from scipy.special import log_ndtr
 
-    z = np.concatenate(pairs)
+    z = np.concatenate([each for _, each in pairs])
     # Pairs that cannot be tested count with p = 1 on either side.
     wins, losses = (np.nan_to_num(log_ndtr(sign * z), nan=0.0) for sign in (-1.0, 1.0))
-    others = [len(each) for each in pairs]
+    others = [len(each) for _, each in pairs]
+    dependent: Counter[str] = Counter()
+    for (instances, _), size in zip(pairs, others, strict=True):
+        dependent[instances] += size
     # A win counts less in a column with more models. It is not known which wins are certain, so the least are counted.
     weights = np.sort(np.concatenate([np.full(size, 1.0 / (size * len(pairs))) for size in others]))
     total = np.concatenate([[0.0], np.cumsum(weights)])
     total[-1] = 1.0
 
     def share(log_p: Floats, alpha: float) -> float:
-        return float(total[certain_count(log_p, max(others), alpha / 2.0)])
+        return float(total[certain_count(log_p, max(dependent.values()), alpha / 2.0)])
 
     return [(share(wins, alpha), 1.0 - share(losses, alpha)) for alpha in alphas]
 

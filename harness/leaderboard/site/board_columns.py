@@ -80,9 +80,10 @@ def column_names(snapshot: Snapshot, view: BoardView) -> list[ColumnName]:
 def default_columns(columns: Sequence[Column]) -> list[bool]:
     """Return which columns are shown at first: of each scenario with its parameters the primary one.
 
-    Columns of sample data are shown only if there are no others.
+    Columns of sample data are shown only if no others count in the win rate; if no column does, only if all are such.
     """
-    real = any(not column.sample and not column.test for column in columns)
+    own = [column for column in columns if not column.test]
+    real = any(not column.sample for column in [column for column in own if column.contested] or own)
     return [column.primary and not column.test and not (real and column.sample) for column in columns]
 
 

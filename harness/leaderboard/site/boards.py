@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.contracts.plugins import CATEGORIES, CONTAMINATION
 from harness.leaderboard import board_text
-from harness.leaderboard.aggregate import Column
+from harness.leaderboard.aggregate import Column, question
 from harness.leaderboard.cells import Cell, imported_from
-from harness.leaderboard.pairwise import Contest, z_scores
+from harness.leaderboard.columns import agreed
+from harness.leaderboard.formatting import is_symmetrical
+from harness.leaderboard.pairwise import Contest, snapped, z_scores
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.board_columns import ColumnName, column_names
 from harness.leaderboard.site.descriptions import taxonomy
 from harness.leaderboard.site.files import SiteFolder
-from harness.leaderboard.site.measures import Measure, category_measures, win_rates
+from harness.leaderboard.site.measures import Measure
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.leaderboard.win_rate import WinRate
 from harness.output.display import sentence
+from harness.plugins.parameters import PROMPT
 from harness.storage.results import RunRecord
 
 MAIN = "main"
 """The first view, before the categories: every column's main metric, as on the terminal."""
+
+INTERVAL_DIGITS = 5
+"""Digits of an interval's ends beyond the first one of its width: more than any page shows."""
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     """Write ``site``, and for each board ``boards/KEY``, ``boards/KEY/main`` and ``boards/KEY/CATEGORY``.
 
     The latter two have a file ``pairs`` below them, from which the page computes win rates of a part of the board: the
-    z-scores of the models against each other, for each measure.
+    z-scores of the models against each other, for each measure. ``boards/KEY/main/runs`` has, for each column and
+    model, the address of the cell's run, or null (:func:`run_of_cell`).
     """
     folder.put(
         "site",
@@ -44,12 +52,13 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     for view in snapshot.boards:
         models = [row.model for row in view.board.rows]
         names = column_names(snapshot, view)
-        categories = category_measures(view.groups, view.measures)
         categories = {
-            name: measures for name, measures in categories.items() if any(names[m.column].shown for m in measures)
+            name: measures for name, measures in view.categories.items() if any(names[m.column].shown for m in measures)
         }
         folder.put(f"boards/{view.key}", _board(snapshot, view, names, models, categories))
         folder.put(f"boards/{view.key}/{MAIN}", {"measures": _main(view, models)})
+        runs = [[run_of_cell(view, column, model) for model in models] for column in range(len(view.groups))]
+        folder.put(f"boards/{view.key}/{MAIN}/runs", runs)
         folder.put(f"boards/{view.key}/{MAIN}/pairs", [pair_scores(contest, models) for contest in _contests(view)])
         for name, measures in categories.items():
             rows = [_measure(measure, measure.column, measure.cells, models) for measure in measures]
@@ -72,13 +81,41 @@ def newest_board(snapshot: Snapshot) -> BoardView:
 
 
 def cell_values(cell: Cell | None) -> list[Any] | None:
-    """Return a cell as a list: mean, low, high, count, complete, best, first, last, marks."""
+    """Return a cell as a list: mean, low, high, count, complete, best, first, last, marks.
+
+    Digits of the numbers that no page shows or compares are left out: they would be half of the file.
+    """
     if cell is None:
         return None
     return [
-        cell.mean, cell.low, cell.high, cell.count, int(cell.complete), int(cell.best), cell.first,
-        cell.last, board_text.marks_of_runs(cell),
+        None if cell.mean is None else snapped(cell.mean), *_ends(cell.mean, cell.low, cell.high), cell.count,
+        int(cell.complete), int(cell.best), cell.first, cell.last, board_text.marks_of_runs(cell),
     ]  # fmt: skip
+
+
+def _ends(mean: float | None, low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Return an interval's ends without the digits that are small next to its width; one with ``±`` keeps its form."""
+    if low is None or high is None or not 0.0 < high - low < math.inf:
+        return low, high
+    decimals = INTERVAL_DIGITS - math.floor(math.log10(high - low))
+    if mean is not None and is_symmetrical(mean, low, high):
+        half = to_odd((high - low) / 2, decimals)
+        return round(mean - half, 12), round(mean + half, 12)
+    return to_odd(low, decimals), to_odd(high, decimals)
+
+
+def to_odd(value: float, decimals: int) -> float:
+    """Return a number with fewer decimals, chosen so that rounding it further gives what the number itself would give.
+
+    It is cut off; where that would leave a last digit of 0 or 5, on which later rounding may turn, the digit is one
+    more: 0.24996 becomes 0.2499, and 0.25004 becomes 0.2501.
+    """
+    scale = 10.0**decimals
+    scaled = value * scale
+    if not abs(scaled) < 2**53 or not 0.0 < scale < math.inf:
+        return value
+    cut = math.floor(scaled)
+    return (cut + (cut != scaled and cut % 5 == 0)) / scale
 
 
 def win_rate_values(rate: WinRate | None) -> list[Any] | None:
@@ -88,7 +125,9 @@ def win_rate_values(rate: WinRate | None) -> list[Any] | None:
     return [rate.value, rate.low, rate.high, rate.columns, rate.of, rate.first, rate.last]
 
 
-def _column(snapshot: Snapshot, view: BoardView, name: ColumnName, column: int) -> dict[str, Any]:
+def _column(
+    snapshot: Snapshot, view: BoardView, name: ColumnName, column: int, questions: Sequence[str]
+) -> dict[str, Any]:
     return {
         **column_title(snapshot, view, column),
         "key": name.key,
@@ -98,6 +137,9 @@ def _column(snapshot: Snapshot, view: BoardView, name: ColumnName, column: int) 
         "shown": name.shown,
         "test": name.test,
         "count": name.count,
+        "question": questions.index(questions[column]),
+        "prompted": PROMPT in view.board.columns[column].parameters,
+        "asks": sorted({run.spec.scenario.label for runs in view.groups[column].runs.values() for run in runs}),
     }
 
 
@@ -112,6 +154,7 @@ def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, 
         "scenario": about.scenario,
         "address": "" if about.score else scenario_address(about.scenario),
         "score": about.score is not None,
+        "composite": _composite(view, column),
         "metric": about.metric,
         "higher": about.higher_is_better,
         "method": about.method,
@@ -120,6 +163,23 @@ def column_title(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, 
         "sample": about.sample,
         "contested": about.contested,
         "taxonomy": taxonomy(snapshot.registry, about.scenario),
+    }
+
+
+def _composite(view: BoardView, column: int) -> dict[str, Any] | None:
+    """Return what a composite score is: its mean, the range of its values, and its members with their runs."""
+    score = view.board.columns[column].score
+    if score is None:
+        return None
+    cells = (row.cells[column] for row in view.board.rows)
+    rescaled = any(run.chance for run in score.runs)
+    bounds = agreed(cell.bounds for cell in cells if cell is not None and cell.mean is not None)
+    return {
+        "rule": view.headings[column].metric,
+        "mean": score.mean,
+        "rescaled": rescaled,
+        "range": None if bounds is None else [max(0.0, bounds[0]) if rescaled else bounds[0], bounds[1]],
+        "members": [[member.name, [run.label for run in member.runs]] for member in score.members],
     }
 
 
@@ -139,12 +199,8 @@ def _board(
         if group.scenario in tested:
             found.add(CONTAMINATION)
     sizes = {snapshot.model(run): size for run in snapshot.runs if (size := _parameters(run))}
+    questions = [question(column, test=column.test) for column in view.board.columns]
     names = [*CATEGORIES, *sorted({name for found in measured for name in found} - set(CATEGORIES))]
-    chosen = {
-        name: [measure for measure in measures if columns[measure.column].shown]
-        for name, measures in categories.items()
-    }
-    rates = {name: win_rates(measures) for name, measures in chosen.items()}
     return {
         "key": view.key,
         "title": view.title,
@@ -167,7 +223,7 @@ def _board(
         ],
         "columns": [
             {
-                **_column(snapshot, view, columns[column], column),
+                **_column(snapshot, view, columns[column], column, questions),
                 "measured": [names.index(name) for name in sorted(found, key=names.index)],
             }
             for column, found in enumerate(measured)
@@ -176,8 +232,8 @@ def _board(
         "categories": [
             {
                 "name": name,
-                "rates": [win_rate_values(rates[name].get(model)) for model in models],
-                "measures": len(chosen[name]),
+                "rates": [win_rate_values(view.rates[name].get(model)) for model in models],
+                "measures": sum(columns[measure.column].shown for measure in measures),
             }
             for name, measures in categories.items()
         ],
@@ -197,14 +253,14 @@ def _parameters(run: RunRecord) -> int | None:
 
 
 def _remarks(view: BoardView) -> list[list[Any]]:
-    """Return model, column, whether all answers were declined, and remarks, for each cell with any."""
+    """Return for each cell with remarks model, column, 1 if all was declined, the remarks, 1 if they need a mark."""
     found = []
     for m, row in enumerate(view.board.rows):
         for c, cell in enumerate(row.cells):
             words = board_text.remarks(cell) if cell is not None else []
             if cell is not None and words:
                 declined = cell.declined.examples > 0 and cell.declined.examples == cell.declined.of
-                found.append([m, c, int(declined), words])
+                found.append([m, c, int(declined), words, int(board_text.noteworthy(cell))])
     return found
 
 
@@ -214,20 +270,19 @@ def _failures(view: BoardView) -> list[list[Any]]:
     for m, row in enumerate(view.board.rows):
         for c, cell in enumerate(row.cells):
             if cell is not None and cell.failures:
-                errors = dict.fromkeys(f"{failure.run}: {failure.error}" for failure in cell.failures)
+                errors = dict.fromkeys(_failure(failure.run, failure.error) for failure in cell.failures)
                 found.append([m, c, [sentence(error) for error in list(errors)[:20]]])
     return found
 
 
+def _failure(run: str, error: str) -> str:
+    """Return an error with its run, unless the error begins with the run's name."""
+    return error if error.startswith(f"{run}:") else f"{run}: {error}"
+
+
 def _main(view: BoardView, models: Sequence[str]) -> list[dict[str, Any]]:
     cells = [{row.model: row.cells[position] for row in view.board.rows} for position in range(len(view.groups))]
-    return [
-        {
-            **_measure(column, position, cells[position], models),
-            "runs": [_runs(view, position, model) for model in models],
-        }
-        for position, column in enumerate(view.board.columns)
-    ]
+    return [_measure(column, position, cells[position], models) for position, column in enumerate(view.board.columns)]
 
 
 def _contests(view: BoardView) -> list[Contest | None]:
@@ -254,10 +309,10 @@ def pair_scores(contest: Contest | None, models: Sequence[str]) -> str:
     return base64.b64encode(steps.astype("<i2").tobytes()).decode()
 
 
-def _runs(view: BoardView, column: int, model: str) -> list[str] | None:
+def run_of_cell(view: BoardView, column: int, model: str) -> str | None:
     """Return the address of a cell's run if it has only one, else None."""
-    runs = view.counting[column].get(model, {})
-    return [address_of(run) for run in runs.values()] if len(runs) == 1 else None
+    runs = list(view.counting[column].get(model, {}).values())
+    return address_of(runs[0]) if len(runs) == 1 else None
 
 
 def _measure(
@@ -268,7 +323,7 @@ def _measure(
         "metric": about.metric,
         "worst": about.worst if isinstance(about, Measure) else None,
         "higher": about.higher_is_better,
-        "contested": about.contested,
+        "contested": about.contested and (isinstance(about, Measure) or about.primary),
         "cells": [cell_values(cells.get(model)) for model in models],
     }
 

@@ -62,7 +62,13 @@ def shuffles_plot(finding: JudgedTest, titles: Titles | None = None) -> Plot | N
         "order, points lie among the ticks; points to the right of them are evidence that it has.",
         ["shard", "order", ("log_likelihood", "log-likelihood"), ("difference", "difference from the shuffled mean")],
         rows,
-        draw.shuffles(len({row[0] for row in rows})),
+        draw.ranking(
+            "shard",
+            sorted({row[0] for row in rows}),
+            draw.axis("difference", "log-likelihood − mean of the shuffled orders, in nats"),
+            series="order",
+            points=("order", "published"),
+        ),
     )
 
 
@@ -89,12 +95,17 @@ def copies_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | No
         "the dashed line the test reports dependence on the published order. Controls are at 0 copies.",
         ["model", ("data", "data set"), "copies", ("log10_p", "log10 p"), "verdict"],
         rows,
-        draw.evidence_by_copies(list(labels.values()), math.log10(min(alphas, default=ALPHA))),
+        draw.scatter(
+            list(labels.values()),
+            draw.axis("copies", "copies of the data set in the training text", scale="symlog"),
+            draw.axis("log10_p", "log10 p (lower is more evidence)"),
+            guides=[{"y": math.log10(min(alphas, default=ALPHA)), "words": f"p = {min(alphas, default=ALPHA):g}"}],
+        ),
     )
 
 
 def copies_of(finding: JudgedTest) -> int | None:
-    """Return how often the model has read the data set, if the run says so; else None.
+    """Return how often the data set was in the model's training text, if the run says so; else None.
 
     The test's fields or the scenario's parameters may have ``copies``, or the data may be a file whose name, given by
     ``harness lab``, contains it.

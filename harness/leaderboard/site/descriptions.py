@@ -32,6 +32,9 @@ def scenario(registry: Registry, name: str) -> dict[str, Any]:
         "hub": f"{details.data.hub.path} at {details.data.hub.revision}" if details.data.hub else "",
         "split": str(details.eval_split),
         "groups": details.groups,
+        "tags": list(details.tags),
+        "untested": details.data.untested,
+        "gated": details.data.gated,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,16 @@ class LiveState:
 
 
 class LiveSite:
-    """Builds a site, watches the results folder, and rebuilds once changed records are unchanged for one poll."""
+    """Builds a site, watches the results folder, and rebuilds once changed records are unchanged for one poll.
+
+    Args:
+        results_dir: The results folder.
+        output: The site's folder.
+        build: Builds the site.
+        suites: The suites to show; None for all.
+        poll: Seconds between two looks at the files.
+        further: Returns the files other than records that the site is built of.
+    """
 
     def __init__(
         self,
@@ -45,8 +54,9 @@ class LiveSite:
         build: Build,
         suites: Sequence[str] | None = None,
         poll: float = POLL_SECONDS,
+        further: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
-        self.output = output
+        self.output, self._further = output, further
         self._results_dir, self._build, self._suites, self._poll = results_dir, build, suites, poll
         self._builds, self._problem = 0, ""
         self._built_of = self._seen = self._look()
@@ -97,16 +107,16 @@ class LiveSite:
                 self._problem = str(error)
 
     def _look(self) -> dict[str, tuple[int, int]]:
-        """Return size and time of each record, by its folder."""
+        """Return size and time of each record and further file."""
         found = {}
         try:
             directories = run_directories(self._results_dir, self._suites)
         except (DataError, OSError):  # the folder was moved or does not exist yet: treated as empty
             return {}
-        for directory in directories:
+        for file in (*(directory / RUN_FILE for directory in directories), *self._further()):
             try:
-                status = (directory / RUN_FILE).stat()
+                status = file.stat()
             except OSError:  # gone since the folder was listed
                 continue
-            found[str(directory)] = (status.st_size, status.st_mtime_ns)
+            found[str(file)] = (status.st_size, status.st_mtime_ns)
         return found

@@ -9,12 +9,13 @@ other category, bias among them, every metric with a direction counts, each as a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.answers.declined import Declined
 from harness.contracts import Stat
 from harness.contracts.plugins import CATEGORIES, CONTAMINATION, Kind, MetricDetails
-from harness.leaderboard.aggregate import Counting, contest_of, counted_in_win_rate, with_ranks
+from harness.leaderboard.aggregate import Column, Counting, contest_of, counted_in_win_rate, with_ranks
 from harness.leaderboard.cells import Cell, counts_of, declined_by, pooled
 from harness.leaderboard.columns import Group, agreed, grouped
 from harness.leaderboard.pairwise import Contest
@@ -79,8 +80,9 @@ def all_measures(column: int, group: Group, counting: Counting, representing: Co
         for subrun, run in subruns.items():
             for key, stat in stats_of(run):
                 found.setdefault(key, {}).setdefault(model, {})[subrun] = stat
+    remarks = _Remarks(counting)
     measures = [
-        replace(_measure(group, column, key, by_model, counting), represents=key[0] in representing)
+        replace(_measure(group, column, key, by_model, counting, remarks), represents=key[0] in representing)
         for key, by_model in found.items()
     ]
     order = {name: position for position, name in enumerate(CATEGORIES)}
@@ -91,8 +93,16 @@ def all_measures(column: int, group: Group, counting: Counting, representing: Co
     )
 
 
-def category_measures(groups: Sequence[Group], measures: Sequence[Sequence[Measure]]) -> dict[str, list[Measure]]:
-    """Return, by category in the paper's order, the measures that its columns of the leaderboard show."""
+def category_measures(
+    groups: Sequence[Group], measures: Sequence[Sequence[Measure]], counted: Sequence[bool]
+) -> dict[str, list[Measure]]:
+    """Return, by category in the paper's order, the measures that its columns of the leaderboard show.
+
+    Args:
+        groups: The columns.
+        measures: For each column every metric.
+        counted: For each column whether it may count in win rates; see :func:`rated_columns`.
+    """
     chosen: dict[str, list[Measure]] = {}
     for group, several in zip(groups, measures, strict=True):
         test = bool(several) and several[0].category == CONTAMINATION
@@ -101,7 +111,15 @@ def category_measures(groups: Sequence[Group], measures: Sequence[Sequence[Measu
                 continue  # the time that a test of the data took, say, is not a result of the model on them
             chosen.setdefault(measure.category, []).append(measure)
     ordered = [*(name for name in CATEGORIES if name in chosen), *sorted(chosen.keys() - set(CATEGORIES))]
-    return {name: _with_counted(groups, chosen[name]) for name in ordered}
+    return {name: _with_counted(groups, _alike(groups, chosen[name]), counted) for name in ordered}
+
+
+def rated_columns(columns: Sequence[Column]) -> list[bool]:
+    """Return which columns may count in win rates: of each scenario with its parameters the primary one.
+
+    Tests of data sets and composite scores do not count.
+    """
+    return [column.primary and not column.test and column.score is None for column in columns]
 
 
 def representing(measures: Sequence[Measure], main: str) -> list[Measure]:
@@ -125,18 +143,34 @@ def win_rates(measures: Sequence[Measure]) -> dict[str, WinRate]:
     return mean_win_rates([m.contest for m in measures if m.contested])
 
 
+class _Remarks:
+    """What is declined and counted in some runs of a model, which is the same for all metrics that these have."""
+
+    def __init__(self, counting: Counting) -> None:
+        self._counting = counting
+        self._known: dict[tuple[str, ...], tuple[Declined, Mapping[str, tuple[int, int]]]] = {}
+
+    def of(self, model: str, subruns: Iterable[str]) -> tuple[Declined, Mapping[str, tuple[int, int]]]:
+        names = tuple(subruns)
+        if (model, *names) not in self._known:
+            runs = [self._counting[model][name] for name in names]
+            self._known[model, *names] = declined_by(runs), counts_of(runs)
+        return self._known[model, *names]
+
+
 def _measure(
-    group: Group, column: int, key: Key, by_model: Mapping[str, Mapping[str, Stat]], counting: Counting
+    group: Group,
+    column: int,
+    key: Key,
+    by_model: Mapping[str, Mapping[str, Stat]],
+    counting: Counting,
+    remarks: _Remarks,
 ) -> Measure:
     metric, worst = key
     stats = [stat for subruns in by_model.values() for stat in subruns.values()]
     direction = agreed(stat.higher_is_better for stat in stats)
     cells = {
-        model: replace(
-            pooled([subruns[name] for name in sorted(subruns)], len(group.runs)),
-            declined=declined_by(counting[model][name] for name in subruns),
-            counts=counts_of([counting[model][name] for name in subruns]),
-        )
+        model: pooled([subruns[name] for name in sorted(subruns)], len(group.runs), *remarks.of(model, subruns))
         for model, subruns in by_model.items()
     }
     name = "" if (metric, worst) == (group.metric, None) else f"{metric}/{worst}"
@@ -144,6 +178,16 @@ def _measure(
     return Measure(stats[0].category, column, metric, worst, direction, with_ranks(cells, contest), contest)
 
 
-def _with_counted(groups: Sequence[Group], measures: Sequence[Measure]) -> list[Measure]:
-    counted = counted_in_win_rate([m.contest for m in measures], [groups[m.column].sample for m in measures])
-    return [replace(m, contested=counts) for m, counts in zip(measures, counted, strict=True)]
+def _alike(groups: Sequence[Group], measures: Sequence[Measure]) -> list[Measure]:
+    """Return measures of the same kind: where a column has what represents the category, others need it too.
+
+    Otherwise a column without times, say, would count with its numbers of tokens.
+    """
+    if not any(measure.represents for measure in measures):
+        return list(measures)
+    return [m for m in measures if m.represents or m.metric == groups[m.column].metric]
+
+
+def _with_counted(groups: Sequence[Group], measures: Sequence[Measure], counted: Sequence[bool]) -> list[Measure]:
+    possible = counted_in_win_rate([m.contest for m in measures], [groups[m.column].sample for m in measures])
+    return [replace(m, contested=able and counted[m.column]) for m, able in zip(measures, possible, strict=True)]

@@ -1,56 +1,63 @@
-"""The models' data: the table of models (Liang et al. 2022, table 5), and for each model all of its runs."""
+"""The models' data: the table of models (Liang et al. 2022, table 5), and for each model its results and where from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.leaderboard.cells import imported_from, main_stat
 from harness.leaderboard.columns import canonical
+from harness.leaderboard.model_names import backend_of
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
-from harness.leaderboard.site.boards import win_rate_values
+from harness.leaderboard.site.boards import newest_board, run_of_cell, win_rate_values
+from harness.leaderboard.site.calibration_plots import CATEGORY, run_diagram
 from harness.leaderboard.site.files import SiteFolder
-from harness.leaderboard.site.snapshot import Snapshot
+from harness.leaderboard.site.model_facts import facts_of, tags_of
+from harness.leaderboard.site.snapshot import BoardView, Snapshot
 from harness.storage.results import RunRecord
-
-FACTS = (
-    "creator", "modality", "parameters", "tokenizer", "window", "access",
-    "architecture", "vocabulary", "dtype", "revision", "device",
-)  # fmt: skip
-"""The facts that a backend may give about its model; the first six are columns of the paper's table."""
 
 TOTALS = ("queries", "cached_queries", "prompt_tokens", "completion_tokens", "model_seconds", "model_flops")
 """The costs of a run that add up over runs."""
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``models`` and, for each model, ``models/ADDRESS``."""
-    rows = {row.model: row for row in snapshot.boards[0].board.rows}
+    """Write ``models``, the table of all models, and for each model ``models/ADDRESS``.
+
+    A model's page takes its results, and those of the other models, from the leaderboard of a suite; what is written
+    here is the rest: facts, calibration, contamination, runs with their costs, and provenance.
+    """
+    newest = newest_board(snapshot)
+    places = {row.model: row for row in newest.board.rows}
     table = []
     for name, runs in snapshot.by_model.items():
-        address = model_address(runs[0].spec.model)
+        place = places.get(name)
         summary = {
             "name": name,
             "identifier": runs[-1].spec.model.label,
-            "address": address,
-            "facts": {**({"model": label} if (label := runs[-1].spec.model.label) != name else {}), **_facts(runs)},
-            **totals(runs),
+            "backend": backend_of(runs[-1]),
+            "address": model_address(runs[0].spec.model),
+            "facts": facts_of(runs),
+            "tags": tags_of(runs),
             "runs": len(runs),
             "failed": sum(run.status != "ok" for run in runs),
+            "rank": place and place.rank,
+            "rate": place and win_rate_values(place.win_rate),
+            **totals(runs),
         }
         table.append(summary)
         page = {
             "about": summary,
-            "rank": rows[name].rank,
-            "rate": win_rate_values(rows[name].win_rate),
+            "suites": _suites(snapshot, name, runs),
+            "calibration": list(_calibration(snapshot, name)),
+            "contamination": list(_contamination(snapshot, name)),
             "runs": [_run(run) for run in runs],
             # Each different fingerprint, version and host, with its number of runs.
             "fingerprints": _counted(run.provenance.get("model", {}).get("fingerprint") for run in runs),
             "versions": _counted(run.provenance.get("versions") for run in runs),
             "hosts": _counted(run.provenance.get("host") for run in runs),
         }
-        folder.put(f"models/{address}", page)
-    folder.put("models", table)
+        folder.put(f"models/{summary['address']}", page)
+    folder.put("models", {"suite": newest.title, "models": table})
 
 
 def totals(runs: Iterable[RunRecord]) -> dict[str, Any]:
@@ -89,16 +96,64 @@ def _devices(run: RunRecord) -> int:
     return devices if isinstance(devices, int) and devices > 0 else 1
 
 
-def _facts(runs: Sequence[RunRecord]) -> dict[str, Any]:
-    """Return each fact about the model from the newest run that states it; those of the sweep come first."""
-    known: dict[str, Any] = {}
-    for run in sorted(runs, key=lambda run: run.finished):
-        model = run.provenance.get("model", {})
-        if isinstance(model, Mapping):
-            known |= {name: model[name] for name in FACTS if model.get(name) is not None}
-        about = run.spec.settings.about
-        known |= about.model_dump(exclude_defaults=True) if about else {}
-    return known
+def _suites(snapshot: Snapshot, model: str, runs: Sequence[RunRecord]) -> list[list[Any]]:
+    """Return for each suite with results of a model its key and name, the model's costs, and the run of each column.
+
+    The run is null where a column has several (:func:`run_of_cell`). The suite that the page shows first comes first.
+    That is the suite whose leaderboard the site shows first, if the model is on it; else the one that ended last.
+    """
+    views = [view for view in snapshot.boards if view.suite and any(run.suite == view.suite for run in runs)]
+    newest = newest_board(snapshot)
+    order = sorted(
+        views,
+        key=lambda view: (view is newest, _has_results(view, model), view.board.finished, view.suite),
+        reverse=True,
+    )
+    return [
+        [
+            view.key,
+            view.suite,
+            totals(run for run in runs if run.suite == view.suite),
+            [run_of_cell(view, column, model) for column in range(len(view.groups))],
+        ]
+        for view in order
+    ]
+
+
+def _has_results(view: BoardView, model: str) -> bool:
+    """Return whether a model has a number in a column that is not a test of data."""
+    row = next((row for row in view.board.rows if row.model == model), None)
+    pairs = zip(row.cells, view.board.columns, strict=True) if row else ()
+    return any(cell is not None and cell.mean is not None and not column.test for cell, column in pairs)
+
+
+def _main_views(snapshot: Snapshot) -> list[BoardView]:
+    return [view for view in snapshot.boards if view.suite]
+
+
+def _calibration(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
+    """Yield each reliability diagram of a model, with suite, run, and scenario with its parameters."""
+    for view in _main_views(snapshot):
+        for counting, measures in zip(view.counting, view.measures, strict=True):
+            metric = next((one.metric for one in measures if one.represents and one.category == CATEGORY), "")
+            for run in counting.get(model, {}).values() if metric else ():
+                if diagram := run_diagram(run, metric):
+                    place = {"suite": view.suite, "run": address_of(run), "scenario": run.spec.scenario.label}
+                    yield {**place, **diagram}
+
+
+def _contamination(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
+    """Yield the tests of the data sets that a model may have been trained on; controls and re-tests are left out."""
+    for finding in snapshot.findings:
+        if snapshot.model(finding.record) == model and finding.counts:
+            yield {
+                "run": address_of(finding.record),
+                "suite": finding.record.suite,
+                "scenario": finding.record.spec.scenario.label,
+                "shown": finding.seen,
+                "verdict": finding.verdict,
+                "log10_p": finding.log10_p_holm,
+            }
 
 
 def _run(run: RunRecord) -> dict[str, Any]:

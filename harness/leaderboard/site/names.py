@@ -9,6 +9,7 @@ from typing import Any
 from harness.contracts.plugins import CATEGORIES
 from harness.leaderboard.site.addresses import model_address
 from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.model_facts import facts_of, tags_of
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.plugins.titles import COMPUTED_ON, MetricTitle, Title
 
@@ -19,8 +20,9 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     ``metrics`` (statistics included), ``methods``, ``perturbations``, ``categories`` and ``scenarios`` have ``title``,
     ``short``, ``definition`` and ``source``; metrics also ``direction`` (``higher``, ``lower`` or empty), ``range``
     (``[low, high]``, null for an end without a bound; null if unknown) and ``category``. ``runs`` has the title of each
-    scenario with its parameters, by its label; ``models``, by address, ``name``, ``identifier`` and ``backend``;
-    ``computed`` the words for what a statistic of perturbed copies is computed on.
+    scenario with its parameters, by its label; ``models``, by address, ``name``, ``identifier``, ``backend``,
+    ``parameters`` (null if unknown) and ``tags``; ``computed`` the words for what a statistic of perturbed copies is
+    computed on.
     """
     titles, specs = snapshot.titles, [run.spec for run in snapshot.runs]
     metrics = {stat.metric for run in snapshot.runs for stat in run.stats} | {spec.main_metric for spec in specs}
@@ -54,10 +56,17 @@ def _about(title: Title) -> dict[str, Any]:
     return {"title": title.title, "short": title.short, "definition": title.definition, "source": title.source}
 
 
-def _models(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, str]]]:
+def _models(snapshot: Snapshot) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, runs in snapshot.by_model.items():
         model = runs[0].spec.model
+        size = facts_of(runs).get("parameters", [None])[0]
         yield (
             model_address(model),
-            {"name": name, "identifier": model.label, "backend": model.name.partition(":")[0]},
+            {
+                "name": name,
+                "identifier": model.label,
+                "backend": model.name.partition(":")[0],
+                "parameters": size if isinstance(size, int) else None,
+                "tags": tags_of(runs),
+            },
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,24 +19,50 @@ from harness.answers.reasoning_count import unannounced_note, unfinished_note
 from harness.answers.served_models import served_models, served_notes
 from harness.errors import DataError, HarnessError
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.calibration_plots import run_diagram
 from harness.leaderboard.site.examples import write_examples
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.measures import relevant
+from harness.leaderboard.site.peers import peers_address
 from harness.plugins.titles import group_title
 from harness.storage.example_files import EXAMPLES_FILE
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
-FORMAT = 8
+FORMAT = 11
 """The version of the files of a run's page; to be raised whenever they change."""
 
 PARALLEL_FROM_RUNS = 200
 """From this many runs on, two processes are faster than one, since starting the second takes a second."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """What an earlier build of the same process read of a run."""
+
+    made_of: list[Any]
+    """The state of its files then."""
+    record: RunRecord
+    """The record as other pages need it."""
+    files: Sequence[str]
+    """The files of the run's page, relative to the site's folder."""
+    problem: str
+    """What is wrong with its examples; '' if nothing."""
+
+
 def read_runs(
-    results_dir: Path, folder: SiteFolder, suites: Sequence[str] | None = None
+    results_dir: Path,
+    folder: SiteFolder,
+    suites: Sequence[str] | None = None,
+    earlier: dict[Path, ReadRun] | None = None,
 ) -> tuple[list[RunRecord], dict[str, str]]:
     """Write the pages of all runs under a results folder.
+
+    Args:
+        results_dir: The results folder.
+        folder: The site's folder.
+        suites: The suites to read; None for all.
+        earlier: The runs that an earlier build of this site read, by folder; those that have not changed are not read
+            again. Updated to what this build read.
 
     Returns:
         The records by suite and name, and for each run with damaged examples its address and what is wrong with them.
@@ -46,24 +72,31 @@ def read_runs(
         StorageError: The site's folder cannot be written.
     """
     directories = run_directories(results_dir, suites)
-    if len(directories) < PARALLEL_FROM_RUNS:
-        found = [_read(directory, folder.root) for directory in directories]
+    states = {directory: _made_of(directory) for directory in directories}
+    known = {
+        directory: run
+        for directory, run in (earlier or {}).items()
+        if run.made_of == states.get(directory) and all((folder.root / name).is_file() for name in run.files)
+    }
+    unknown = [directory for directory in directories if directory not in known]
+    if len(unknown) < PARALLEL_FROM_RUNS:
+        found = [_read(directory, folder.root) for directory in unknown]
     else:
         # Spawned, since a fork would copy the state of this process's other threads.
         with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-            roots = [folder.root] * len(directories)
-            found = list(pool.map(_read, directories, roots, chunksize=32))
-    read, problems = [], {}
-    for result in found:
+            found = list(pool.map(_read, unknown, [folder.root] * len(unknown), chunksize=32))
+    for directory, result in zip(unknown, found, strict=True):
         if isinstance(result, DataError):
             warn_set_aside(result)
-            continue
-        record, files, problem = result
-        folder.keep(folder.root / name for name in files)
-        read.append(record)
-        if problem:
-            problems[address_of(record)] = problem
-    return read, problems
+        else:
+            known[directory] = ReadRun(states[directory], *result)
+    runs = [known[directory] for directory in directories if directory in known]
+    for run in runs:
+        folder.keep(folder.root / name for name in run.files)
+    if earlier is not None:
+        earlier.clear()
+        earlier.update(known)
+    return [run.record for run in runs], {address_of(run.record): run.problem for run in runs if run.problem}
 
 
 def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str], str] | DataError:
@@ -77,7 +110,7 @@ def _read(directory: Path, root: Path) -> tuple[RunRecord, list[str], str] | Dat
         return error
     place = address_of(record)
     mark = root / "data" / "runs" / place / "made-of.json"
-    made_of = [FORMAT, _state(directory / RUN_FILE), _state(directory / EXAMPLES_FILE)]
+    made_of = _made_of(directory)
     known = _known(mark)
     if known is None or known["of"] != made_of or not all((root / name).is_file() for name in known["files"]):
         folder = SiteFolder(root)
@@ -116,6 +149,7 @@ def page_of(record: RunRecord, *, examples: bool, problem: str = "") -> dict[str
         "metric": spec.main_metric,
         "spec": spec.model_dump(mode="json"),
         "stats": [_row(stat) for stat in record.stats],
+        "calibration": run_diagram(record),
         "declined": str(record.declined) if record.declined.examples else "",
         "reasoning": [
             note for note in (unfinished_note(record.efficiency), unannounced_note(record.efficiency)) if note
@@ -127,6 +161,7 @@ def page_of(record: RunRecord, *, examples: bool, problem: str = "") -> dict[str
         "finished": record.finished,
         "folder": f"{record.directory.parent.name}/{record.directory.name}",
         "examples": examples,
+        "peers": peers_address(record),
         "problem": problem,
     }
 
@@ -147,6 +182,11 @@ def _originals(details: Mapping[str, Any]) -> dict[str, Any]:
         for metric, splits in details.items()
         if isinstance(splits, Mapping) and all(isinstance(parts, Mapping) for parts in splits.values())
     }
+
+
+def _made_of(directory: Path) -> list[Any]:
+    """Return the state of the files that a run's page is made of."""
+    return [FORMAT, _state(directory / RUN_FILE), _state(directory / EXAMPLES_FILE)]
 
 
 def _state(file: Path) -> list[int] | None:

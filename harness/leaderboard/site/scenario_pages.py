@@ -1,4 +1,4 @@
-"""The scenarios' data: descriptions, every model on every metric, and where to find example instances."""
+"""The scenarios' data: descriptions, how each is asked, every model on every metric, how difficult the items are."""
 
 from __future__ import annotations
 
@@ -7,29 +7,46 @@ from typing import Any
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.site import descriptions
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.board_columns import column_names, default_columns
 from harness.leaderboard.site.boards import cell_values, column_title
 from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.item_difficulty import difficulty
 from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.storage.results import RunRecord
+
+_SIMPLE = (str, int, float, type(None))
 
 MOST_SUBRUNS = 200
 """Most sub-runs of a column that are listed individually."""
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``scenarios`` and, for each scenario, ``scenarios/ADDRESS``."""
+    """Write ``scenarios`` and, for each scenario, ``scenarios/ADDRESS`` and below it ``items``.
+
+    ``items`` has the difficulty of the items of each of its columns, or null (:func:`difficulty`).
+    """
     view = snapshot.boards[0]
+    keys = [name.key for name in column_names(snapshot, view)]
+    shown = default_columns(view.board.columns)
     columns: dict[str, list[int]] = {}
     for position, group in enumerate(view.groups):
         if view.board.columns[position].score is not None:
             continue
         columns.setdefault(group.scenario, []).append(position)
     listing = []
-    for name, positions in sorted(columns.items()):
+    for name, several in sorted(columns.items()):
+        # The column that the leaderboard shows comes first; of several, the one with the most models.
+        positions = sorted(several, key=lambda p: (not shown[p], -len(view.counting[p]), p))
         about = {"name": name, "address": scenario_address(name), **descriptions.scenario(snapshot.registry, name)}
         listing.append({key: about[key] for key in ("name", "address", "title") if key in about})
-        page = {"about": about, "columns": [_column(snapshot, view, position) for position in positions]}
+        page = {"about": about, "columns": [{"key": keys[p], **_column(snapshot, view, p)} for p in positions]}
         folder.put(f"scenarios/{about['address']}", page)
+        items = f"scenarios/{about['address']}/items"
+        known = folder.read(items)
+        earlier = known if isinstance(known, list) and len(known) == len(positions) else [None] * len(positions)
+        pairs = zip(positions, earlier, strict=True)
+        folder.put(items, [difficulty(view, position, folder, before) for position, before in pairs])
     folder.put("scenarios", listing)
 
 
@@ -50,8 +67,10 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
         parts.append([label, cells])
     chosen = representing(view.measures[column], view.groups[column].metric)
     with_examples = [run for model in models for run in counting[model].values() if run.examples]
+    newest = max((run for runs in counting.values() for run in runs.values()), key=lambda run: run.finished)
     return {
         **column_title(snapshot, view, column),
+        "asked": _asked(newest),
         "suites": sorted({run.suite for subruns in counting.values() for run in subruns.values()}),
         "models": [[model, model_address(first[model].spec.model)] for model in models],
         "runs": [[address_of(run) for run in counting[model].values()] for model in models]
@@ -71,4 +90,17 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
         ],
         "parts": parts,
         "examples": address_of(with_examples[0]) if with_examples else None,
+    }
+
+
+def _asked(run: RunRecord) -> dict[str, Any]:
+    """Return how a run asks its scenario, as the newest run of a column has it."""
+    spec = run.spec
+    return {
+        "method": spec.adapter.name,
+        "settings": {name: value for name, value in spec.adapter.arguments.items() if isinstance(value, _SIMPLE)},
+        "perturbations": [one.name for one in spec.perturbations],
+        "most": spec.max_eval_instances,
+        "samples": spec.samples,
+        "sample_data": bool(run.provenance.get("data", {}).get("sample")),
     }

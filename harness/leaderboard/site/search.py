@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.boards import MAIN
 from harness.leaderboard.site.files import SiteFolder
-from harness.leaderboard.site.measures import category_measures
 from harness.leaderboard.site.snapshot import Snapshot
 
 Entry = tuple[str, str, str]
 """A name, another name that finds it too, and the address of its page."""
 
 
-def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``search``: kinds with their entries."""
+def write(snapshot: Snapshot, folder: SiteFolder, further: Iterable[tuple[str, Sequence[Entry]]] = ()) -> None:
+    """Write ``search``: kinds with their entries, and further ones."""
     kinds = [
         ("Models", _models(snapshot)),
         ("Scenarios", _scenarios(snapshot)),
         ("Metrics", _metrics(snapshot)),
         ("Runs", _runs(snapshot)),
+        *further,
     ]
     folder.put("search", [(title, entries) for title, entries in kinds if entries])
 
@@ -45,7 +47,7 @@ def _metrics(snapshot: Snapshot) -> list[Entry]:
     found: dict[str, str] = {}
     for group in view.groups:
         found.setdefault(group.metric, MAIN)
-    for category, measures in category_measures(view.groups, view.measures).items():
+    for category, measures in view.categories.items():
         for measure in measures:
             found.setdefault(measure.metric, category)
     return [

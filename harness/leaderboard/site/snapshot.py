@@ -11,8 +11,17 @@ from harness.leaderboard.aggregate import Board, Column, Counting, build_board, 
 from harness.leaderboard.board_text import Heading, headings
 from harness.leaderboard.columns import ColumnKey, Group, group_runs
 from harness.leaderboard.model_names import model_names, model_of
+from harness.leaderboard.run_titles import run_titles
 from harness.leaderboard.site.addresses import address, address_of
-from harness.leaderboard.site.measures import Measure, all_measures, representatives
+from harness.leaderboard.site.measures import (
+    Measure,
+    all_measures,
+    category_measures,
+    rated_columns,
+    representatives,
+    win_rates,
+)
+from harness.leaderboard.win_rate import WinRate
 from harness.plugins.registry import Registry
 from harness.plugins.titles import Titles
 from harness.storage.results import RunRecord
@@ -38,8 +47,12 @@ class BoardView:
     """For each column the runs that count, by model, then by sub-run."""
     measures: Sequence[Sequence[Measure]]
     """For each column every metric, with all models' results."""
+    categories: Mapping[str, Sequence[Measure]]
+    """What each category of metrics measures, and which of it counts in the category's mean win rate."""
     headings: Sequence[Heading]
     """The heading of each column."""
+    rates: Mapping[str, Mapping[str, WinRate]]
+    """The models' mean win rates over each category of metrics."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,7 @@ class Snapshot:
     @cached_property
     def titles(self) -> Titles:
         """Names for people of what the records name."""
-        return Titles(self.registry)
+        return run_titles(self.runs, self.registry)
 
     @cached_property
     def names(self) -> Mapping[str, str]:
@@ -111,7 +124,9 @@ class Snapshot:
             all_measures(column, *parts, self._representatives)
             for column, parts in enumerate(zip(groups, counting, strict=True))
         ]
-        return BoardView(key, title, suite, board, groups, counting, measures, headings(board))
+        categories = category_measures(groups, measures, rated_columns(board.columns))
+        rates = {name: win_rates(found) for name, found in categories.items()}
+        return BoardView(key, title, suite, board, groups, counting, measures, categories, headings(board), rates)
 
 
 def _no_runs(column: Column) -> Group:

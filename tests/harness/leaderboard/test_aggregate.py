@@ -123,6 +123,28 @@ def test_of_columns_of_equally_many_instances_the_one_with_most_models_counts(ma
     assert [column.primary for column in build_board(runs).columns] == [False, True]
 
 
+def test_two_prompts_of_a_scenario_count_once(make_run: Any) -> None:
+    runs = [
+        make_run(model, {"name": name, **prompt}, mean)
+        for name, prompt, means in (
+            ("boolq", {"prompt": "aaa"}, (0.9, 0.1)),
+            ("boolq", {}, (0.4, 0.8)),
+            ("imdb", {}, (0.4, 0.8)),
+        )
+        for model, mean in zip(("hf:a", "hf:b"), means, strict=True)
+    ]
+    board = build_board(runs)
+    assert {column.primary for column in board.columns if column.parameters} == {False}
+    assert [column.scenario for column in board.columns if column.primary] == ["boolq", "imdb"]
+    assert rates(board) == {"hf:a": 0.0, "hf:b": 1.0}
+    assert [row.win_rate.of for row in board.rows if row.win_rate] == [2, 2]
+
+
+def test_the_only_prompt_of_a_scenario_counts(make_run: Any) -> None:
+    board = build_board([make_run(model, {"name": "boolq", "prompt": "other"}, 0.5) for model in ("hf:a", "hf:b")])
+    assert [column.primary for column in board.columns] == [True]
+
+
 def test_tests_of_data_sets_do_not_count_in_the_win_rate(make_run: Any) -> None:
     def test(model: str, mean: float) -> RunRecord:
         run: RunRecord = make_run(model, "quiz", mean, metric="contamination", higher=False)

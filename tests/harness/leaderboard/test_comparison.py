@@ -16,7 +16,7 @@ from rich.console import Console
 
 from harness import Example, HarnessError, Instance, Reference, Split
 from harness.cli import group
-from harness.contracts import BOUNDED, PROPORTION, Stat
+from harness.contracts import BOUNDED, PROPORTION, SIGNED, Stat
 from harness.contracts.specs import Component, RunSpec
 from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
 from harness.leaderboard.comparison_table import comparison_table
@@ -32,6 +32,7 @@ from harness.statistics import (
     permutation_test,
 )
 from harness.storage.example_files import ExampleWriter
+from harness.storage.instance_scores import InstanceScores, instance_key
 from harness.storage.results import RunRecord, find_runs, run_directory, write_run
 
 Scores = Mapping[str, float | None]
@@ -42,11 +43,13 @@ Run = Callable[..., RunRecord]
 def run(tmp_path: Path) -> Run:
     """Writes a run from its scores by instance, ``id``, ``id/trial`` or ``id/trial/sample``."""
 
-    def write(model: str, scores: Scores, *, scenario: str = "quiz", text: str = "?", **changes: Any) -> RunRecord:
+    def write(
+        model: str, scores: Scores, *, scenario: str | dict[str, Any] = "quiz", text: str = "?", **changes: Any
+    ) -> RunRecord:
         status, error = changes.pop("status", "ok"), changes.pop("error", None)
         spec = RunSpec(
             suite=changes.pop("suite", "s"),
-            scenario=Component(name=scenario),
+            scenario=Component.model_validate(scenario),
             adapter=changes.pop("adapter", Component(name="generation")),
             metrics=changes.pop("metrics", (Component(name="right"),)),
             main_metric=changes.pop("main_metric", "right"),
@@ -63,8 +66,8 @@ def run(tmp_path: Path) -> Run:
                     instance = Instance(id, text, perturbation=perturbation, meta={"passage": id[:2]})
                     example = Example(instance, trial=int(trial or 0), sample=int(sample or 0))
                     said = -1.0 if perturbation else score
-                    writer.write(example, {} if said is None else {"right": said})
-        stat = Stat("right", "accuracy", "test", None, 1, 0.5, None, None, None, None, True, scale=BOUNDED)
+                    writer.write(example, {} if said is None else {spec.main_metric: said})
+        stat = Stat(spec.main_metric, "accuracy", "test", None, 1, 0.5, None, None, None, None, True, scale=BOUNDED)
         record = RunRecord(
             directory=directory,
             name=spec.name,
@@ -157,6 +160,37 @@ def test_other_settings_are_noted(run: Run) -> None:
     other = Component(name="generation", arguments={"max_tokens": 5})
     found = compare_runs(run("a", _scores("10")), run("a", _scores("01"), adapter=other, seed=1))
     assert found.notes == ("adapter differs: generation and generation:max_tokens=5", "seed differs: 0 and 1")
+
+
+PLAIN = {"name": "quiz", "prompt": "plain"}
+
+
+def test_two_prompts_of_a_scenario_are_compared_by_the_main_metric_of_each(run: Run) -> None:
+    first = run("a", _scores("1101"))
+    second = run("a", _scores("1000"), scenario=PLAIN, main_metric="acc", text="Written in another way?")
+    found = compare_runs(first, second)
+    assert (found.metric, found.first, found.second, found.count) == ("right", 0.75, 0.25, 4)
+    assert found.low is not None
+    assert found.notes == (
+        "prompts differ: the scenario's own and plain",
+        "metrics differ: Right of the first run and Acc of the second",
+    )
+    assert "prompts differ: plain and the scenario's own" in compare_runs(second, first).notes
+
+
+def test_two_prompts_whose_metrics_have_different_scales_are_not_compared(run: Run) -> None:
+    second = run("a", _scores("1000"), scenario=PLAIN, main_metric="acc")
+    yes_or_no = replace(second, stats=[replace(second.stats[0], scale=PROPORTION)])
+    assert compare_runs(run("a", _scores("1101")), yes_or_no).count == 4
+    other = replace(second, stats=[replace(second.stats[0], scale=SIGNED)])
+    with pytest.raises(HarnessError, match="different main metrics, right and acc; choose one with --metric"):
+        compare_runs(run("a", _scores("1101")), other)
+
+
+def test_two_prompts_that_were_asked_of_other_instances_are_not_compared(run: Run) -> None:
+    first, second = run("a", {"x": 1.0}, max_eval_instances=1), run("a", {"y": 1.0}, scenario=PLAIN)
+    with pytest.raises(HarnessError, match=r"no instance in common: .* Run both without max_eval_instances\."):
+        compare_runs(first, second)
 
 
 def _suite(run: Run) -> None:
@@ -277,22 +311,27 @@ def test_what_is_left_out_is_shown(run: Run) -> None:
     assert "2 only first, 1 only second, 1 undefined" in text
 
 
-def test_scores_that_a_run_metric_gives_are_computed_again(run: Run) -> None:
-    """Brier scores stand beside no example; here they are 0.04 and 0.64 of every instance."""
+def test_scores_that_a_run_metric_gives_are_those_of_the_record(run: Run) -> None:
+    """No example has a Brier score; here they are 0.04 and 0.64 of every instance."""
     runs = []
     for model, probability in (("a", 0.8), ("b", 0.2)):
         record = run(model, _scores("1111"), main_metric="brier_score", metrics=(Component(name="brier_score"),))
+        instances = [Instance(f"i{index}", "?", (Reference("yes", True),)) for index in range(4)]
         with ExampleWriter(record.directory) as writer:
-            for index in range(4):
-                instance = Instance(f"i{index}", "?", (Reference("yes", True),))
+            for instance in instances:
                 writer.write(Example(instance, prediction="yes", probability=probability), {})
-        runs.append(replace(record, examples=writer.written))
-    found = compare_runs(runs[0], runs[1], registry=default_registry())
-    assert (found.count, found.test) == (4, "permutation")
-    assert found.first == pytest.approx(0.04)
-    assert found.second == pytest.approx(0.64)
+        recorded = InstanceScores.of([(instance_key(instance), (1 - probability) ** 2) for instance in instances])
+        runs.append(replace(record, examples=writer.written, instance_scores=recorded))
+    for found in (compare_runs(runs[0], runs[1]), compare_runs(runs[0], runs[1], registry=default_registry())):
+        assert (found.count, found.test) == (4, "permutation")
+        assert found.first == pytest.approx(0.04)
+        assert found.second == pytest.approx(0.64)
+    others = [replace(one, spec=one.spec.model_copy(update={"main_metric": "exact_match"})) for one in runs]
+    computed = compare_runs(others[0], others[1], "brier_score", default_registry())
+    assert (computed.first, computed.second) == pytest.approx((0.04, 0.64))
+    without = [replace(one, instance_scores=None) for one in runs]
     with pytest.raises(HarnessError, match="single instances for brier_score"):
-        compare_runs(runs[0], runs[1])
+        compare_runs(without[0], without[1], registry=default_registry())
 
 
 def test_the_command(

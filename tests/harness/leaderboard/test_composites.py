@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,8 @@ from harness.contracts import SCALES, Split, Stat
 from harness.contracts.scores import CompositeScore, ScoredRun, ScoreMember
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.board_table import board_table
-from harness.leaderboard.composites import CompositeEstimate, Part, composite_estimate
+from harness.leaderboard.composites import CompositeEstimate, Part, composite_cell, composite_estimate
+from harness.leaderboard.pairwise import ContestResult, covariances
 from harness.leaderboard.site import boards, scenario_pages
 from harness.leaderboard.site.addresses import scenario_address
 from harness.leaderboard.site.board_columns import column_names
@@ -83,10 +85,78 @@ def test_runs_that_share_their_instances_are_not_independent() -> None:
     same = [Part(stat(30, 50), 0.5, 0.0, "boolq", packed)] * 2
     found = composite_estimate(same)
     assert found.stderr == pytest.approx(stat(30, 50).stderr, rel=1e-4)  # twice the same run tells nothing new
-    other = [same[0], replace(same[1], family="imdb")]
+    copied = [same[0], replace(same[1], family="boolq_copy")]
+    assert composite_estimate(copied).stderr == pytest.approx(found.stderr)  # another scenario with the same instances
+    moved = InstanceScores.of([((n + 99).to_bytes(KEY_BYTES, "big"), score) for n, score in enumerate(scores)])
+    other = [same[0], replace(same[1], scores=moved)]
     independent = composite_estimate(other).stderr
     assert independent is not None
     assert independent == pytest.approx((stat(30, 50).stderr or 0) / math.sqrt(2), rel=1e-4)
+
+
+def test_equal_names_of_clusters_mean_nothing_in_another_scenario() -> None:
+    scores = [float(n % 5 > 1) for n in range(50)]
+    packed = [
+        InstanceScores.of(
+            [((n + 99 * k).to_bytes(KEY_BYTES, "big"), score) for n, score in enumerate(scores)],
+            [n // 2 for n in range(50)],
+        )
+        for k in range(2)
+    ]
+    parts = [Part(stat(30, 50), 0.5, 0.0, name, each) for name, each in zip(("quac", "drop"), packed, strict=True)]
+    apart = composite_estimate(parts).stderr
+    assert apart == pytest.approx((stat(30, 50).stderr or 0) / math.sqrt(2))
+    together = composite_estimate([parts[0], replace(parts[1], family="quac")]).stderr
+    assert together is not None
+    assert apart is not None
+    assert together > 1.2 * apart
+
+
+def micro(
+    make_run: Make, model: str, means: Sequence[float], counts: Sequence[int], sizes: Sequence[int]
+) -> list[RunRecord]:
+    """Return a model's runs of two subjects; ``sizes`` of their ``counts`` instances have a score."""
+    found = []
+    for place, (mean, count, size) in enumerate(zip(means, counts, sizes, strict=True)):
+        run = make_run(model, {"name": "mmlu", "subject": f"s{place}"}, mean, count=size, missing=count - size)
+        right = round(mean * size)
+        keys = [(n + 1000 * place).to_bytes(KEY_BYTES, "big") for n in range(size)]
+        scores = InstanceScores.of(zip(keys, [1.0] * right + [0.0] * (size - right), strict=True))
+        found.append(replace(run, instance_scores=scores))
+    return found
+
+
+def test_each_model_has_the_micro_weights_of_its_own_instances(make_run: Make) -> None:
+    """One model lacks three quarters of the first subject, so the second weighs more in its score."""
+    runs = [
+        *micro(make_run, "hf:a", (0.5, 0.5), (80, 80), (80, 80)),
+        *micro(make_run, "hf:b", (0.5, 0.5), (80, 80), (20, 80)),
+    ]
+    score = declared(runs, mean="micro")[0].spec.scores[0]
+    results = {}
+    for model in ("hf:a", "hf:b"):
+        own = {run.spec.question_digest: run for run in runs if run.spec.model.name == model}
+        _, result = composite_cell(score, own, lambda run: "")
+        assert result is not None
+        results[model] = result
+    assert results["hf:a"].weights == pytest.approx((0.5, 0.5))
+    assert results["hf:b"].weights == pytest.approx((0.2, 0.8))
+    found = covariances(list(results.values()))
+    # Each half right: variances 0.25/(n − 1), covariances Σ of the shared instances' products.
+    assert found[0, 0] == pytest.approx(0.25 * 0.25 / 79 * 2)
+    assert found[1, 1] == pytest.approx(0.2**2 * 0.25 / 19 + 0.8**2 * 0.25 / 79)
+
+
+def test_runs_of_two_scenarios_with_the_same_instances_are_not_independent_between_models() -> None:
+    rng = np.random.default_rng(0)
+    keys = [n.to_bytes(KEY_BYTES, "big") for n in range(200)]
+    results = []
+    for _ in range(2):
+        scores = InstanceScores.of(zip(keys, rng.integers(0, 2, 200).astype(float).tolist(), strict=True))
+        mean = float(scores.scores().mean())
+        results.append(ContestResult(mean, 0.01, 200, (scores, scores), (0.5, 0.5), ("math", "math_500")))
+    alone = [replace(result, scores=result.scores[:1], weights=(1.0,), families=("math",)) for result in results]
+    assert covariances(results) == pytest.approx(covariances(alone))
 
 
 @given(
@@ -204,6 +274,16 @@ def test_scores_of_two_sweeps_do_not_clash(make_run: Make) -> None:
 
 def heads(table: ResultTable) -> list[str]:
     return [" ".join(column.heading) for column in table.columns]
+
+
+def test_the_heading_names_the_members(make_run: Make) -> None:
+    def headings(*names: str) -> str:
+        return " | ".join(
+            heads(board_table(build_board(declared(scored(make_run, "hf:a", **dict.fromkeys(names, 0.5))))))
+        )
+
+    assert "mean of boolq, imdb n=" in headings("boolq", "imdb")
+    assert "mean of boolq, imdb, raft, 2 more n=" in headings("boolq", "imdb", "raft", "arc", "mmlu")
 
 
 def test_a_score_is_in_every_format(make_run: Make) -> None:

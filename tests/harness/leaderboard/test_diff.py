@@ -172,8 +172,8 @@ def test_what_cannot_be_compared_is_said(write: Write) -> None:
     diff = diff_suites(runs, "old", "new")
     assert len(diff.changes) == 1
     text = "\n".join(diff.problems)
-    assert "gone · Generation: only in old." in text
-    assert "fresh · Generation: only in new." in text
+    assert "only in old: fake:a on gone · Generation." in text
+    assert "only in new: fake:a on fresh · Generation." in text
     assert "in new, no memory" in text
     with pytest.raises(DataError, match="nothing in common"):
         diff_suites(runs[2:4], "old", "new")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t, ttest_rel
 
 from harness.contracts import PROPORTION
-from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks, z_scores
+from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks, covariances_of_means, z_scores
 from harness.statistics import paired_difference
 from harness.storage.instance_scores import InstanceScores
 
@@ -86,7 +86,10 @@ def test_pairing_follows_the_instances_whatever_their_order_and_number() -> None
 def test_a_mean_of_runs_adds_the_variances_of_its_parts() -> None:
     rng = np.random.default_rng(3)
     parts = [rng.normal(0, 1, (2, size)) for size in (40, 200)]
-    entries = {name: entry(*(listed(*part[row]) for part in parts)) for row, name in enumerate("ab")}
+    entries = {
+        name: entry(*({500 * at + n: score for n, score in enumerate(part[row])} for at, part in enumerate(parts)))
+        for row, name in enumerate("ab")
+    }
     differences = [part[0] - part[1] for part in parts]
     mean = sum(each.mean() for each in differences) / 2
     stderr = math.sqrt(sum(each.var(ddof=1) / len(each) for each in differences)) / 2
@@ -161,3 +164,13 @@ def test_scores_with_clusters_are_paired_by_cluster() -> None:
         return ContestResult(float(np.mean(each)), float(np.std(scores, ddof=1)) / math.sqrt(40), 40, (packed,))
 
     assert z_scores(Contest("c", True, {"a": copied(first), "b": copied(second)})) == pytest.approx(z_scores(alone))
+
+
+def test_where_only_some_runs_know_the_clusters_the_others_are_in_them() -> None:
+    scores = [float(n % 7 < 3) for n in range(100)]
+    keyed = list(zip(KEYS, scores, strict=False))
+    clustered = InstanceScores.of(keyed, [n // 2 for n in range(100)])
+    plain = InstanceScores.of(keyed)
+    assert covariances_of_means([clustered, plain]) == pytest.approx(covariances_of_means([clustered, clustered]))
+    larger = InstanceScores.of(zip(KEYS, [*scores, 1.0], strict=False))
+    assert covariances_of_means([clustered, larger])[0, 1] > 0

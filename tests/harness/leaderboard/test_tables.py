@@ -273,6 +273,21 @@ def test_equal_errors_of_many_runs_are_told_once(make_run: Any) -> None:
     assert line.endswith(": mmlu:subject=s0, mmlu:subject=s1, mmlu:subject=s2 and 6 more: no data")
 
 
+def test_equal_errors_of_many_results_share_a_footnote(make_run: Any) -> None:
+    runs = [
+        make_run(f"hf:{model}", name, None, error=f"hf:{model}: the server is down")
+        for model in ("a", "b")
+        for name in ("arc", "boolq", "imdb")
+    ]
+    runs += [make_run("hf:a", "wiki", None, error="no data"), make_run("hf:b", "wiki", 0.5)]
+    board = build_board(runs)
+    assert list(board_text.failures(board)) == [
+        "✗1 6 results (hf:a, arc; hf:a, boolq; hf:a, imdb; and 3 more): the server is down",
+        "✗2 hf:a, wiki: wiki: no data",
+    ]
+    assert sorted(board_text.failure_numbers(board).values()) == [1] * 6 + [2]
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Terminal
 

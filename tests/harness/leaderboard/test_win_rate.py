@@ -165,6 +165,20 @@ def test_where_columns_have_more_or_fewer_models_the_lightest_wins_are_counted()
     assert [rate.low, rate.value, rate.high] == pytest.approx([0.5, 0.75, 0.75])
 
 
+def test_the_ranks_of_two_models_say_what_their_intervals_say() -> None:
+    """The difference has z = 2.35: certain at the level 0.95, and not at 0.975."""
+    found = mean_win_rates([contest({"a": 0.53, "b": 0.47}, stderr=0.06 / 2.35 / math.sqrt(2))])
+    assert [(rate.low, rate.high) for rate in found.values()] == [(1.0, 1.0), (0.0, 0.0)]
+    assert [(rate.first, rate.last) for rate in found.values()] == [(1, 1), (2, 2)]
+
+
+def test_metrics_of_the_same_instances_are_less_certain_than_columns_of_their_own() -> None:
+    """Four weak results, z = 1.6: together they show something only if they are independent."""
+    columns = [contest({"a": 0.53, "b": 0.47}, stderr=0.06 / 1.6 / math.sqrt(2), name=str(k)) for k in range(4)]
+    assert (mean_win_rates(columns)["a"].low or 0.0) > 0.0
+    assert mean_win_rates([replace(each, instances="one") for each in columns])["a"].low == 0.0
+
+
 def _covered(gap: float, count: int, times: int) -> tuple[float, float]:
     """Return how often all win rates, and all rank sets, of three models over five columns hold the truth."""
     rng = np.random.default_rng(count)

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const root = document.documentElement;
-  const stamp = root.dataset.stamp;
+  let stamp = root.dataset.stamp;
   const known = new Set(root.dataset.pages.split(" "));
   const pages = new Map();
   const values = new Map();
@@ -60,6 +60,8 @@
     }
     return reading.get(key);
   };
+  // Read data anew from now on: the site was built again.
+  harness.renew = (build) => { stamp = `${root.dataset.stamp}-${build}`; reading.clear(); };
   const read = async (key) => {
     if (!/^[a-z0-9][a-z0-9.\/-]*$/.test(key) || key.includes("..")) throw new Error("This page does not exist.");
     const file = `data/${key}.js`;
@@ -208,7 +210,7 @@
   };
   // A number that may be too large for a float, from its logarithm to base 10.
   harness.power = (log10) => (Math.abs(log10) < 3 ? harness.number(10 ** log10) : `${(10 ** (log10 - Math.floor(log10))).toFixed(1)} × 10${superscript(Math.floor(log10))}`);
-  const superscript = (n) => String(n).split("").map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] || "⁻").join("");
+  const superscript = harness.superscript = (n) => String(n).split("").map((d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d] || "⁻").join("");
 
   // ------------------------------------------------------------------------------------------------------------
   // Addresses: #/page/path…?query
@@ -238,11 +240,14 @@
   };
   const safeDecode = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
 
-  // definition: {title, render(main, path, query), update(path, query), drawn(), layout, keys: [[key, words, call]…]}. A page with
-  // `update` is asked first when only its address changes; it returns its title, or null to be drawn again; `drawn` is called when it is in the document.
+  // definition: {title, render(main, path, query), update(path, query), drawn(), renew(), layout, keys: [[key, words, call]…]}. A page with
+  // `update` is asked first when only its address changes; it returns its title, or null to be drawn again; `drawn` is called when it is in the document;
+  // `renew` after the site was built again.
   harness.page = (name, definition) => pages.set(name, definition);
   harness.here = () => pages.get(harness.route().name);
 
+  // A dialog belongs to the page that it was opened on.
+  const closeDialogs = () => { for (const box of document.querySelectorAll("dialog[open]")) box.close(); };
   let turn = 0;
   let last = null;
   let shownPage = null; // the definition of the page that is drawn
@@ -252,9 +257,12 @@
     const main = document.getElementById("main");
     const fresh = make("div.page");
     const where = `${name}/${path.join("/")}`;
+    if (last !== where) closeDialogs();
     try {
       if (!known.has(name)) throw new Error("This page does not exist.");
       const [names] = await Promise.all([harness.get("names"), pages.has(name) || harness.load(`assets/pages/${name}.js`)]);
+      // Looked up by names from data: one such as “constructor” finds only its own entry.
+      for (const kind of Object.values(names)) Object.setPrototypeOf(kind, null);
       harness.names = names;
       const page = pages.get(name);
       if (shownPage === page && page.update) {
@@ -282,8 +290,10 @@
     if (shownPage && shownPage.drawn) shownPage.drawn();
     for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
     for (const link of document.querySelectorAll(".site-head nav a")) {
-      if (link.dataset.page === name) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
+      if (link.dataset.page !== name) { link.removeAttribute("aria-current"); continue; }
+      link.setAttribute("aria-current", "page");
+      const nav = link.closest("nav"); // in sight, where the list is wider than the window
+      if (link.offsetLeft < nav.scrollLeft + nav.offsetLeft || link.offsetLeft + link.offsetWidth > nav.scrollLeft + nav.offsetLeft + nav.clientWidth) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.offsetWidth / 2;
     }
     if (last === where) refocus(main, held);
     else if (last !== null) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
@@ -323,6 +333,8 @@
   harness.subset = (perturbation, computed, group) => [perturbation && `${harness.title("categories", perturbation) === perturbation ? harness.title("perturbations", perturbation) : harness.title("categories", perturbation)}${computed === "perturbed" ? "" : `, ${harness.names.computed[computed] || computed}`}`, group].filter(Boolean).join(" · ");
   // The title of a scenario with its parameters, by its label.
   harness.runTitle = (label) => harness.names.runs[label] || label;
+  // The taxonomy of scenarios (Liang et al. 2022, table 4), in words.
+  harness.FACETS = { __proto__: null, task: "Task", what: "Texts", who: "Written by", when: "Period", language: "Language" };
   harness.capitalized = (name) => name[0].toUpperCase() + name.slice(1);
   // Whether a text contains every word of a search.
   harness.matcher = (search) => {
@@ -338,7 +350,7 @@
   // A choice of the suite, if there are several boards; change(suite) is called with the suite's name.
   harness.suiteChoice = (site, key, change) => (site.boards.length < 2 ? null
     : make("label", null, "Suite", make("select", { id: "suite", onchange: (event) => change(event.target.value) },
-      site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, harness.plain(words, 50))))));
+      site.boards.map(([known, words, suite]) => make("option", { value: suite, selected: known === key }, `${harness.plain(words, 50)}${known === site.newest ? " · newest" : ""}`)))));
   harness.tabs = (label, views, current, target) => make("nav", { "aria-label": label }, make("ul.tabs", null, views.map(([name, words]) =>
     make("li", null, make("a", { href: target(name), "aria-current": current === name ? "true" : null }, words)))));
   // A table of facts; a pair without a value is left out.

@@ -11,6 +11,7 @@
   const news = make("p.live-news", { role: "status" });
   bar.append(sweeps, news);
   let first = null;
+  let renewing = false;
   let touched = 0;
   let offered = false;
   for (const kind of ["keydown", "pointerdown", "wheel", "scroll"]) {
@@ -39,7 +40,18 @@
     if (first === null) first = state.build;
     const running = state.sweeps.filter((one) => one.state === "running");
     harness.clear(sweeps, running.map((one) => sweep(one, state.now)));
-    const newer = state.build !== first;
+    // The runs under way, for pages that show them: scenario, method, model, answered, planned.
+    const heard = running.filter((one) => state.now - Date.parse(one.updated) / 1000 <= STALE);
+    harness.running = heard.flatMap((one) => one.under_way.map((run) => ({ ...run, suite: one.suite })));
+    const page = harness.here();
+    page?.progress?.();
+    // A page that can takes up new results by itself; others offer it.
+    if (state.build !== first && page?.renew && !renewing) {
+      renewing = true;
+      harness.renew(state.build);
+      Promise.resolve(page.renew()).then(() => { first = state.build; }, () => {}).finally(() => { renewing = false; });
+    }
+    const newer = state.build !== first && !page?.renew;
     bar.hidden = !running.length && !newer && !state.problem;
     if (newer && performance.now() - touched > IDLE) { location.reload(); return; }
     if (newer && !offered) {

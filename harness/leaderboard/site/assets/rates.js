@@ -19,6 +19,14 @@
     return x <= 0 ? tail : Math.log1p(-Math.exp(tail));
   };
 
+  // The same of thousandths, which are computed once each.
+  const known = new Float64Array(65537).fill(NaN);
+  const logNormalOf = (thousandths) => {
+    const place = thousandths + 32768;
+    if (Number.isNaN(known[place])) known[place] = logNormal(thousandths / STEPS);
+    return known[place];
+  };
+
   const logGamma = (x) => {
     let shift = 0;
     for (; x < 12; x += 1) shift += Math.log(x);
@@ -108,30 +116,53 @@
     if (!decoded.has(pairs)) {
       const text = atob(pairs), bytes = new Uint8Array(text.length);
       for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
-      decoded.set(pairs, new DataView(bytes.buffer));
+      const view = new DataView(bytes.buffer), values = new Int16Array(bytes.length / 2);
+      for (let at = 0; at < values.length; at += 1) values[at] = view.getInt16(2 * at, true);
+      decoded.set(pairs, values);
     }
     return decoded.get(pairs);
   };
   const reader = (pairs, size) => {
     const values = decode(pairs);
     return (i, j) => {
-      const [a, b] = i < j ? [i, j] : [j, i];
-      const value = values.getInt16(2 * (a * size - (a * (a + 1)) / 2 + b - a - 1), true);
+      const a = Math.min(i, j), b = Math.max(i, j);
+      const value = values[a * size - (a * (a + 1)) / 2 + b - a - 1];
       return value === UNKNOWN ? NaN : (i < j ? value : -value) / STEPS;
     };
   };
 
-  // The intervals of a model at error probabilities, from its z-scores against the others of each column.
-  const intervals = (columns, alphas) => {
+  // The intervals of a model at error probabilities, from its z-scores against the others of each measure, and the column of each.
+  const intervals = (columns, of, alphas) => {
     const z = columns.flat();
-    const dependent = Math.max(...columns.map((each) => each.length));
+    const sizes = new Map();
+    columns.forEach((each, k) => sizes.set(of[k], (sizes.get(of[k]) || 0) + each.length));
+    const dependent = Math.max(...sizes.values());
     const weights = Float64Array.from(columns.flatMap((each) => each.map(() => 1 / (each.length * columns.length)))).sort();
-    const [wins, losses] = [1, -1].map((sign) => Float64Array.from(z, (each) => (Number.isNaN(each) ? 0 : logNormal(-sign * each))).sort().reverse());
+    const [wins, losses] = [1, -1].map((sign) => Float64Array.from(z, (each) => (Number.isNaN(each) ? 0 : logNormalOf(Math.round(-sign * each * STEPS)))).sort().reverse());
     const share = (ordered, alpha) => {
       const found = certain(ordered, dependent, alpha / 2);
       return found === weights.length ? 1 : weights.subarray(0, found).reduce((sum, each) => sum + each, 0);
     };
     return alphas.map((alpha) => [share(wins, alpha), 1 - share(losses, alpha)]);
+  };
+
+  // Of the columns that ask the same in different ways, the one that counts: as _primary in harness/leaderboard/aggregate.py.
+  // about(column): {question, sample, prompted}. Returns a Set.
+  harness.primaryColumns = (measures, models, columns, about, out) => {
+    const found = measures.filter(({ column }) => columns.has(column)).map(({ column, higher, cells }) => {
+      const there = models.filter((i) => cells[i]);
+      const results = higher === null ? [] : there.filter((i) => cells[i][0] !== null && cells[i][4] && !out(i, column));
+      return { column, possible: results.length > 1, size: Math.max(0, ...there.map((i) => cells[i][3])), models: there.length, ...about(column) };
+    });
+    const real = found.some(({ possible, sample }) => possible && !sample);
+    const best = new Map();
+    for (const each of found) {
+      const place = [each.possible && !(real && each.sample), each.size, each.models, !each.prompted].map(Number);
+      const other = best.get(each.question);
+      const at = other ? place.findIndex((value, k) => value !== other.place[k]) : -1;
+      if (!other || (at >= 0 && place[at] > other.place[at])) best.set(each.question, { place, column: each.column });
+    }
+    return new Set([...best.values()].map(({ column }) => column));
   };
 
   // measures, pairs: as in the data. models: positions of the selected models. columns: Set of the selected columns. size:
@@ -164,7 +195,7 @@
   // The value of each model, and where its z-scores are.
   const standings = (measures, pairs, models, columns, size, sample, out) => {
     const contests = measures.map((m, at) => ({ ...m, pairs: pairs[at] })).filter((m) => columns.has(m.column) && m.higher !== null).map((m) => ({
-      sample: sample(m.column),
+      sample: sample(m.column), column: m.column,
       pairs: m.pairs,
       entries: models.filter((i) => m.cells[i] && m.cells[i][0] !== null && m.cells[i][4] && !out(i, m.column))
         .map((i) => ({ model: i, mean: (m.higher ? 1 : -1) * snap(m.cells[i][0]) })),
@@ -176,10 +207,12 @@
       let z = null;
       contest.z = (i, j) => { z = z || reader(contest.pairs, size); return z(i, j); };
       const { entries } = contest;
+      const ordered = Float64Array.from(entries, ({ mean }) => mean).sort();
+      const below = new Map(), upTo = new Map(); // how many means are less than a mean, and how many are not more
+      ordered.forEach((mean, at) => { if (!below.has(mean)) below.set(mean, at); upTo.set(mean, at + 1); });
       for (const { model, mean } of entries) {
         if (!found.has(model)) found.set(model, { model, points: [], contests: [] });
-        let beaten = -0.5; // itself is a tie
-        for (const other of entries) beaten += mean > other.mean ? 1 : mean === other.mean ? 0.5 : 0;
+        const beaten = (below.get(mean) + upTo.get(mean) - 1) / 2; // a tie counts one half, that with itself not
         found.get(model).points.push(beaten / (entries.length - 1));
         found.get(model).contests.push(contest);
       }
@@ -190,7 +223,7 @@
   // A model's interval, that for the ranks, and whether any pair can be tested.
   const ends = ({ model, contests, value }, models) => {
     const scores = contests.map(({ entries, z }) => entries.filter((other) => other.model !== model).map((other) => z(model, other.model)));
-    const [own, all] = intervals(scores, [ALPHA, ALPHA / models]).map(([low, high]) => [Math.min(low, value), Math.max(high, value)]);
+    const [own, all] = intervals(scores, contests.map(({ column }) => column), [ALPHA, models > 2 ? ALPHA / models : ALPHA]).map(([low, high]) => [Math.min(low, value), Math.max(high, value)]);
     return { own: scores.some((each) => each.some((score) => !Number.isNaN(score))) ? own : [null, null], all };
   };
   const ranked = (made, found, counted) => {
@@ -203,21 +236,34 @@
 
   // The ranks that each model of a column may have, as pairwise.column_ranks: Holm's method over all pairs. measure, pairs,
   // models, size, out: as above. Returns a map from position to [first, last]; empty for fewer than two results.
+  const heights = new Uint32Array(32769); // of a column's scores, in thousandths
   harness.columnRanks = (measure, pairs, models, size, out) => {
-    const z = reader(pairs, size);
-    const entries = measure.higher === null ? [] : models.filter((i) => measure.cells[i] && measure.cells[i][0] !== null && measure.cells[i][4] && !out(i, measure.column));
+    const entries = measure.higher === null ? [] : models.filter((i) => measure.cells[i] && measure.cells[i][0] !== null && measure.cells[i][4] && !out(i, measure.column)).sort((i, j) => i - j);
     const found = new Map();
     if (entries.length < 2) return found;
-    const size2 = (entries.length * (entries.length - 1)) / 2;
-    const scores = new Float64Array(size2);
-    let at = 0;
-    for (let a = 0; a < entries.length; a += 1) for (let b = a + 1; b < entries.length; b += 1) scores[at++] = z(entries[a], entries[b]) || 0; // unknown: as a tie
-    const ordered = Float64Array.from(scores, (score) => -Math.abs(score)).sort();
-    let rejected = 0;
-    while (rejected < size2 && Math.LN2 + logNormal(ordered[rejected]) + Math.log(size2 - rejected) <= Math.log(ALPHA)) rejected += 1;
+    const values = decode(pairs), size2 = (entries.length * (entries.length - 1)) / 2;
+    const scores = new Int16Array(size2);
+    heights.fill(0);
+    let at = 0, largest = 0;
+    for (let a = 0; a < entries.length; a += 1) {
+      const row = entries[a] * size - (entries[a] * (entries[a] + 1)) / 2 - entries[a] - 1;
+      for (let b = a + 1; b < entries.length; b += 1) {
+        const value = values[row + entries[b]], score = value === UNKNOWN ? 0 : value; // unknown: as a tie
+        const height = Math.abs(score);
+        scores[at++] = score;
+        heights[height] += 1;
+        if (height > largest) largest = height;
+      }
+    }
+    // Equal scores are rejected together, since Holm's factor falls from one to the next.
+    let rejected = 0, least = largest + 1;
+    for (let height = largest; height >= 0; height -= 1) {
+      if (!heights[height]) continue;
+      if (Math.LN2 + logNormalOf(-height) + Math.log(size2 - rejected) > Math.log(ALPHA)) break;
+      rejected += heights[height];
+      least = height;
+    }
     const ends = entries.map(() => [1, entries.length]);
-    // Pairs as large as the first that is not rejected are not either; Holm's p-values of equal scores differ only by their order.
-    const least = rejected ? -ordered[rejected - 1] : Infinity;
     at = 0;
     for (let a = 0; a < entries.length; a += 1) for (let b = a + 1; b < entries.length; b += 1) {
       const score = scores[at++];

@@ -22,7 +22,7 @@
   // ------------------------------------------------------------------------------------------------------------
   // Keys. A page's own are in its definition; no key works while a field has the cursor.
 
-  const KEYS = [["/", "Search models, scenarios, runs and metrics", () => search()], ["?", "Show this list", () => help()], ["y", "Copy the link to this view", () => harness.copyLink()]];
+  const KEYS = [["/", "Search models, scenarios, runs, metrics and studies", () => search()], ["?", "Show this list", () => help()], ["y", "Copy the link to this view", () => harness.copyLink()]];
   const writing = (element) => element instanceof HTMLElement && (element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName));
   const pressed = (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || writing(event.target) || document.querySelector("dialog[open]")) return;
@@ -33,9 +33,8 @@
   };
 
   const dialog = (kind, ...content) => {
-    const opener = document.activeElement;
     const box = make(`dialog${kind}`, null, ...content);
-    box.addEventListener("close", () => { box.remove(); opener?.focus?.({ preventScroll: true }); });
+    box.addEventListener("close", () => box.remove()); // the browser has given the focus back by then
     box.addEventListener("pointerdown", (event) => { if (event.target === box) box.close(); });
     document.body.append(box);
     box.showModal();
@@ -55,8 +54,8 @@
   // Search. The list is loaded when it is first asked for: kinds of [title, [[name, also known as, address]…]].
 
   const search = async () => {
-    const field = make("input", { type: "search", role: "combobox", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", "aria-label": "Search models, scenarios, runs and metrics",
-      placeholder: "Models, scenarios, runs, metrics", autocomplete: "off", id: "search-field" });
+    const field = make("input", { type: "search", role: "combobox", "aria-expanded": "true", "aria-controls": "found", "aria-autocomplete": "list", "aria-label": "Search models, scenarios, runs, metrics and studies",
+      placeholder: "Models, scenarios, runs, metrics, studies", autocomplete: "off", id: "search-field" });
     const list = make("div", { role: "listbox", id: "found", "aria-label": "Matches" });
     const box = dialog(".search", field, list, make("p", null, make("kbd", null, "↑"), " ", make("kbd", null, "↓"), " choose  ", make("kbd", null, "↵"), " open  ", make("kbd", null, "Esc"), " close"));
     box.setAttribute("aria-label", "Search");

@@ -4,14 +4,14 @@
   const { make, text } = harness;
 
   // columns: {name, label, key(row) → number | string | null, cell(row) → node | text, first: "ascending" | "descending",
-  //           kind: "text" | "number", note, title, class}.
+  //           kind: "text" | "number", note, title, tip, class}.
   // options: {caption, sort: "name" or "-name", onsort(sort), rowClass(row), id, group: [[label, span]…], label}.
   harness.table = (columns, rows, options = {}) => {
     const heads = columns.map((column) => {
       const kind = column.kind || "number";
-      const inner = make("button.sort", { type: "button", id: `${options.id || "t"}-${column.name}`, title: column.title },
+      const inner = make("button.sort", { type: "button", id: `${options.id || "t"}-${column.name}`, title: column.title, "data-tip": column.tip },
         column.label instanceof Node ? column.label : make("span.title", null, text(column.label, 60)), column.note ? make("small", null, column.note) : null);
-      const head = make(`th${kind === "text" ? ".left" : ""}${column.class ? `.${column.class}` : ""}`, { scope: "col" }, column.key ? inner : [...inner.childNodes]);
+      const head = make(`th${kind === "text" ? ".left" : ""}${column.class ? `.${column.class}` : ""}`, { scope: "col" }, column.key ? inner : column.tip ? make("span", { tabindex: "0", "data-tip": column.tip }, ...inner.childNodes) : [...inner.childNodes]);
       if (column.key) inner.addEventListener("click", () => {
         const first = column.first || (kind === "text" ? "ascending" : "descending");
         const up = state.sort === column.name, down = state.sort === `-${column.name}`;

@@ -1,7 +1,6 @@
 // The differences between two texts, word by word.
 "use strict";
 (() => {
-  const { make, pieces } = harness;
   const CELLS = 4e6;
 
   // Pairs of [kind, text] with kind "same", "del" or "ins"; null if the texts are too long to compare.
@@ -36,16 +35,5 @@
     }
     for (const word of a.slice(a.length - end)) if (end) add("same", word);
     return found;
-  };
-
-  // The two texts side by side, with deletions and insertions marked.
-  harness.sideBySide = (before, after, names) => {
-    const parts = harness.wordDiff(before.slice(0, 60000), after.slice(0, 60000));
-    const side = (kind, name, text) => {
-      const inner = make("bdi");
-      if (parts) for (const [what, words] of parts) { if (what === "same") inner.append(...pieces(words)); else if (what === kind) inner.append(make(/^\s+$/.test(words) ? `${kind}.space` : kind, null, pieces(words))); }
-      return make("div", null, make("h4", null, name), parts ? make("pre.passage", { tabindex: "0", role: "group", "aria-label": name }, inner) : harness.passage(text, { name }));
-    };
-    return make("div.answers", null, side("del", names[0], before), side("ins", names[1], after));
   };
 })();

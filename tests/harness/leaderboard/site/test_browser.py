@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness import Completion, GenerateRequest, Message, Response, Tool, ToolCall
 from harness.contracts.specs import Component
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
-from harness.leaderboard.site.builder import build_site
 from harness.storage.results import find_runs, read_run
-from tests.harness.leaderboard.site.conftest import Record, Visit, generated, save
+from tests.harness.leaderboard.site.conftest import Visit
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +38,7 @@ def routes(results: Path) -> dict[str, str]:
         f"model/{ALPHA}": "alpha",
         f"scenario/{BOOLQ}": "BoolQ",
         f"scenario/{MMLU}?view=accuracy": "MMLU",
-        "coverage": "Coverage",
+        "coverage": "Scenarios",
         f"run/{run}": "BoolQ",
         f"run/{run}?view=stats": "BoolQ",
         f"run/{run}?view=spec": "BoolQ",
@@ -69,7 +66,7 @@ def test_every_link_of_every_page_leads_somewhere(visit: Visit, results: Path) -
     known, waiting = {""}, [""]
     while waiting:
         page = visit.go(waiting.pop())
-        assert page.locator("h1").first.inner_text() != "This cannot be shown"
+        assert page.locator("h1").first.inner_text() != "This page cannot be shown"
         for link in page.eval_on_selector_all("a[href^='#/']", "links => links.map(a => a.getAttribute('href'))"):
             route = link.removeprefix("#/")
             kind = route.split("?")[0]
@@ -93,41 +90,61 @@ def test_the_contamination_table_corrects_over_a_models_sets(visit: Visit) -> No
     page = visit.go("contamination")
     assert "3.2 × 10⁻¹³" in page.inner_text("#contamination tbody tr:first-child")
     assert "not detected" in page.inner_text("#contamination tbody tr:nth-child(2)")
+    assert "detected in 1 of 2 tests: 1 model, 1 data set." in page.inner_text(".answer")
+    assert page.locator(".evidence svg.chart .mark").count() == 2
+    visit.after(lambda: page.check("#only"))
+    assert page.locator("#contamination tbody tr").count() == 1
+    visit.go("contamination?model=nobody")
+    assert "No test is about the model nobody." in page.inner_text("main")
 
 
-def test_examples_filter_by_what_is_wrong_and_by_words(visit: Visit, results: Path) -> None:
-    run = run_of(results, "alpha", "boolq")
-    page = visit.go(f"run/{run}")
-    assert "1–10 of 80 examples" in page.inner_text("main")
-    visit.after(lambda: page.select_option("#only", "wrong"))
-    page.select_option("#copies", "original")
-    visit.until("document.querySelector('main').innerText.includes('1–8 of 8 examples')")
-    assert set(visit.texts("article.example > header .mark")) == {"wrong"}
-    visit.go(f"run/{run}")
-    page.fill("#example-filter", "number 37 about")
-    visit.until("document.querySelectorAll('article.example').length === 2")
-    assert "test-37" in page.inner_text("article.example")
-    page.fill("#example-filter", "number 37 about the moon? Answer:")  # stands in a prompt alone
-    visit.until("document.querySelector('main').innerText.includes('1 of 80 examples match')")
-    visit.go(f"run/{run}?page=8")
-    assert "71–80 of 80" in page.inner_text("main")
-    page.click("text=Previous")
-    visit.until("document.querySelector('main').innerText.includes('61–70 of 80')")
+def test_a_phone_shows_a_test_s_model_below_its_data_set(browser: Any, site: Path) -> None:
+    opened = Visit(browser, site.as_uri(), viewport={"width": 390, "height": 844})
+    page = opened.go("contamination")
+    first = page.locator("#contamination tbody tr").first
+    assert [text for text in first.inner_text().split() if text] == ["BoolQ", "alpha", "detected", "3.2", "×", "10⁻¹³"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    scroll = page.locator(".scroll:has(#contamination)")
+    assert scroll.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
+    opened.context.close()
+    assert opened.wrong == []
 
 
-def test_examples_stand_beside_another_models(visit: Visit, results: Path) -> None:
-    alpha, beta = run_of(results, "alpha", "boolq"), run_of(results, "beta", "boolq")
-    page = visit.go(f"run/{alpha}?with={beta}&only=differs&copies=original")
-    # Alpha is right on the first eight of ten, beta on the first six.
-    assert "1–8 of 8 examples" in page.inner_text("main")
-    assert visit.texts("article.example h4 .mark")[:2] == ["right", "wrong"]
+BOXES = """[...document.querySelectorAll('main :is(h1, h2, p, button, select, th, dd)')]
+    .filter((e) => e.offsetParent && !e.closest('.ag-root-wrapper'))
+    .map((e) => {
+        const box = e.getBoundingClientRect(), style = getComputedStyle(e);
+        const text = e.innerText.slice(0, 30);
+        return [e.tagName, text, Math.round(box.x), Math.round(box.width), style.fontSize, style.fontWeight].join(' ');
+    })"""
 
 
-def test_a_perturbed_copy_stands_beside_its_original_with_the_change_marked(visit: Visit, results: Path) -> None:
-    page = visit.go(f"run/{run_of(results, 'alpha', 'boolq')}?at=0")
-    copy = page.locator("article.example").nth(1)
-    assert copy.locator("del").all_inner_texts() == ["moon?"]
-    assert copy.locator("ins").all_inner_texts() == ["m00n?"]
+@pytest.mark.parametrize("width", [1300, 390])
+def test_a_page_looks_the_same_after_all_others(browser: Any, site: Path, results: Path, width: int) -> None:
+    size = {"width": width, "height": 900}
+    seen = Visit(browser, site.as_uri(), viewport=size)
+    pages = [*routes(results), "compare?suite=first"]
+    for route in pages:
+        seen.go(route)
+    for route in pages:
+        fresh = Visit(browser, site.as_uri(), viewport=size)
+        shown = [visit.go(route).evaluate(BOXES) for visit in (fresh, seen)]
+        assert shown[0] == shown[1], route
+        fresh.context.close()
+        assert fresh.wrong == []
+    seen.context.close()
+    assert seen.wrong == []
+
+
+def test_coverage_says_what_ran_what_failed_and_what_is_missing(visit: Visit) -> None:
+    page = visit.go("coverage?suite=second")
+    assert "2 of 3 results (1 scenario, 3 models) are available; 1 failed, for 1 reason." in page.inner_text(".lead")
+    assert visit.texts("#failures tbody td") == ["1", "the model fell over", "gamma", "IMDB"]
+    assert page.locator("#not-run").count() == 0
+    heights = page.evaluate("[...document.querySelectorAll('#coverage tbody tr')].map((row) => row.offsetHeight)")
+    assert max(heights) <= 25
+    visit.go("coverage?suite=nothing")
+    assert "Unknown suite nothing" in page.inner_text("main")
 
 
 def test_what_is_not_there_says_so(visit: Visit) -> None:
@@ -186,77 +203,6 @@ def test_the_theme_is_kept(visit: Visit) -> None:
 
 def test_the_records_are_as_they_were(results: Path) -> None:
     assert all(read_run(run.directory).name == run.name for run in find_runs(results))
-
-
-def test_what_was_read_is_shown_with_its_place_in_the_answer(browser: Any, tmp_path: Path, make_run: Record) -> None:
-    told = generated(1, "How many?", "It is 2 + 2, so\n#### 4 <b>", True)
-    told = replace(told, prediction="4", predictions=("4",), readings={"strict": "4", "flexible": "4"})
-    silent = generated(2, "How many?", "I cannot say.", False)
-    silent = replace(silent, prediction="", unread=True, readings={"strict": None, "flexible": None})
-    run = save(tmp_path / "results", make_run("hf:org/a", "boolq", 0.5), [told, silent], score=lambda one: 1.0)
-    build_site(tmp_path / "results", tmp_path / "site")
-    opened = Visit(browser, (tmp_path / "site").as_uri())
-    page = opened.go(f"run/{address_of(run)}")
-    first, second = page.locator("article.example").all()
-    assert first.locator(".readings dd").all_inner_texts() == ["4", "4"]
-    assert first.locator(".readings mark").all_inner_texts() == ["4"]
-    assert "#### 4 <b>" in first.locator(".readings pre").inner_text()
-    assert second.locator(".readings dd").all_inner_texts() == ["nothing", "nothing"]
-    assert "no answer could be read" in second.locator("header").inner_text()
-    opened.context.close()
-    assert opened.wrong == []
-
-
-def test_calls_of_tools_are_shown_as_text(browser: Any, tmp_path: Path, make_run: Record) -> None:
-    acting = "<img src=x onerror='window.acted = 1'>"
-    calls = (ToolCall(f"weather{acting}", {f"city{acting}": acting}), ToolCall("half", f'{{"a": {acting}'))
-    told = generated(1, "Which tools?", "", True)
-    asked = (Message("user", "Before?"), Message("assistant", "", calls), Message("tool", acting, tool_call_id="x"))
-    request = GenerateRequest(asked, 5, tools=(Tool("weather", acting, {"type": acting}),))
-    response = Response((Completion("", finish_reason="tool_call", tool_calls=calls),))
-    told = replace(told, requests=(request,), responses=(response,))
-    run = save(tmp_path / "results", make_run("hf:org/a", "boolq", 0.5), [told], score=lambda one: 1.0)
-    build_site(tmp_path / "results", tmp_path / "site")
-    opened = Visit(browser, (tmp_path / "site").as_uri())
-    page = opened.go(f"run/{address_of(run)}")
-    card = page.locator("article.example")
-    assert f"weather{acting}" in card.locator(".answers").inner_text()
-    for summary in card.locator("summary").all():
-        summary.click()
-    assert card.inner_text().count(f"Calls weather{acting}") == 3  # of the answer, twice, and of the prompt
-    assert card.inner_text().count(f'{{"a": {acting}') == 3
-    assert f'"description": "{acting}"' in card.inner_text()
-    assert page.evaluate("window.acted === undefined")
-    assert page.locator("main img").count() == 0
-    opened.context.close()
-    assert opened.wrong == []
-
-
-def test_reasoning_is_folded_and_shown_as_text(browser: Any, tmp_path: Path, make_run: Record) -> None:
-    acting = "<img src=x onerror='window.acted = 1'>"
-    thought = Completion("4", reasoning=f"Two and two.\n{acting}", reasoning_tokens=1234)
-    endless = Completion("", finish_reason="unfinished_reasoning", reasoning="Let me")
-    first = replace(generated(1, "How many?", "4", True), responses=(Response((thought,)),))
-    second = replace(generated(2, "How many?", "", False), responses=(Response((endless,)),))
-    used = {"examples": 2, "unfinished_reasoning": 1, "prompt_tokens": 9, "completion_tokens": 1300}
-    made = make_run("hf:org/a", "boolq", 0.5, efficiency={**used, "reasoning_tokens": 1234})
-    run = save(tmp_path / "results", made, [first, second], score=lambda one: 1.0)
-    build_site(tmp_path / "results", tmp_path / "site")
-    opened = Visit(browser, (tmp_path / "site").as_uri())
-    page = opened.go(f"run/{address_of(run)}")
-    told, silent = page.locator("article.example").all()
-    assert "Two and two" not in told.inner_text()
-    told.get_by_text("Reasoning (1,234 tokens)").click()
-    assert f"Two and two.\n{acting}" in told.inner_text()
-    assert "unfinished reasoning" in silent.locator("header").inner_text()
-    assert silent.get_by_text("Reasoning (6 characters, unfinished)").count() == 1
-    facts = page.locator("main").inner_text()
-    assert "1 of 2 answers end in unfinished reasoning" in facts
-    assert "1,234 of them reasoning" in facts
-    assert page.evaluate("window.acted === undefined")
-    assert page.locator("main img").count() == 0
-    opened.context.close()
-    assert opened.wrong == []
 
 
 def test_paragraphs_of_a_description_are_paragraphs(visit: Visit) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
 import os
 import random
@@ -13,16 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.contracts import Example
 from harness.contracts.specs import Component
 from harness.errors import DataError
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.comparison import compare_models
+from harness.leaderboard.pairwise import snapped
+from harness.leaderboard.site import reading
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
+from harness.leaderboard.site.boards import to_odd
 from harness.leaderboard.site.builder import build_site
+from harness.leaderboard.site.reading import ReadRun
 from harness.storage.example_files import read_examples
-from harness.storage.results import RunRecord, find_runs
+from harness.storage.results import RunRecord, find_runs, read_run, write_run
 from tests.harness.leaderboard.site.conftest import Record, example, save
 
 
@@ -53,7 +60,45 @@ def test_the_board_is_that_of_the_terminal(site: Path, results: Path) -> None:
     main = data(site, "boards/all/main")["measures"]
     for position, measure in enumerate(main):
         cells = [row.cells[position] for row in board.rows]
-        assert [cell and cell[0] for cell in measure["cells"]] == [cell and cell.mean for cell in cells]
+        means = [None if cell is None or cell.mean is None else snapped(cell.mean) for cell in cells]
+        assert [cell and cell[0] for cell in measure["cells"]] == means
+    runs, model = data(site, "boards/all/main/runs"), [row.model for row in board.rows].index("alpha")
+    first = next(key for key, title, *_ in data(site, "site")["boards"] if title == "first")
+    page = data(site, f"models/{model_address(Component(name='hf:org/alpha'))}")
+    own = {run["address"] for run in page["runs"]}
+    assert own.issuperset(filter(None, (column[model] for column in runs)))
+    ((*_, of_columns),) = [suite for suite in page["suites"] if suite[0] == first]
+    at = [m["address"] for m in data(site, f"boards/{first}")["models"]].index(page["about"]["address"])
+    assert of_columns == [column[at] for column in data(site, f"boards/{first}/main/runs")]
+    assert any(of_columns)
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(2, 9), st.integers(0, 8))
+def test_fewer_digits_are_shown_as_all_of_them_would_be(number: int, kept: int, shown: int) -> None:
+    value = number / 10**10
+    fewer = to_odd(value, kept)
+    assert abs(fewer - value) <= 10.0**-kept
+    if shown < kept:
+        assert f"{fewer:.{shown}f}" == f"{value:.{shown}f}"
+
+
+def test_sample_columns_are_shown_where_the_win_rate_counts_them(tmp_path: Path, make_run: Record) -> None:
+    for model in ("hf:a", "hf:b"):
+        save(tmp_path / "results", make_run(model, "sample_reading", 0.5, sample=True))
+    save(tmp_path / "results", make_run("hf:a", "boolq", 0.5))
+    site = build_site(tmp_path / "results", tmp_path / "site").parent
+    board = data(site, "boards/all")
+    assert board["sample"]
+    assert {column["scenario"]: column["shown"] for column in board["columns"]} == {
+        "boolq": True,
+        "sample_reading": True,
+    }
+    save(tmp_path / "results", make_run("hf:b", "boolq", 0.7))
+    board = data(build_site(tmp_path / "results", tmp_path / "site").parent, "boards/all")
+    assert {column["scenario"]: column["shown"] for column in board["columns"]} == {
+        "boolq": True,
+        "sample_reading": False,
+    }
 
 
 def test_categories_have_win_rates_of_their_own(site: Path) -> None:
@@ -149,8 +194,8 @@ def test_a_model_adds_up_what_its_runs_took(site: Path) -> None:
     about = data(site, f"models/{address}")["about"]
     assert about["runs"] == 6
     assert about["queries"] == 6 * 40
-    assert about["facts"]["parameters"] == 1_000_000
-    assert (about["facts"]["creator"], about["facts"]["window"]) == ("The makers", 1024)
+    assert about["facts"]["parameters"] == [1_000_000, "backend"]
+    assert [about["facts"][name][0] for name in ("creator", "window")] == ["The makers", 1024]
     assert "money" not in about
 
 
@@ -186,6 +231,59 @@ def test_a_changed_run_changes_its_pages_and_a_removed_one_goes(copied: Path, tm
     assert after[own] != before[own]
     others = {name for name in after if name.startswith("data/runs/") and address_of(changed) not in name}
     assert all(after[name] == before[name] for name in others)
+
+
+def contents(site: Path) -> dict[str, bytes]:
+    """Return the data files of a site, without the marks that name files' times."""
+    return {
+        str(path.relative_to(site)): path.read_bytes()
+        for path in (site / "data").rglob("*.js")
+    }  # fmt: skip
+
+
+def test_a_process_reads_only_the_records_that_changed_since_its_last_build(
+    copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def noted(directory: Path) -> RunRecord:
+        read.append(directory)
+        return read_run(directory)
+
+    monkeypatch.setattr(reading, "read_run", noted)
+    earlier: dict[Path, ReadRun] = {}
+    site = build_site(copied, tmp_path / "site", earlier=earlier).parent
+    everything = sorted(file.parent for file in copied.glob("*/*/run.json"))
+    assert sorted(read) == everything
+
+    read.clear()
+    before = contents(site)
+    build_site(copied, site, earlier=earlier)
+    assert (read, contents(site)) == ([], before)
+
+    changed = next(run for run in find_runs(copied) if run.status == "ok" and run.spec.scenario.name == "boolq")
+    stats = [replace(each, mean=0.25, ci95=None, min=None, max=None) for each in changed.stats]
+    write_run(replace(changed, stats=stats))
+    shutil.rmtree(next(directory for directory in everything if directory != changed.directory))
+    build_site(copied, site, earlier=earlier)
+    assert read == [changed.directory]
+    assert contents(site) != before
+    assert contents(site) == contents(build_site(copied, tmp_path / "fresh").parent)
+
+    read.clear()
+    next((site / "data" / "runs").glob("*/run.js")).unlink()
+    build_site(copied, site, earlier=earlier)
+    assert len(read) == 1
+    assert contents(site) == contents(tmp_path / "fresh")
+
+
+def test_a_build_leaves_the_collection_of_garbage_as_it_was(results: Path, tmp_path: Path) -> None:
+    assert gc.isenabled()
+    build_site(results, tmp_path / "site")
+    assert gc.isenabled()
+    with pytest.raises(DataError):
+        build_site(tmp_path / "none", tmp_path / "other")
+    assert gc.isenabled()
 
 
 def test_a_model_with_a_display_name_in_one_suite_only_has_one_name(make_run: Any, tmp_path: Path) -> None:
@@ -252,11 +350,13 @@ def test_pairs_of_models_have_the_statistics_of_the_command(tmp_path: Path, make
     assert "no instance in common" in rows["apart"][0]
     turned = model_address(Component(name="hf:a")) > model_address(Component(name="hf:b"))
     for comparison in compare_models(find_runs(root), "hf:b", "hf:a").comparisons if turned else family.comparisons:
-        count, first, second, difference, low, high, p, differing, *left_out = rows[comparison.scenario]
+        count, first, second, difference, low, high, p, differing, higher, binary, *left_out = rows[comparison.scenario]
         assert (count, first, second) == pytest.approx((comparison.count, comparison.first, comparison.second))
         assert (difference, low, high) == (comparison.difference, comparison.low, comparison.high)
         assert p == comparison.p
         assert 0 < differing < count
+        assert (higher, bool(binary)) == (comparison.first_higher, comparison.binary)
+        assert comparison.binary == (comparison.test == "mcnemar")
         expected = [comparison.only_first, comparison.only_second, comparison.undefined, comparison.changed]
         assert left_out == expected
         assert comparison.changed == 2

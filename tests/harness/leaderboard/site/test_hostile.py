@@ -82,8 +82,10 @@ def test_nothing_acts(browser: Any, hostile: tuple[Path, Path]) -> None:
     routes += [f"run/{name}" for name in addresses] + [f"run/{name}?view=spec" for name in addresses[::4]]
     for route in routes:
         page = visit.go(route)
-        assert page.locator("h1").first.inner_text() != "This cannot be shown", route
-        for summary in page.locator("article.example summary").all():
+        assert page.locator("h1").first.inner_text() != "This page cannot be shown", route
+        if route.startswith("run/") and "view" not in route:
+            visit.until("document.documentElement.dataset.sample")
+        for summary in page.locator("article.sample summary").all():
             summary.click()
         assert page.evaluate("window.acted === undefined"), route
         assert (
@@ -104,10 +106,11 @@ def test_what_is_long_is_shown_in_parts(browser: Any, hostile: tuple[Path, Path]
     (run,) = [address_of(run) for run in find_runs(results, ["long"])]
     visit = Visit(browser, site.as_uri())
     page = visit.go(f"run/{run}")
-    shown = page.locator("article.example pre[aria-label='the input']")
-    assert len(shown.inner_text()) == 2500
-    page.locator("article.example button", has_text="Show more").first.click()
-    assert len(shown.inner_text()) == 102_500
+    visit.until("document.documentElement.dataset.sample")
+    shown = page.locator("article.sample .turn[data-name='the input'] .words")
+    assert len(shown.inner_text()) == 701  # the end, after an ellipsis
+    page.locator("article.sample .turn[data-name='the input'] button", has_text="characters before").click()
+    assert len(shown.inner_text()) == 20_701
     visit.context.close()
     assert visit.wrong == []
 
@@ -118,8 +121,50 @@ def test_invisible_characters_are_shown_as_what_they_are(browser: Any, hostile: 
     visit = Visit(browser, site.as_uri())
     (run,) = [address_of(run) for run in found if run.status == "ok"]
     page = visit.go(f"run/{run}")
-    text = page.locator("article.example pre").first.inner_text()
+    visit.until("document.documentElement.dataset.sample")
+    text = page.locator("article.sample .turn .words").first.inner_text()
     assert text.startswith(r"\u202egnp.exe\u202d\u2066\u200b\x00\x07\x1b[2J\ufeff\u2029")
-    assert page.locator("article.example pre .escape").count() >= 8
+    assert page.locator("article.sample .turn .escape").count() >= 8
     visit.context.close()
     assert visit.wrong == []
+
+
+def test_comparisons_checkpoints_and_plots_only_show_hostile_names(
+    browser: Any, tmp_path: Path, make_run: Record
+) -> None:
+    for position, text in enumerate([*STRINGS, "W" * 10_000]):
+        for step in (100, 200):
+            about = {"series": text[:90], "step": step}
+            record = make_run(f"hf:{text}{step}", {"name": f"{text}{position}", text[:50]: text}, 0.5, metric=text)
+            record = dataclasses.replace(record, suite="pairs", name=f"{position}-{step}")
+            spec = record.spec.model_copy(
+                update={"operational": {"display_name": f"{text[:90]} {step}", "about": about}}
+            )
+            told = [
+                example(n, right=(n + step // 100) % 3 > 0, text=text, answer=text, name=f"{text}{n}") for n in range(6)
+            ]
+            save(tmp_path / "results", dataclasses.replace(record, spec=spec), told)
+    site = build_site(tmp_path / "results", tmp_path / "public").parent
+    first = {stem.rpartition("-")[0]: stem for stem in (path.stem for path in (site / "data" / "models").glob("*.js"))}
+    assert len(first) > len(STRINGS) / 2
+    for width in (1300, 390):
+        visit = Visit(browser, site.as_uri(), viewport={"width": width, "height": 900})
+        visit.page.set_default_timeout(60_000)
+        routes = ["board", "models", "checkpoints", "plots", "compare?view=pairs", "coverage"]
+        routes += [
+            f"compare?a={path.stem}"
+            for path in sorted((site / "data" / "models").glob("*.js"))[:: 2 if width > 700 else 6]
+        ]
+        for route in routes:
+            page = visit.go(route)
+            page.wait_for_timeout(150)
+            assert page.locator("h1").first.inner_text() != "This page cannot be shown", route
+            assert page.evaluate("window.acted === undefined"), route
+            made = "document.querySelectorAll('main script, main img, main base, main b:not([class])').length"
+            assert page.evaluate(HANDLERS) == 0, route
+            assert route.startswith(("plots", "checkpoints", "compare")) or page.evaluate(made) == 0, route
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), route
+            said = page.inner_text("body")
+            assert not re.search(r"[\u202a-\u202e\u2066-\u2069\u200b\u0000\u0007\u001b\ufeff\u2028\u2029]", said), route
+        visit.context.close()
+        assert visit.wrong == []

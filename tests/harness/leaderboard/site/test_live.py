@@ -53,6 +53,19 @@ def _until(condition: Callable[[], bool]) -> None:
     pytest.fail("it never came to be")
 
 
+def test_further_files_are_watched(builder: Builder, tmp_path: Path) -> None:
+    _write(tmp_path, "one")
+    (tmp_path / "ratings.jsonl").write_text("")
+    further = [tmp_path / "ratings.jsonl", tmp_path / "not-there"]
+    site = LiveSite(tmp_path, tmp_path / "site", builder, poll=0.02, further=lambda: further)
+    site.start()
+    try:
+        (tmp_path / "ratings.jsonl").write_text("{}\n")
+        _until(lambda: site.state().build > 1)
+    finally:
+        site.stop()
+
+
 def test_new_records_are_built_once_they_are_quiet(site: LiveSite, builder: Builder, tmp_path: Path) -> None:
     assert (builder.count, site.state().build) == (1, 1)
     for number in range(5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from hypothesis import given
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 from harness.leaderboard.pairwise import Contest
 from harness.leaderboard.site.measures import (
     Measure,
-    category_measures,
     relevant,
     representatives,
     representing,
@@ -74,8 +74,6 @@ def test_every_bias_with_a_direction_counts_and_a_category_without_its_usual_mea
 
 
 def test_groups_and_single_perturbations_are_not_compared() -> None:
-    import dataclasses
-
     plain = stat("exact_match", "accuracy", 0.5)
     assert relevant(plain)
     assert relevant(stat("exact_match", "fairness", 0.5, worst="fairness"))
@@ -88,7 +86,7 @@ def test_groups_and_single_perturbations_are_not_compared() -> None:
 def test_a_category_of_one_column_ranks_models_by_it(make_run: Any, means: list[float]) -> None:
     runs = [make_run(f"hf:{n}", "boolq", mean) for n, mean in enumerate(means)]
     (view,) = Snapshot(runs, Registry()).boards
-    (found,) = category_measures(view.groups, view.measures)["accuracy"]
+    (found,) = view.categories["accuracy"]
     assert found.contested
     rates = win_rates([found])
     for n, mean in enumerate(means):
@@ -100,7 +98,42 @@ def test_a_category_of_one_column_ranks_models_by_it(make_run: Any, means: list[
 def test_sample_data_count_only_where_there_are_no_others(make_run: Any) -> None:
     runs = [make_run(f"hf:{n}", "boolq", n / 10, sample=True) for n in range(2)]
     (view,) = Snapshot(runs, Registry()).boards
-    assert [m.contested for m in category_measures(view.groups, view.measures)["accuracy"]] == [True]
+    assert [m.contested for m in view.categories["accuracy"]] == [True]
     runs += [make_run(f"hf:{n}", "imdb", n / 10) for n in range(2)]
     (view,) = Snapshot(runs, Registry()).boards
-    assert [m.contested for m in category_measures(view.groups, view.measures)["accuracy"]] == [False, True]
+    assert [m.contested for m in view.categories["accuracy"]] == [False, True]
+
+
+def test_the_rate_of_a_category_counts_a_scenario_once_as_the_board_does(make_run: Any) -> None:
+    """All suites together have BoolQ with two limits and two prompts; the largest counts."""
+    runs = [
+        make_run(f"hf:{n}", {"name": "boolq", **prompt}, mean, count=count, limit=count, suite=suite)
+        for suite, count, prompt, means in (
+            ("small", 20, {}, (0.1, 0.9)),
+            ("large", 100, {}, (0.8, 0.2)),
+            ("other", 100, {"prompt": "other"}, (0.3, 0.7)),
+        )
+        for n, mean in enumerate(means)
+    ]
+    view = Snapshot(runs, Registry()).boards[0]
+    assert len(view.board.columns) == 3
+    board = {row.model: row.win_rate for row in view.board.rows}
+    assert win_rates(view.categories["accuracy"]) == board
+    assert board["hf:0"] is not None
+    assert (board["hf:0"].value, board["hf:0"].of) == (1.0, 1)
+
+
+def test_a_column_without_the_usual_measure_of_a_category_does_not_count_with_another(make_run: Any) -> None:
+    def efficient(name: str, model: str, metrics: list[str]) -> Any:
+        run = make_run(model, name, 0.5)
+        return dataclasses.replace(run, stats=[*run.stats, *(stat(each, "efficiency", 1.0) for each in metrics)])
+
+    registry = default_registry()
+    runs = [
+        *(efficient("boolq", model, ["completion_tokens", "seconds"]) for model in ("hf:a", "hf:b")),
+        *(efficient("imdb", model, ["completion_tokens"]) for model in ("hf:a", "hf:b")),
+    ]
+    (view,) = Snapshot(runs, registry).boards
+    assert [measure.metric for measure in view.categories["efficiency"]] == ["seconds"]
+    (view,) = Snapshot(runs[2:], registry).boards
+    assert [measure.metric for measure in view.categories["efficiency"]] == ["completion_tokens"]

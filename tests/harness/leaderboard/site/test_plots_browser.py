@@ -12,18 +12,15 @@ from typing import Any
 import pytest
 
 from harness.contracts.specs import Component
-from harness.leaderboard.comparison import compare_models
 from harness.leaderboard.site.addresses import model_address
 from harness.leaderboard.site.builder import build_site
 from harness.leaderboard.site.live import LiveSite
 from harness.leaderboard.site.server import SiteServer
-from harness.storage.results import find_runs
 from tests.harness.leaderboard.site.conftest import Record, Visit
-from tests.harness.leaderboard.site.plotted import MODELS, write_plotted
+from tests.harness.leaderboard.site.plotted import MODELS, write_field, write_plotted
 
 pytestmark = pytest.mark.slow
 
-MARKS = ".drawing svg path, .drawing svg rect, .drawing svg line, .drawing svg text"
 ADDRESSES = {model: model_address(Component(name=model)) for model in MODELS}
 
 
@@ -52,7 +49,7 @@ def _draw_all(visit: Visit) -> int:
         figures.nth(position).scroll_into_view_if_needed()
         visit.until(f"document.querySelectorAll('figure.plot')[{position}].dataset.drawn")
         assert figures.nth(position).get_attribute("data-drawn") == "yes"
-        assert figures.nth(position).locator(MARKS.replace(".drawing ", "")).count() > 3
+        assert figures.nth(position).locator(".mark").count() >= 3
     return int(figures.count())
 
 
@@ -62,18 +59,25 @@ def _column(visit: Visit, beginning: str) -> str:
 
 
 def test_every_plot_is_drawn_with_names_that_do_nothing(looking: Visit) -> None:
-    looking.go("plots")
-    assert _draw_all(looking) == 8 + 2 + 1  # of the models, of the first column, of the copies
-    assert "script>" in looking.page.text_content("figure[data-key='all/categories'] svg")
-    looking.after(lambda: looking.page.select_option("#column", _column(looking, "MMLU")))
-    assert _draw_all(looking) == 8 + 1 + 1
+    page = looking.go("plots?suites=all")
+    assert _draw_all(looking) == 3
+    assert "script>" in page.text_content("figure[data-key='all/categories'] svg")
+    looking.go("plots?suites=all&view=accuracy")
+    assert _draw_all(looking) == 5
+    looking.go("plots?suites=all&view=column")
+    assert _draw_all(looking) == 2
+    looking.after(lambda: page.select_option("#column", _column(looking, "MMLU")))
+    assert _draw_all(looking) == 1
+    looking.go("plots?suites=all&view=contamination")
+    assert _draw_all(looking) == 1
 
 
 def test_plots_come_only_when_they_are_looked_at(looking: Visit) -> None:
     looking.go("")
     loaded = "performance.getEntriesByType('resource').map(entry => entry.name).join(' ')"
-    assert "vega" not in looking.page.evaluate(loaded)
-    looking.go("plots")
+    assert "chart.js" not in looking.page.evaluate(loaded)
+    looking.page.set_viewport_size({"width": 800, "height": 500})
+    looking.go("plots?view=accuracy")
     assert looking.page.locator("figure.plot").last.get_attribute("data-drawn") is None
 
 
@@ -81,15 +85,94 @@ def test_plots_come_only_when_they_are_looked_at(looking: Visit) -> None:
 def test_a_plot_has_the_colours_of_the_theme_and_words_for_it(browser: Any, plotted: Path, scheme: Any) -> None:
     opened = Visit(browser, (plotted.parent / "public").as_uri(), color_scheme=scheme)
     opened.page.goto("about:blank")
-    opened.go("plots")
+    opened.go("plots?view=column")
     opened.until("document.querySelector('figure.plot').dataset.drawn")
-    svg = opened.page.locator("figure.plot svg").first
-    colour = "harness.colour('text')"
-    assert f'fill="{opened.page.evaluate(colour)}"' in svg.inner_html()
-    assert svg.get_attribute("role") == "img"
-    assert "Mean win rates by category" in svg.get_attribute("aria-label")
+    accent = "getComputedStyle(document.querySelector('svg.chart .chosen .dot')).fill === harness.colour('accent')"
+    assert opened.page.evaluate(accent)
+    before = opened.page.evaluate("harness.colour('accent')")
+    assert opened.page.locator("svg.chart").first.get_attribute("aria-label").startswith("<b>quiz</b>: scores. Models")
     opened.page.select_option("#theme", "dark" if scheme == "light" else "light")
-    opened.until(f"document.querySelector('figure.plot svg')?.innerHTML.includes({colour})")
+    assert opened.page.evaluate(accent)
+    assert opened.page.evaluate("harness.colour('accent')") != before
+    opened.context.close()
+    assert opened.wrong == []
+
+
+def test_one_model_is_highlighted_in_every_plot(looking: Visit) -> None:
+    page = looking.go("plots?view=column")
+    _draw_all(looking)
+    chosen = "[...document.querySelectorAll('svg.chart text.chosen')].map((text) => text.textContent)"
+    assert page.evaluate(chosen) == ["alpha", "alpha"]
+    page.select_option("#model", "beta")
+    assert page.evaluate(chosen) == ["beta", "beta"]
+    assert "model=beta" in page.url
+    page.locator("svg.chart .series:not(.chosen) .mark").first.click()
+    assert len(set(page.evaluate(chosen))) == 1
+    assert page.evaluate(chosen) != ["beta", "beta"]
+    looking.go("plots?view=column&model=nobody")
+    assert "Unknown model nobody" in page.inner_text("main")
+
+
+def test_the_keyboard_reaches_every_mark(looking: Visit) -> None:
+    page = looking.go("plots?view=column")
+    _draw_all(looking)
+    chart = page.locator("svg.chart").first
+    marks = chart.locator(".mark").count()
+    assert chart.locator(".mark[tabindex='0']").count() == 1
+    chart.locator(".mark[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    looking.until("!document.querySelector('#tip')?.hidden")
+    assert page.inner_text("#tip").startswith("beta")
+    seen = {page.evaluate("document.activeElement.getAttribute('aria-label')")}
+    page.keyboard.press("ArrowUp")
+    for _ in range(marks - 1):
+        seen.add(page.evaluate("document.activeElement.getAttribute('aria-label')"))
+        page.keyboard.press("ArrowDown")
+    seen.add(page.evaluate("document.activeElement.getAttribute('aria-label')"))
+    assert len(seen) == marks == 3
+    page.keyboard.press("Enter")
+    assert "model=" in page.url
+
+
+# Texts that leave their drawing, and names that lie over each other.
+CLIPPED = """() => [...document.querySelectorAll('svg.chart')].flatMap((svg) => {
+  const whole = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.left < whole.left - 1 || box.right > whole.right + 1
+      || box.top < whole.top - 1 || box.bottom > whole.bottom + 1;
+  }).map((text) => text.textContent);
+})"""
+OVERLAPS = """() => [...document.querySelectorAll('svg.chart')].flatMap((svg) => {
+  const names = [...svg.querySelectorAll('.labels text, .rows text:not([transform])')];
+  const boxes = names.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const over = (a, b) => a.left < b.right - 1 && a.right > b.left + 1 && a.top < b.bottom - 2 && a.bottom > b.top + 2;
+  return boxes.flatMap(([name, a], at) => boxes.slice(at + 1).filter(([, b]) => over(a, b)).map(([b]) => [name, b]));
+})"""
+
+
+@pytest.fixture(scope="module")
+def field(tmp_path_factory: pytest.TempPathFactory, make_run: Record) -> Path:
+    """A site of 30 models with long names on data sets of 15 questions."""
+    root = tmp_path_factory.mktemp("field")
+    write_field(root / "results", make_run)
+    return build_site(root / "results", root / "site").parent
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
+def test_thirty_models_are_drawn_without_anything_clipped(browser: Any, field: Path, width: int, scheme: Any) -> None:
+    opened = Visit(browser, field.as_uri(), viewport={"width": width, "height": 900}, color_scheme=scheme)
+    opened.page.goto("about:blank")
+    for view in ("", "accuracy", "column"):
+        page = opened.go(f"plots?view={view}")
+        _draw_all(opened)
+        assert page.evaluate(CLIPPED) == []
+        assert page.evaluate(OVERLAPS) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    bins = page.locator("figure[data-key*='reliability'] .series.chosen .mark")
+    assert bins.count() == 2
+    assert "15 predictions in 2 bins" in page.inner_text("figure[data-key*='reliability']")
+    assert page.locator("figure[data-key*='reliability'] .whisker").count() == 2
     opened.context.close()
     assert opened.wrong == []
 
@@ -105,9 +188,10 @@ def test_files_of_a_plot(looking: Visit, tmp_path: Path) -> None:
         waiting.value.save_as(tmp_path / kind)
     assert (tmp_path / "SVG").read_text().startswith("<svg")
     assert "<script" not in (tmp_path / "SVG").read_text()
+    assert "class=" not in (tmp_path / "SVG").read_text()  # its colours are its own
     assert (tmp_path / "PNG").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     rows = list(csv.DictReader((tmp_path / "CSV").read_text().splitlines()))
-    assert {row["category"] for row in rows} >= {"accuracy", "calibration", "efficiency"}
+    assert {row["category"] for row in rows} >= {"Accuracy", "Calibration", "Efficiency"}
     assert len(rows) % 3 == 0
     figure.locator("details.numbers summary").click()
     figure.locator("details.numbers tbody tr").first.wait_for()  # made once the browser has told that it is open
@@ -119,76 +203,19 @@ def test_orders_are_drawn_on_the_page_of_a_contamination_test(looking: Visit) ->
     looking.after(lambda: page.locator("#contamination tbody tr a[href*='contamination/']").first.click())
     page.locator("#plot-orders").scroll_into_view_if_needed()
     looking.until("document.querySelector('#plot-orders figure')?.dataset.drawn")
-    assert page.locator("#plot-orders svg path").count() >= 4 * 3
+    assert page.locator("#plot-orders svg .mark").count() == 4 * 3
 
 
-def test_comparisons_are_those_of_the_command(looking: Visit, plotted: Path) -> None:
-    family = compare_models(find_runs(plotted, ["main"]), "hf:org/alpha", "hf:org/beta")
-    page = looking.go(f"compare?first={ADDRESSES['hf:org/alpha']}&with={ADDRESSES['hf:org/beta']}")
-    lines = {line.locator("th").inner_text(): line.inner_text() for line in page.locator("#comparisons tbody tr").all()}
-    assert len(lines) == len(family.comparisons) == 3
-    for comparison in family.comparisons:
-        line = next(text for name, text in lines.items() if name.lower().startswith(comparison.title.lower())).replace(
-            "−", "-"
-        )
-        assert f"{comparison.difference:+.3f}" in line
-        if comparison.low is None:
-            assert "[" not in line
-        else:
-            assert f"[{comparison.low:+.3f}, {comparison.high:+.3f}]" in line
-        shown = [float(cell.lstrip("<")) for cell in line.split("\t")[-3:-1]]
-        assert shown == pytest.approx([comparison.p, comparison.p_holm], abs=0.00051)
-    links = page.locator("#comparisons tbody a")
-    assert links.count() == 3
-    links.first.click()
-    looking.until("document.querySelector('#instances')")
-    assert "on 5 of 20 instances" in page.inner_text("main")
-    assert page.locator("#instances tbody tr").count() == 5
-    looking.after(lambda: page.locator("#instances tbody a").first.click())
-    assert page.locator("article.example, .example").count() >= 1
-
-
-BROKEN_WORDS = """() => [...document.querySelectorAll('#comparisons thead .title')].flatMap((title) => {
-  const found = [], walker = document.createTreeWalker(title, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) for (const word of walker.currentNode.data.matchAll(/\\S+/g)) {
-    const range = document.createRange();
-    range.setStart(walker.currentNode, word.index);
-    range.setEnd(walker.currentNode, word.index + word[0].length);
-    if (range.getClientRects().length > 1) found.push(word[0]);
-  }
-  return found;
-})"""
-
-
-@pytest.mark.parametrize("width", [800, 1200])
-def test_no_heading_breaks_within_a_word(looking: Visit, width: int) -> None:
-    looking.page.set_viewport_size({"width": width, "height": 900})
-    page = looking.go(f"compare?with={','.join(list(ADDRESSES.values())[1:])}")
-    assert page.locator("#comparisons thead .title").count() == 10
-    assert page.evaluate(BROKEN_WORDS) == []
-
-
-def test_the_pair_is_shown_from_either_side(looking: Visit) -> None:
-    one, other = ADDRESSES["hf:org/alpha"], ADDRESSES["hf:org/beta"]
-
-    def differences(first: str, second: str) -> list[list[str]]:
-        page = looking.go(f"compare?first={first}&with={second}")
-        return [line.inner_text().split("\t") for line in page.locator("#comparisons tbody tr").all()]
-
-    for mine, theirs in zip(differences(one, other), differences(other, one), strict=True):
-        assert (mine[3], mine[4]) == (theirs[4], theirs[3])
-        assert mine[5][0] != theirs[5][0]
-        assert mine[6:] == theirs[6:]
-
-
-def test_several_models_are_one_family(looking: Visit) -> None:
-    others = ",".join(list(ADDRESSES.values())[1:])
-    page = looking.go(f"compare?first={ADDRESSES['hf:org/alpha']}&with={others}")
-    assert page.locator("#comparisons tbody tr").count() == 6
-    assert "6 comparisons" in page.inner_text("main")
-    page.locator("details.models-choice summary").click()
-    page.locator("details.models-choice input").first.uncheck()
-    looking.until("document.querySelectorAll('#comparisons tbody tr').length === 3")
+def test_a_run_draws_its_calibration_with_its_statistics(looking: Visit, plotted: Path) -> None:
+    data = plotted.parent / "public" / "data" / "runs"
+    runs = [file.parent.name for file in sorted(data.glob("*/run.js")) if '"calibration":{' in file.read_text("utf-8")]
+    assert runs
+    looking.go(f"run/{runs[0]}?view=stats")
+    looking.until("document.querySelector('section.calibration svg')")
+    assert "Reliability diagram" in (
+        looking.page.locator("section.calibration svg").first.get_attribute("aria-label") or ""
+    )
+    assert looking.page.locator("section.calibration .mark").count() >= 1
 
 
 def test_a_running_sweep_is_shown_and_new_results_come(browser: Any, plotted: Path, tmp_path: Path) -> None:
@@ -210,7 +237,7 @@ def test_a_running_sweep_is_shown_and_new_results_come(browser: Any, plotted: Pa
             shown = page.inner_text(".live")
             for words in ("<b>main</b>", "4 of 9 runs", "1 failed", "12 of 50 examples", "2.5 a second", "<i>quiz"):
                 assert words in shown
-            assert _draw_all(opened) == 11
+            assert _draw_all(opened) == 3
             page.mouse.click(5, 5)  # somebody reads: the page does not renew itself under their eyes
             record = next(plotted.glob("main/*/run.json"))
             text = record.read_text()
@@ -236,11 +263,9 @@ def test_axe_finds_nothing_serious(browser: Any, plotted: Path, scheme: Any) -> 
     opened = Visit(browser, (plotted.parent / "public").as_uri(), color_scheme=scheme, bypass_csp=True)
     opened.page.goto("about:blank")
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
-    for route in ("plots", "compare"):
-        page = opened.go(route)
-        if route == "plots":
-            opened.until("document.querySelector('figure.plot').dataset.drawn")
-        found = axe.run(page, options=options).response["violations"]
-        serious = [one["id"] for one in found if one["impact"] in {"serious", "critical"}]
-        assert serious == [], [node["html"][:200] for one in found for node in one["nodes"][:3]]
+    page = opened.go("plots")
+    opened.until("document.querySelector('figure.plot').dataset.drawn")
+    found = axe.run(page, options=options).response["violations"]
+    serious = [one["id"] for one in found if one["impact"] in {"serious", "critical"}]
+    assert serious == [], [node["html"][:200] for one in found for node in one["nodes"][:3]]
     opened.context.close()

@@ -25,6 +25,34 @@
       })))));
   };
 
+  const SIGNS = { "": "", "not run": ".none", "no value": ".none", failed: ".failed", declined: ".hatched", running: ".running" };
+  // A tint for each result; a tap names the nearest. Its numbers are in the details, for keyboards and screen readers.
+  const strip = (view, i, groups) => {
+    const named = make("p.named", { hidden: true });
+    const columns = new Map();
+    const line = make("div.tints", { "aria-hidden": "true" }, [...groups].map(([, members]) => {
+      const group = make("span", null, members.map((column) => {
+        const state = harness.cellState(column.cell(i), column.out(i));
+        const tint = make(`i${state ? SIGNS[state] ?? ".hatched" : step(column, i)}`);
+        columns.set(tint, column);
+        return tint;
+      }));
+      group.style.setProperty("flex", `${members.length} 1 0`);
+      return group;
+    }));
+    line.addEventListener("click", (event) => {
+      const away = (tint) => { const { left, right } = tint.getBoundingClientRect(); return Math.abs(event.clientX - (left + right) / 2); };
+      const [nearest] = [...columns.keys()].sort((a, b) => away(a) - away(b));
+      if (!nearest) return;
+      for (const tint of columns.keys()) tint.classList.toggle("at", tint === nearest);
+      const column = columns.get(nearest), cell = column.cell(i);
+      harness.clear(named, make("strong", null, plain(column.title, 80)), " ", make("a", { href: cell ? column.link(i) : null }, shown(view, column, i)), cell && cell.mean !== null ? ` ${harness.spread(cell.mean, cell.low, cell.high)}` : "",
+        column.tied.has(i) ? " · tied with the best" : "", (cell?.remarks || []).map((words) => ` · ${plain(words, 200)}`));
+      named.hidden = false;
+    });
+    return [line, named];
+  };
+
   harness.boardCards = (view, rows, heat) => make(heat ? "ol.cards.heat" : "ol.cards", { "aria-label": "Models by rank" }, rows.map((i) => {
     const model = view.board.models[i], rate = view.rates.get(i), [have, of] = view.coverage.get(i);
     const groups = new Map();
@@ -40,11 +68,7 @@
     return make("li", null,
       make("div.first", null, make("span.rank", null, rankOf(view, i)), make("a.name", { href: harness.link(`model/${model.address}`) }, harness.text(model.name, 60)), make("span.score", null, rate ? harness.share(rate[0]) : "–")),
       make("div.second", null, make("span", null, plain(model.backend, 12)), make(have < of ? "span.part" : "span", null, `${have}/${of} runs`), rate ? harness.interval(rate[0], rate[1], rate[2]) : null),
-      make("div.tints", { "aria-hidden": "true" }, [...groups].map(([, columns]) => {
-        const group = make("span", null, columns.map((column) => make(`i${harness.cellState(column.cell(i), column.out(i)) ? ".none" : step(column, i)}`)));
-        group.style.setProperty("flex", `${columns.length} 1 0`);
-        return group;
-      })),
+      strip(view, i, groups),
       view.columns.length ? details : null);
   }));
 })();

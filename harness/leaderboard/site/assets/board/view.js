@@ -23,7 +23,10 @@
       if (!known.has(name)) problems.push(`Unknown ${kind} ${plain(name, 60)}.`);
       return known.get(name);
     }));
-    if (wanted !== undefined) { const chosen = found(list(wanted)); return all.filter((item) => chosen.has(item)); }
+    if (wanted !== undefined) {
+      const names = list(wanted), chosen = found(names);
+      if (!names.length || names.some((name) => known.has(name))) return all.filter((item) => chosen.has(item)); // of unknown names alone, the usual ones
+    }
     const left = found(list(without));
     return start.filter((item) => !left.has(item));
   };
@@ -57,19 +60,23 @@
     const models = choose(board.models.map((_, i) => i), able(board), names.model(board), without(query.models), query["without-models"], problems, "model");
     const columns = choose(names.allColumns(board), start, names.column(board), without(query.columns), query["without-columns"], problems, "column");
     const shown = new Set(columns);
-    const ranked = new Set(columns.filter((c) => !board.columns[c].score)); // composite scores do not count in the win rate
-    const dependent = new Map(board.dependent.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }]));
+    const { dependent } = lookUps(board);
     const clean = query.clean === "1";
-    const out = (m, c) => clean && dependent.has(`${m}/${c}`);
+    const out = (m, c) => clean && dependent.size > 0 && dependent.has(`${m}/${c}`);
     const tabs = [["", "Scenarios"], ...(board.categories.length > 1 ? [[CATEGORIES, "Categories"]] : []), ...board.categories.map((category) => [category.name, named(category.name)])];
     let tab = query.tab || "";
     if (tab === MAIN) tab = "";
     if (!tabs.some(([name]) => name === tab)) { problems.push(`Unknown tab ${plain(tab, 40)}.`); tab = ""; }
     const filtered = models.length !== able(board).length || columns.length !== start.length || columns.some((c) => !board.columns[c].shown) || (clean && dependent.size > 0);
     const parts = tab === CATEGORIES ? [MAIN, ...(filtered ? board.categories.map((category) => category.name) : [])] : [tab || MAIN];
-    const loaded = Object.fromEntries(await Promise.all(parts.map(async (part) => [part, (await harness.get(`boards/${board.key}/${part}`)).measures])));
+    const linked = tab ? null : harness.get(`boards/${board.key}/${MAIN}/runs`); // comes at the same time as the numbers
+    const needed = filtered ? [...new Set([MAIN, ...parts])] : parts;
+    const loaded = Object.fromEntries(await Promise.all(needed.map(async (part) => [part, (await harness.get(`boards/${board.key}/${part}`)).measures])));
     const pairs = Object.fromEntries(await Promise.all((filtered ? parts : []).map(async (part) => [part, await harness.get(`boards/${board.key}/${part}/pairs`)])));
+    const runs = await linked;
     const sample = (c) => board.columns[c].sample;
+    const scenarios = new Set(columns.filter((c) => !board.columns[c].score)); // composite scores do not count in the win rate
+    const ranked = filtered ? harness.primaryColumns(loaded[MAIN], models, scenarios, (c) => board.columns[c], out) : scenarios;
     const given = (part) => [loaded[part], pairs[part], models, ranked, board.models.length, sample, out];
     const kept = (values) => { const wanted = new Set(models); return new Map(values.map((rate, i) => [i, rate]).filter(([i, rate]) => rate && wanted.has(i))); };
     const ratesOf = (part) => (filtered ? harness.winRates(...given(part)) : kept(part === MAIN ? board.models.map((model) => model.rate) : board.categories.find((category) => category.name === part).rates));
@@ -77,8 +84,8 @@
     const later = filtered && models.length * models.length * columns.length > MANY ? harness.winRatesLater(...given(part)) : null;
     const rates = later ? later.quick : ratesOf(part);
     const places = harness.ranks(new Map([...rates].map(([i, rate]) => [i, rate[0]])));
-    const view = { board, tab, tabs, later, models, shown: columns, filtered, clean, dependent, out, problems, rates, places };
-    view.columns = tab === CATEGORIES ? categoryColumns(board, models, ratesOf) : measureColumns(view, loaded[tab || MAIN], pairs[tab || MAIN]);
+    const view = { board, ranked, running: runningCells(board), tab, tabs, later, models, shown: columns, filtered, clean, dependent, out, problems, rates, places };
+    view.columns = tab === CATEGORIES ? categoryColumns(board, models, ratesOf) : measureColumns(view, loaded[tab || MAIN], pairs[tab || MAIN], runs);
     order(view.columns, board);
     for (const column of view.columns) settle(column, models);
     view.coverage = new Map(models.map((i) => [i, coverage(view, i)]));
@@ -87,11 +94,27 @@
     return view;
   };
 
+  // The cells whose runs are under way, by model and column: {done, of}; sums, since several runs may share a cell.
+  const runningCells = (board) => {
+    const found = new Map(), models = new Map(board.models.map((model, i) => [model.identifier, i]));
+    for (const run of harness.running || []) {
+      const i = models.get(run.model);
+      if (i === undefined || !board.suites.includes(run.suite)) continue;
+      board.columns.forEach((column, c) => {
+        if (column.method !== run.method || !column.asks.includes(run.scenario)) return;
+        const sum = found.get(`${i}/${c}`) || { done: 0, of: 0 };
+        found.set(`${i}/${c}`, { done: sum.done + Math.floor(run.answered), of: sum.of + run.planned });
+      });
+    }
+    return found;
+  };
+  harness.boardRunning = (view) => { view.running = runningCells(view.board); };
+
   // Which models are tied with the best, and the tints: computed when the column first comes into sight.
   const settle = (column, models) => {
     const values = models.map((i) => { const cell = column.cell(i); return cell && !column.out(i) ? cell.mean : null; });
     const known = values.filter((value) => value !== null);
-    column.share = known.length > 0 && known.every((value) => value >= 0 && value <= 1);
+    column.share = known.every((value) => value >= 0 && value <= 1);
     column.text = column.share ? 4 : Math.max(3, ...known.map((value) => harness.number(value).length));
     let made = null;
     const make = () => {
@@ -123,43 +146,80 @@
   });
 
   // What the tooltip of a heading says below the metric: definition, direction, range, source, n, method.
-  const facts = (about, measure) => {
+  const MEMBERS = 8; // that a tooltip names
+  const bounds = ([low, high]) => (low === null && high === null ? "" : low === null ? `at most ${high}` : high === null ? `at least ${low}` : `${low} to ${high}`);
+  const listed = (names) => `${names.slice(0, MEMBERS).map((name) => plain(name, 40)).join(", ")}${names.length > MEMBERS ? ` and ${names.length - MEMBERS} more` : ""}`;
+  // The same of a composite score: what it is the mean of, and how.
+  const composition = (about, measure) => {
+    const { mean, rescaled, range, members } = about.composite;
+    const runs = members.flatMap(([, labels]) => labels.map((label) => harness.title("runs", label)));
+    const names = members.length > 1 ? members.map(([name, labels]) => (labels.length > 1 ? `${name} (${harness.count(labels.length)} runs)` : name)) : runs;
+    const weights = mean === "micro" ? "each instance counts the same" : members.length > 1 ? "each member counts the same, and each run of a member" : "each run counts the same";
+    return [`Mean of ${harness.count(names.length)} ${members.length > 1 ? "members" : names.length === 1 ? "run" : "runs"}: ${weights}.`, rescaled ? "Rescaled: 0 is what guessing gets (or less), and 1 is the best score." : "",
+      [measure.higher === null ? "" : measure.higher ? "Higher is better" : "Lower is better", range ? bounds(range) : "", about.count ? `n = ${harness.count(about.count)}` : ""].filter(Boolean).join(" · "),
+      `${members.length > 1 ? "Members" : "Runs"}: ${listed(names)}`, "A model without one of the runs has no score. Not in the win rate.", plain(about.identifier, 100)];
+  };
+  const facts = (about, measure, counted) => {
+    if (about.composite) return composition(about, measure);
     const known = harness.names.metrics[measure.metric] || {};
-    const [low, high] = known.range || [null, null];
-    const range = !known.range || (low === null && high === null) ? "" : low === null ? `at most ${high}` : high === null ? `at least ${low}` : `${low} to ${high}`;
+    const range = known.range ? bounds(known.range) : "";
     return [known.definition || "", [measure.higher === null ? "" : measure.higher ? "Higher is better" : "Lower is better", range, about.count ? `n = ${harness.count(about.count)}` : ""].filter(Boolean).join(" · "),
       [about.method ? `${harness.title("methods", about.method)}, ${about.split} split` : "", ...about.details].filter(Boolean).map((words) => plain(words, 100)).join(" · "),
       known.source ? `Source: ${plain(known.source, 200)}` : "", `${plain(about.identifier, 100)}, ${plain(measure.metric, 60)}`,
-      about.sample ? "Sample data: a demonstration, not a measurement." : "", measure.contested || about.score ? "" : "Not in the win rate."];
+      about.sample ? "Sample data: a demonstration, not a measurement." : "", counted ? "" : "Not in the win rate."];
   };
 
-  const measureColumns = (view, measures, pairs) => {
+  // What boards and measures say of their cells stays the same whatever is chosen, so it is looked up once.
+  const boards = new WeakMap(), contents = new WeakMap(), ranges = new WeakMap();
+  const lookUps = (board) => {
+    if (!boards.has(board)) boards.set(board, {
+      failures: new Map(board.failures.map(([m, c, errors]) => [`${m}/${c}`, errors])),
+      remarks: new Map(board.remarks.map(([m, c, declined, words, mark]) => [`${m}/${c}`, { declined, words, mark }])),
+      dependent: new Map(board.dependent.map(([m, c, p, run]) => [`${m}/${c}`, { p, run }])),
+    });
+    return boards.get(board);
+  };
+  // A measure's cells by model; failed runs count in the main one.
+  const cellsOf = (board, measure, main) => {
+    if (contents.has(measure)) return contents.get(measure);
+    const { failures, remarks, dependent } = lookUps(board), sample = board.columns[measure.column].sample && !board.sample;
+    const made = measure.cells.map((found, i) => {
+      const place = `${i}/${measure.column}`, failed = main ? failures.get(place) : null, remark = remarks.get(place);
+      if (!found) return failed ? { mean: null, failed, remarks: [] } : null;
+      return { mean: found[0], low: found[1], high: found[2], count: found[3], failed, declined: Boolean(remark?.declined), remarks: remark ? remark.words : [], marked: Boolean(remark?.mark) || (sample && found[0] !== null), dependent: dependent.get(place) };
+    });
+    contents.set(measure, made);
+    return made;
+  };
+  // The ranks in a column of some models; those of the last choice are kept.
+  const ranksOf = (measure, pairs, view) => {
+    const key = `${view.clean}/${view.models.join()}`;
+    if (ranges.get(measure)?.key !== key) ranges.set(measure, { key, ranks: harness.columnRanks(measure, pairs, view.models, view.board.models.length, view.out) });
+    return ranges.get(measure).ranks;
+  };
+
+  const measureColumns = (view, measures, pairs, runs) => {
     const { board, models, out } = view;
     const shown = new Set(view.shown);
-    const failures = new Map(board.failures.map(([m, c, errors]) => [`${m}/${c}`, errors]));
-    const remarks = new Map(board.remarks.map(([m, c, declined, words]) => [`${m}/${c}`, { declined, words }]));
     const several = new Map();
     for (const measure of measures) several.set(measure.column, (several.get(measure.column) || 0) + 1);
     const main = !view.tab;
     return measures.map((measure, at) => ({ measure, at })).filter(({ measure }) => shown.has(measure.column)).map(({ measure, at }) => {
-      const c = measure.column, about = board.columns[c];
+      const c = measure.column, about = board.columns[c], cells = cellsOf(board, measure, main);
       const metric = plain(harness.title("metrics", measure.metric), 60);
       const many = several.get(c) > 1;
       const arrow = measure.higher === null ? "" : measure.higher ? " ↑" : " ↓";
-      const ranged = () => (view.filtered ? harness.columnRanks(measure, pairs[at], models, board.models.length, out)
+      const ranged = () => (view.filtered ? ranksOf(measure, pairs[at], view)
         : new Map(models.filter((i) => measure.cells[i] && measure.cells[i][6] !== null).map((i) => [i, [measure.cells[i][6], measure.cells[i][7]]])));
       return {
         id: many ? `${about.key}~${measure.metric}` : about.key, column: c, about, measure, ranged, higher: measure.higher,
-        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.score ? SCORES : about.group, intervals: Boolean(about.score) && shown.size <= FEW, metric: `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
-        facts: facts(about, measure),
+        title: `${about.title}${many ? ` · ${metric}` : ""}`, label: `${about.label}${many ? ` · ${metric}` : ""}`, group: about.score ? SCORES : about.group, intervals: Boolean(about.score) && shown.size <= FEW, metric: about.composite ? harness.capitalized(about.composite.rule) : `${metric}${measure.worst ? `, worst over ${measure.worst} perturbations` : ""}${arrow}`,
+        get facts() { return facts(about, measure, view.filtered ? view.ranked.has(c) && measure.higher !== null : measure.contested); },
         out: (i) => out(i, c),
-        link: (i) => (about.score ? harness.link(`model/${board.models[i].address}`) : harness.link(main && measure.runs?.[i] ? `run/${measure.runs[i][0]}` : `scenario/${about.address}`)),
+        link: (i) => (about.score ? harness.link(`model/${board.models[i].address}`) : harness.link(runs?.[c][i] ? `run/${runs[c][i]}` : `scenario/${about.address}`)),
         cell: (i) => {
-          const found = measure.cells[i], place = `${i}/${c}`;
-          const failed = main ? failures.get(place) : null;
-          if (!found) return failed ? { mean: null, failed, remarks: [] } : null;
-          const remark = remarks.get(place);
-          return { mean: found[0], low: found[1], high: found[2], count: found[3], failed, declined: Boolean(remark?.declined), remarks: remark ? remark.words : [], dependent: view.dependent.get(place) };
+          const running = main && view.running.size ? view.running.get(`${i}/${c}`) : undefined;
+          return running ? { mean: null, remarks: [], ...cells[i], running } : cells[i];
         },
       };
     });

@@ -22,9 +22,15 @@
     const right = columns.map((_, i) => rows.some((row) => typeof row[i] === "number"));
     return line(columns.map((column) => cell(column.title))) + line(right.map((number) => (number ? "--:" : "---"))) + rows.map((row) => line(row.map(cell))).join("");
   };
-  const SPECIAL = { "\\": "\\textbackslash{}", "&": "\\&", "%": "\\%", $: "\\$", "#": "\\#", _: "\\_", "{": "\\{", "}": "\\}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
+  // As harness/output/latex.py writes them; a test compares the two.
+  const SPECIAL = {
+    "\\": "\\textbackslash{}", "{": "\\{", "}": "\\}", $: "\\$", "&": "\\&", "%": "\\%", "#": "\\#", _: "\\_", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "\\textless{}", ">": "\\textgreater{}",
+    "|": "\\textbar{}", '"': "{''}", "`": "\\textasciigrave{}", "'": "\\textquotesingle{}", "[": "{[}", "]": "{]}", "*": "{*}", "-": "{-}", "↑": "$\\uparrow$", "↓": "$\\downarrow$", "±": "$\\pm$", "−": "$-$", "—": "---",
+    "†": "\\textdagger{}", "‡": "\\textdaggerdbl{}", "§": "\\S{}", "¶": "\\P{}", "⊘": "$\\oslash$", "◊": "$\\diamond$", "⋯": "$\\cdots$", "∅": "$\\emptyset$", "⊖": "$\\ominus$", "∞": "$\\infty$", "※": "$\\ast$", "✗": "$\\times$",
+    "…": "\\dots{}", "·": "$\\cdot$", "×": "$\\times$", "√": "$\\surd$", "Σ": "$\\Sigma$", "≠": "$\\neq$", "–": "--", "½": "$\\frac{1}{2}$",
+  };
   const latex = ({ columns, rows }) => {
-    const cell = (value) => shown(value).replace(/[\\&%$#_{}~^]/g, (character) => SPECIAL[character]).replaceAll("–", "--");
+    const cell = (value) => [...shown(value)].map((character) => SPECIAL[character] ?? character).join("");
     const right = columns.map((_, i) => rows.some((row) => typeof row[i] === "number"));
     return `\\begin{tabular}{${right.map((number) => (number ? "r" : "l")).join("")}}\n\\toprule\n`
       + [columns.map((column) => column.title), ...rows].map((row, i) => `${row.map(cell).join(" & ")} \\\\${i ? "" : "\n\\midrule"}\n`).join("") + "\\bottomrule\n\\end{tabular}\n";
@@ -32,8 +38,9 @@
   const FORMATS = { CSV: [csv, "csv", "text/csv"], JSON: [json, "json", "application/json"], Markdown: [markdown, "md", "text/markdown"], LaTeX: [latex, "tex", "text/x-tex"] };
   harness.exported = (table, format) => FORMATS[format][0](table);
 
-  harness.save = (name, text, kind) => {
-    const address = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
+  // content: a text or a blob.
+  harness.save = (name, content, kind) => {
+    const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: `${kind};charset=utf-8` }));
     make("a", { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 10000);
   };
@@ -61,14 +68,17 @@
   };
   harness.copyLink = () => harness.copy(location.href, "Link copied");
 
-  // A menu that exports what table() returns, and a button that copies the link of what is seen.
+  // A menu that exports what table() returns or promises, and a button that copies the link of what is seen.
   harness.exportMenu = (id, table) => {
     const menu = harness.popover("Export", { id, narrow: true, tip: "Export this view", fill: (panel) => {
-      const name = table().name;
+      const exported = async (format, use) => {
+        panel.hidePopover();
+        try { const made = await table(); await use(made, harness.exported(made, format)); } catch (error) { harness.toast(harness.plain(error.message, 200)); }
+      };
       harness.add(panel, make("p", null, "This view, as filtered and sorted"), make("ul", null, Object.entries(FORMATS).map(([format, [, ending, kind]]) => make("li", null,
-        make("button", { type: "button", onclick: () => { panel.hidePopover(); harness.save(`${name}.${ending}`, harness.exported(table(), format), kind); } }, format),
-        make("button.only", { type: "button", "aria-label": `Copy as ${format}`, onclick: () => { panel.hidePopover(); harness.copy(harness.exported(table(), format), `${format} copied`); } }, "copy")))));
+        make("button", { type: "button", onclick: () => exported(format, (made, content) => harness.save(`${made.name}.${ending}`, content, kind)) }, format),
+        make("button.only", { type: "button", "aria-label": `Copy as ${format}`, onclick: () => exported(format, (made, content) => harness.copy(content, `${format} copied`)) }, "copy")))));
     } });
-    return [make("button", { type: "button", id: `${id}-link`, "data-tip": "Copy the link to this view (y)", onclick: harness.copyLink }, "Copy link"), menu.button, menu.panel];
+    return [make("button.copy-link", { type: "button", id: `${id}-link`, "data-tip": "Copy the link to this view (y)", onclick: harness.copyLink }, "Copy link"), menu.button, menu.panel];
   };
 })();

@@ -24,6 +24,9 @@
       at(make("i.this"), { at: percent(value, range) }));
   };
 
+  // Charts are loaded by the pages that have them: see chart.js.
+  harness.charts = () => Promise.all([harness.stylesheet("assets/components/chart.css"), harness.load("assets/components/chart.js")]);
+
   // The heat step of each value, 0 (worst) to 8 (best); null where there is no value, or if all are equal.
   harness.heat = (values, higher) => {
     const known = values.filter((value) => value !== null && value !== undefined);

@@ -8,25 +8,26 @@
     const panel = make(narrow ? "div.popover.narrow" : "div.popover", { id: `${id}-panel`, popover: "auto", role: "dialog", "aria-label": tip || plain(label) });
     const button = make("button.menu", { type: "button", id, "aria-expanded": "false", "aria-haspopup": "dialog", "aria-controls": panel.id,
       "data-tip": tip ? `${tip}${key ? ` (${key})` : ""}` : null, "aria-keyshortcuts": key || null, popovertarget: panel.id }, label);
-    panel.addEventListener("toggle", (event) => {
+    // The focus moves while the panel opens or closes, not in a later task: keys that follow at once go where they belong.
+    panel.addEventListener("beforetoggle", (event) => {
       const open = event.newState === "open";
       button.setAttribute("aria-expanded", String(open));
       if (!open) { if (panel.contains(document.activeElement) || document.activeElement === document.body) button.focus({ preventScroll: true }); return; }
       harness.hideTip();
       panel.replaceChildren();
-      const first = fill(panel);
-      harness.place(panel, button, 4);
-      (first || panel.querySelector("input, button"))?.focus({ preventScroll: true });
+      const first = fill(panel) || panel.querySelector("input, button");
+      if (first) first.autofocus = true;
     });
+    panel.addEventListener("toggle", (event) => { if (event.newState === "open") harness.place(panel, button, 4); });
     return { button, panel };
   };
 
   // A list of things to tick, in groups.
   // items(): [{id, name, note, group, words, chosen}…]; chips: [{name, has(item)}…]; acts: [[label, choose(listed, all) → ids]…];
-  // change(ids): called with the chosen ones.
-  harness.picker = (panel, { placeholder, items, chips = [], acts = [], change, unit }) => {
+  // change(ids): called with the chosen ones; pressed, press(names): names of the chips that are pressed at first, and later.
+  harness.picker = (panel, { placeholder, items, chips = [], acts = [], change, unit, pressed: given = [], press = () => {} }) => {
     const field = make("input", { type: "search", placeholder, "aria-label": placeholder, autocomplete: "off", id: `${panel.id}-field` });
-    const pressed = new Set();
+    const pressed = new Set(chips.filter((chip) => given.includes(chip.name)));
     const list = make("ul", { "aria-label": unit });
     const counted = make("span.faint", { role: "status" });
     let all = items();
@@ -64,9 +65,10 @@
     };
     field.addEventListener("input", draw);
     harness.add(panel, make("header", null, field,
-      chips.length ? make("div.chips", { role: "group", "aria-label": `Only ${unit} that are` }, chips.map((chip) => make("button", { type: "button", "aria-pressed": "false", onclick: (event) => {
+      chips.length ? make("div.chips", { role: "group", "aria-label": `Only ${unit} that are` }, chips.map((chip) => make("button", { type: "button", "aria-pressed": String(pressed.has(chip)), onclick: (event) => {
         if (pressed.has(chip)) pressed.delete(chip); else pressed.add(chip);
         event.currentTarget.setAttribute("aria-pressed", String(pressed.has(chip)));
+        press([...pressed].map((one) => one.name));
         draw();
       } }, chip.name))) : null,
       make("div.acts", null, [["All", () => all], ["None", () => []], ...acts, ["Only listed", (found) => found]].map(([name, choice]) =>

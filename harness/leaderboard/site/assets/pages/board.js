@@ -2,8 +2,8 @@
 "use strict";
 (() => {
   const { make, clear, plain, text, count } = harness;
-  const PARTS = ["assets/board/view.js", "assets/board/paper.js", "assets/board/grid.js"];
-  const CHIPS = [["≤ 7B", (size) => size !== null && size <= 7.5e9], ["7–40B", (size) => size > 7.5e9 && size <= 40e9], ["> 40B", (size) => size > 40e9]];
+  const PARTS = ["assets/components/chooser.js", "assets/board/view.js", "assets/board/paper.js", "assets/board/widths.js", "assets/board/cells.js", "assets/board/grid.js"];
+  const REMARK = "A brown corner: something may change how the number is read, such as missing runs, sample data, or 5 % or more of the examples shortened, unread, declined or without a value. The tooltip of the cell says what; there are lesser remarks without a corner.";
   const SIGHT = 60; // columns that may be on the screen
   const phone = window.matchMedia("(max-width: 700px)");
   let state = null; // {site, board, view, query, grid, parts: elements}
@@ -32,7 +32,7 @@
       if (!phone.matches) await grid();
       const board = await harness.get(`boards/${boardKey(site, query)}`);
       if (!board.models.length) {
-        harness.add(main, make("div.head", null, make("h1", null, "Leaderboard")), make("p.empty", null, "There are no runs to compare yet. ", make("code", null, "harness run"), " makes some."));
+        harness.add(main, make("div.head", null, make("h1", null, "Leaderboard")), make("p.empty", null, "There are no runs to compare yet. To make some, use ", make("code", null, "harness run"), "."));
         return "Leaderboard";
       }
       const view = await harness.boardView(site, board, query);
@@ -50,6 +50,8 @@
       if (!same) finish();
       return titleOf();
     },
+    renew: () => renew(),
+    progress: () => progress(),
     drawn() {
       if (!state || state.phone) return;
       const { host } = state.parts;
@@ -57,17 +59,39 @@
         state.query = { ...state.query, sort: sort === "rank" ? null : sort };
         harness.note("board", state.query);
         headed();
-      }, ongroup: alone });
+      }, ongroup: alone, onsize: sized });
       sortGrid();
       headed();
+      sized();
       finish();
       requestAnimationFrame(() => state?.grid?.edges());
     },
   });
+  // New results: the same view of them, with its order, place and open panels.
+  const renew = async () => {
+    if (!state) { await harness.show(); return; }
+    const here = state;
+    const site = await harness.get("site"), board = await harness.get(`boards/${boardKey(site, here.query)}`);
+    const view = await harness.boardView(site, board, here.query);
+    if (here !== state) return;
+    if (JSON.stringify(site.boards.map(([key]) => key)) !== JSON.stringify(here.site.boards.map(([key]) => key)) || board.key !== here.board.key) { await harness.show(); return; }
+    Object.assign(state, { site, board, view });
+    draw();
+    finish();
+  };
+  // Runs go on: only the cells that show it change.
+  const progress = () => {
+    if (!state) return;
+    const before = JSON.stringify([...state.view.running]);
+    harness.boardRunning(state.view);
+    if (JSON.stringify([...state.view.running]) === before) return;
+    state.grid?.redraw();
+    legend();
+  };
   phone.addEventListener("change", () => { if (state) harness.show(); });
 
   // What of an address decides which numbers are seen, rather than how they look.
-  const chosen = ({ heat, width, rows, sort, ...rest }) => JSON.stringify(Object.entries(rest).sort());
+  const chosen = ({ heat, width, rows, sort, listed, ...rest }) => JSON.stringify(Object.entries(rest).sort());
   // The intervals and ranks of a large choice, which come after its values.
   const finish = async () => {
     const { view } = state;
@@ -75,7 +99,7 @@
     const rates = await view.later.finish(() => state?.view === view);
     if (!rates || state?.view !== view) return;
     view.rates = rates;
-    state.grid?.rates();
+    state.grid?.redraw();
     if (state.phone) draw();
   };
 
@@ -115,19 +139,20 @@
     const toggle = (id, words, tip, click, key) => make("button", { type: "button", id, "data-tip": tip, "aria-keyshortcuts": key || null, onclick: click }, words);
     parts.fit = toggle("fit", "Fit", "Every column on the screen", () => go({ width: null }));
     parts.full = toggle("full", "Full", "Three digits; scrolls sideways", () => go({ width: "full" }));
+    parts.segments = state.phone ? null : make("span.segments", { role: "group", "aria-label": "Column width" }, parts.fit, parts.full);
     parts.roomy = toggle("roomy", "Roomy", "Higher rows", () => go({ rows: state.query.rows === "roomy" ? null : "roomy" }));
     parts.heat = toggle("heat", "Heat", "Tint each column from worst to best (h)", () => go({ heat: heated() ? "0" : null }), "h");
     parts.clean = board.dependent.length ? toggle("clean", "Leave out order-dependent", "Leave results out of win rate and coverage if a test shows that the model depends on the order in which the data were published", () => go({ clean: state.view.clean ? null : "1" })) : null;
-    parts.key = make("span.key", { "aria-hidden": "true" });
+    parts.key = make(state.phone ? "div.key.under" : "span.key", { "aria-hidden": "true" });
     parts.host = make("div.ag-theme-harness.board-grid");
     parts.cards = make("div.board-cards");
     parts.paper = make("div.board-paper");
     parts.foot = make("p.board-foot");
     harness.add(main, make("div.head", null, make("h1", null, "Leaderboard"), suite, parts.tabs), parts.problems,
-      make("div.tools", { role: "toolbar", "aria-label": "Table" }, parts.models.button, parts.columns.button,
-        state.phone ? null : make("span.segments", { role: "group", "aria-label": "Width of columns" }, parts.fit, parts.full), state.phone ? null : parts.roomy, parts.heat, parts.clean,
-        make("span.push"), parts.key, harness.exportMenu("export", () => harness.boardTable(state.view, ordered())), parts.models.panel, parts.columns.panel),
-      state.phone ? parts.cards : parts.host, parts.paper, parts.foot);
+      make("div.tools.board-tools", { role: "toolbar", "aria-label": "Table" }, parts.models.button, parts.columns.button,
+        parts.segments, state.phone ? null : parts.roomy, parts.heat, parts.clean,
+        state.phone ? null : parts.key, state.phone ? make("span.push") : null, harness.exportMenu("export", () => harness.boardTable(state.view, ordered())), parts.models.panel, parts.columns.panel),
+      state.phone ? [parts.key, parts.cards] : parts.host, parts.paper, parts.foot);
     draw();
   }
 
@@ -143,7 +168,8 @@
   };
 
   function problems() {
-    const { problems: found } = state.view;
+    const known = new Set(modelChips().map((chip) => chip.name));
+    const found = [...state.view.problems, ...listed().filter((name) => !known.has(name)).map((name) => `Unknown kind of models ${plain(name, 60)}.`)];
     state.parts.problems.hidden = !found.length;
     clear(state.parts.problems, found.join(" "));
   }
@@ -159,7 +185,7 @@
     const { density, width } = settings();
     for (const [name, on] of [["fit", width === "fit"], ["full", width === "full"], ["roomy", density === "roomy"], ["heat", heated()], ["clean", view.clean]]) parts[name]?.setAttribute("aria-pressed", String(on));
     parts.host.classList.toggle("heat", heated());
-    parts.host.classList.toggle("clean", view.clean);
+    parts.host.style.setProperty("--row", density === "roomy" ? "32px" : "24px");
     parts.host.classList.toggle("wide", view.tab === "categories");
     legend();
     foot();
@@ -167,21 +193,39 @@
       state.grid.update(view, settings());
       sortGrid();
       headed();
+      sized();
     }
     harness.announce(`${view.models.length} models, ${view.columns.length} columns`);
   }
   const nothing = () => (state.view.models.length ? "No column is chosen. Choose some with “Columns”." : "No model is chosen. Choose some with “Models”.");
+  const sized = () => { const { segments } = state.parts; if (segments && state.grid) segments.hidden = state.grid.equal(); };
   const headed = () => { state.parts.host.dataset.sort = state.grid.sorted(); };
 
-  // Only the marks that are in use.
+  // Only the marks that are in use; on a phone, where there are no headings, the groups of the strips as well.
   function legend() {
     const { view, parts } = state;
-    const any = (has) => view.columns.some((column) => view.models.some((i) => { const cell = column.cell(i); return cell && has(cell); }));
+    const used = new Set();
+    for (const column of view.columns) for (const i of view.models) {
+      const cell = column.cell(i);
+      used.add(harness.cellState(cell, column.out(i)));
+      if (cell?.dependent) used.add("dependent");
+      if (cell?.marked && cell.mean !== null && !cell.declined) used.add("marked");
+    }
+    const groups = new Map();
+    for (const column of view.columns) groups.set(column.group, (groups.get(column.group) || 0) + 1);
+    const sign = (state, words, tip, mark) => (used.has(state) ? make("span", { "data-tip": tip }, mark, words) : null);
+    const corner = (kind) => (state.phone ? null : make(`i.corner${kind}`));
     const tinted = view.columns.slice(0, SIGHT).some((column) => column.tied.size);
     clear(parts.key, tinted && heated() ? make("span.heat.ramp", null, "worse", [1, 3, 5, 7, 8].map((step) => make(`i.h${step}`)), "better") : null,
       tinted ? make("span", null, make("strong", null, "bold"), " tied with the best") : null,
-      any((cell) => cell.dependent) ? make("span", null, make("i.corner"), "order-dependent") : null,
-      any((cell) => cell.remarks?.length) ? make("span", null, make("i.corner.warn"), "remark") : null);
+      sign("running", "running", "Still running; the bar shows the share of examples answered so far", make("i.bar-running")),
+      sign("not run", "not run", null, state.phone ? make("i.outlined") : make("span.faint", null, "–")),
+      sign("failed", "failed", "The run gave no number; the tooltip of the cell says why", state.phone ? make("i.solid") : make("span.bad", null, "✕")),
+      sign("declined", "declined", "The model or its provider declined to answer every example", make("i.hatched")),
+      sign("left out: depends on the published order", "left out", "Left out of win rate and coverage", make("i.hatched")),
+      state.phone ? null : sign("dependent", "order-dependent", "A test shows that the model depends on the order in which the data were published", corner("")),
+      state.phone ? null : sign("marked", "remark", REMARK, corner(".warn")),
+      state.phone && heated() && groups.size ? make("p", null, groups.size > 1 ? `Strips, from the left: ${[...groups].map(([name, size]) => `${plain(name, 40)} (${count(size)})`).join(", ")}. ` : "", "Tap a strip to name a column.") : null);
   }
 
   function foot() {
@@ -203,29 +247,36 @@
       without ? make("span", null, `${count(without)} ${without === 1 ? "model has" : "models have"} no result`) : null,
       board.notes.length ? more("notes", `${count(board.notes.length)} ${board.notes.length === 1 ? "note" : "notes"}`, "Notes", () => make("ul", null, board.notes.map((note) => make("li", null, text(note, 500))))) : null,
       more("reading", "How to read this", "How to read this", () => make("ul", null, [...board.explanations,
-        "A rank is a range: the ranks that the data allow, all models at once with 95 % probability. No model in a range that overlaps is shown to be better. Bold results are statistically tied with the best of the column.",
+        "No model in a range that overlaps is shown to be better. Bold results are statistically tied with the best of the column.",
         "Each scenario has one column: if it was run in several ways, the one with the most instances in which models can be compared. Choose others with “Columns”.",
+        REMARK,
         ...(board.dependent.length ? ["A red corner: a test shows that the model depends on the order in which the data were published (the p-value is in the tooltip); “Leave out order-dependent” takes these results out of win rate and coverage."] : [])].map((words) => make("li", null, words)))));
   }
 
   // ------------------------------------------------------------------------------------------------------------
   // Pickers
 
+  const COMPLETE = "complete on these columns";
+  // By size, backend and tag, such as chat and base: those that tell models of the board apart.
+  const modelChips = () => {
+    const { board } = state;
+    const all = harness.boardNames.able(board).map((i) => ({ id: board.models[i].address }));
+    return [...harness.modelChips(all.map((item) => item.id)).filter((chip) => all.some(chip.has) && !all.every(chip.has)), { name: COMPLETE, has: null }];
+  };
+  const listed = () => (state.query.listed || "").split(",").filter(Boolean);
+
   function pickModels(panel) {
     const { board } = state;
     const names = harness.boardNames;
     const full = (item) => { const [have, of] = state.view.coverage.get(item.at) || [coverOf(item.at), state.view.columns.length]; return have === of; };
     const coverOf = (i) => state.view.columns.filter((column) => { const cell = column.cell(i); return cell && cell.mean !== null; }).length;
-    const sizes = CHIPS.filter(([, fits]) => board.models.some((model) => fits(model.parameters))).map(([name, fits]) => ({ name, has: (item) => fits(board.models[item.at].parameters) }));
-    const backends = [...new Set(board.models.map((model) => model.backend))].sort();
-    const tagChips = backends.length > 1 ? backends.slice(0, 8).map((backend) => ({ name: plain(backend, 20), has: (item) => board.models[item.at].backend === backend })) : [];
     const able = new Set(names.able(board));
     const place = (i) => board.models[i].rank ?? 1e9;
     return harness.picker(panel, {
       placeholder: "Type a model, size or tag", unit: "models",
-      items: () => [...able].sort((a, b) => place(a) - place(b)).map((i) => ({ id: board.models[i].address, at: i, name: board.models[i].name, words: [board.models[i].identifier, board.models[i].origin].join(" "),
+      items: () => [...able].sort((a, b) => place(a) - place(b)).map((i) => ({ id: board.models[i].address, at: i, name: board.models[i].name, words: [harness.modelWords(board.models[i].address), board.models[i].origin].join(" "),
         note: board.models[i].rate ? harness.share(board.models[i].rate[0]) : "", chosen: state.view.models.includes(i) })),
-      chips: [...sizes, ...tagChips, { name: "complete on these columns", has: full }],
+      chips: modelChips().map((chip) => (chip.has ? chip : { ...chip, has: full })), pressed: listed(), press: (names) => go({ listed: names.join(",") || null }),
       acts: [["Top 10", (listed) => listed.slice(0, 10)]],
       change: (ids) => { const wanted = new Set(ids); choose("models", [...able].filter((i) => wanted.has(board.models[i].address)).sort((a, b) => a - b)); },
     });
@@ -263,6 +314,7 @@
     if (!column) return null;
     const cell = column.cell(i), ranks = column.ranks.get(i), cellState = harness.cellState(cell, column.out(i));
     return [make("strong", null, text(column.title, 100)), line(text(model.name, 80)), column.metric ? line(column.metric) : null,
+      cell?.running ? line(cell.running.of ? `Running: ${count(cell.running.done)} of ${count(cell.running.of)} answered` : "Running") : null,
       cell && cell.mean !== null ? line(`${harness.number(cell.mean)} ${harness.spread(cell.mean, cell.low, cell.high)}${cell.count ? `, n = ${count(cell.count)}` : ""}`) : line(harness.capitalized(cellState)),
       ranks && cell && cell.mean !== null ? line(ranks[0] === 1 && column.tied.has(i) ? `Tied with the best; rank ${harness.rankRange(...ranks)}` : `Rank ${harness.rankRange(...ranks)}`) : null,
       cell?.dependent ? line(make("span.bad", null, `depends on the published order (p = ${harness.probability(cell.dependent.p)})`)) : null,

@@ -1,0 +1,99 @@
+"""Which models are checkpoints of one training."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from harness.contracts.model_settings import ModelFacts
+from harness.leaderboard.checkpoints import series_of, step_in
+from harness.storage.results import RunRecord
+
+Record = Callable[..., RunRecord]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("step1000", ("", 1000)),
+        ("step-100", ("", 100)),
+        ("checkpoint-2000", ("", 2000)),
+        ("global_step143000", ("", 143000)),
+        ("iter_0000500", ("", 500)),
+        ("stage1-step1000-tokens4B", ("stage1", 1000)),
+        ("pythia-70m-step512", ("pythia-70m", 512)),
+        ("run.ckpt-7.merged", ("run", 7)),
+        ("llama-3-8b", None),
+        ("footstep3", None),
+        ("step", None),
+        ("main", None),
+        ("v1.5", None),
+    ],
+)
+def test_a_step_is_read_in_a_name(name: str, expected: tuple[str, int] | None) -> None:
+    assert step_in(name) == expected
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read(text: str) -> None:
+    found = step_in(text)
+    assert found is None or (text.startswith(found[0]) and found[1] >= 0)
+
+
+def _series(make_run: Record, *models: Any) -> dict[str, list[tuple[int, str]]]:
+    found = series_of([make_run(model, "boolq", 0.5) for model in models])
+    return {series.name: [(one.step, one.model.label) for one in series.checkpoints] for series in found}
+
+
+def test_paths_and_revisions_make_series(make_run: Record) -> None:
+    pythia = [{"name": "hf:EleutherAI/pythia-70m", "revision": f"step{step}"} for step in (1000, 8, 64)]
+    folders = [f"hf:/data/run-3/checkpoint-{step}" for step in (200, 100)]
+    found = _series(make_run, *pythia, *folders, "hf:/data/run-4/checkpoint-100", "hf:gpt2", "hf:step-100")
+    assert {name: [step for step, _ in steps] for name, steps in found.items()} == {
+        "pythia-70m": [8, 64, 1000],
+        "run-3": [100, 200],
+    }
+
+
+def test_series_with_one_name_are_told_apart(make_run: Record) -> None:
+    models: list[str | dict[str, str]] = [f"hf:/{lab}/run/step-{step}" for lab in "ab" for step in (1, 2)]
+    models += [{"name": f"hf:/a/run/step-{step}", "dtype": "bfloat16"} for step in (1, 2)]
+    assert len(_series(make_run, *models)) == 3
+    stages = [
+        {"name": "hf:org/olmo", "revision": f"stage{stage}-step{n}-tokens{n}B"} for stage in (1, 2) for n in (1, 2)
+    ]
+    assert list(_series(make_run, *stages)) == ["olmo stage1", "olmo stage2"]
+
+
+def test_a_sweep_can_say_it(make_run: Record) -> None:
+    runs = []
+    for name, step in (("fake:0", 1000), ("fake:1", 10), ("hf:/x/step-5", 500)):
+        run = make_run(name, "boolq", 0.5)
+        spec = run.spec.model_copy(update={"operational": {"about": {"series": "mine", "step": step}}})
+        runs.append(dataclasses.replace(run, spec=spec))
+    (series,) = series_of(runs)
+    assert (series.name, [one.step for one in series.checkpoints]) == ("mine", [10, 500, 1000])
+
+
+def test_series_and_step_belong_together() -> None:
+    for given_, lacking in (({"series": "mine"}, "step"), ({"step": 3}, "series")):
+        with pytest.raises(ValidationError, match=f"set without {lacking}"):
+            ModelFacts(**given_)
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        ModelFacts(series="mine", step=-1)
+
+
+def test_models_whose_own_name_begins_with_step_are_not_checkpoints(make_run: Record) -> None:
+    owner = ("hf:stepfun-ai/Step-2-mini", "hf:stepfun-ai/Step-3", "openai:step-1", "openai:step-2")
+    assert _series(make_run, *owner) == {}
+    paths = [
+        f"hf:{folder}/{last}" for folder in ("./run-b", "runs/run-c", "/data/run-d") for last in ("step-1", "step-2")
+    ]
+    found = _series(make_run, "hf:run-a/checkpoint-2000", "hf:run-a/checkpoint-1000", *paths)
+    assert sorted(found) == ["run-a", "run-b", "run-c", "run-d"]
