@@ -1,5 +1,20 @@
-"""People who judge: a questionnaire about models' answers, the page that asks it, and the table of the ratings.
+"""Ratings by people: a questionnaire about models' answers, the page on which raters fill it in, and the results.
 
-``questionnaire`` is what is asked, ``study`` the blinded answers it is asked about, ``ratings`` the file of what raters
-chose, ``server`` the page, ``table`` what the ratings say, and ``exchange`` their way to and from other programs.
+``questionnaire`` defines the questions and ``study`` the blinded answers that they are about. ``server`` serves the
+page, and ``ratings`` keeps what raters chose in a file. ``measures`` computes the results, and ``table`` and ``people``
+show them in terminals and on the results site. ``exchange`` imports and exports ratings.
+
+The names below are public: metrics over people's ratings may import them.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.annotation.measures import StudyResults as StudyResults
+    from harness.annotation.measures import read_results as read_results
+
+    __all__: list[str]
+else:
+    from harness.lazy_names import lazy_names
+
+    __getattr__, __dir__ = lazy_names(__name__)

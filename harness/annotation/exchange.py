@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.annotation.questionnaire import FIRST, SECOND, TIE, Question
+from harness.annotation.measures import StudyResults
+from harness.annotation.questionnaire import Question
 from harness.annotation.ratings import EXTRA, Rating, latest
 from harness.annotation.server import turned
 from harness.annotation.study import Item, Study
 from harness.errors import DataError, did_you_mean
-from harness.output.display import lines
+from harness.output.display import brief, lines
 from harness.output.result_table import FORMULA_STARTS
 
 CROWD = ""
@@ -22,6 +23,9 @@ CROWD = ""
 
 _ITEM, _RATER = ("item", "Input.item"), ("rater", "WorkerId")
 """Names of the columns, ours and Mechanical Turk's."""
+
+_STATUS, _REJECTED = "AssignmentStatus", "Rejected"
+"""Mechanical Turk's column that says whether a worker's answers were accepted."""
 
 
 def items_csv(study: Study) -> str:
@@ -57,11 +61,13 @@ def read_crowd_csv(path: Path, study: Study) -> list[Rating]:
     """Return the ratings of a CSV file with a row for each item and rater, and a column for each question.
 
     The columns are ``item`` and ``rater``, or Mechanical Turk's ``Input.item`` and ``WorkerId``, and the questions'
-    ids, also as ``Answer.<id>``; others are ignored. Empty cells are not ratings. A preference is ``A``, ``B`` or a
-    tie's text, between the answers as :func:`items_csv` has them.
+    ids, optionally as ``Answer.<id>``. Other columns are ignored, and so are rows whose ``AssignmentStatus`` is
+    ``Rejected`` and empty cells. A preference is ``A``, ``B`` or a tie's text; A and B are the answers as
+    :func:`items_csv` writes them.
 
     Raises:
-        DataError: The file cannot be read, lacks a column, or has a value that is not an answer; the row is named.
+        DataError: The file cannot be read, lacks a column, has a value that is not an answer, or has two rows of one
+            rater about one item. The message names the row.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -93,17 +99,31 @@ def _ratings(
     table: csv.DictReader[str], study: Study, path: Path, item: str, rater: str, columns: Mapping[str, str]
 ) -> Iterator[Rating]:
     items = study.by_id
-    for line in table:
-        row = table.line_num
+    rows: dict[tuple[str, str], int] = {}
+    for row, line in enumerate(table, start=2):
+        if None in line or None in line.values():
+            wrong = "more" if None in line else "fewer"
+            raise DataError(f"the row has {wrong} cells than the header{_at(table, row)}.", file=path, row=row)
+        if line.get(_STATUS) == _REJECTED:
+            continue
         found, who = items.get((line[item] or "").strip()), " ".join((line[rater] or "").split())
         if found is None:
-            raise DataError(f"the study has no item {line[item]!r}.", file=path, row=row)
+            message = f"the study has no item {brief(line[item])!r}{_at(table, row)}. {did_you_mean(line[item], items)}"
+            raise DataError(message.rstrip(), file=path, row=row)
         if not who:
-            raise DataError("the row names no rater.", file=path, row=row)
+            raise DataError(f"the row names no rater{_at(table, row)}.", file=path, row=row)
+        if (first := rows.setdefault((who, found.id), row)) != row:
+            message = f"rater {brief(who)!r} has already rated item {found.id!r} in row {first}{_at(table, row)}."
+            raise DataError(f"{message} Remove one of the rows.", file=path, row=row)
         for column, name in columns.items():
             cell = (line[column] or "").strip()
             if cell:
                 yield _rating(study, who, found, name, cell, path, row)
+
+
+def _at(table: csv.DictReader[str], row: int) -> str:
+    """Return the file's line at which a row ends, if cells with several lines make it differ from the row's number."""
+    return "" if table.line_num == row else f" (line {table.line_num} of the file)"
 
 
 def _rating(study: Study, rater: str, item: Item, name: str, cell: str, path: Path, row: int) -> Rating:
@@ -113,8 +133,8 @@ def _rating(study: Study, rater: str, item: Item, name: str, cell: str, path: Pa
             raise DataError(f"skip is true or empty, not {cell!r}.", file=path, row=row)
         return Rating(rater, item.id, name, True if name == "skip" else cell)
     if question.prefer:
-        seen = {"A": FIRST, "B": SECOND, TIE: TIE, "about equal": TIE}.get(cell)
-        value = None if seen not in question.options else turned(seen, study.sides(CROWD, item))
+        seen = question.read(cell)
+        value = None if seen is None else turned(seen, study.sides(CROWD, item))
         known = [*question.options.values()]
     else:
         value, known = question.read(cell), [str(option) for option in question.options]
@@ -123,14 +143,17 @@ def _rating(study: Study, rater: str, item: Item, name: str, cell: str, path: Pa
     return Rating(rater, item.id, name, value)
 
 
-def judge_labels(study: Study, ratings: Sequence[Rating], question: str, model: str) -> str:
-    """Return the ratings of a model's answers as a judge's ``labels`` file: a JSON object a line.
+def judge_labels(
+    study: Study, ratings: Sequence[Rating], question: str, model: str, min_gold: float | None = None
+) -> str:
+    """Return the ratings of a model's answers as a judge's ``labels`` file: one JSON object per line.
 
     Args:
         study: What was asked.
         ratings: The ratings.
         question: The question's id: numbers become scores, choices labels.
         model: The model's name in the table.
+        min_gold: Leave out raters whose share of right ratings of gold items is below this; None to keep all.
 
     Raises:
         DataError: There is no such question or model, or the question is not one that a judge answers.
@@ -140,11 +163,13 @@ def judge_labels(study: Study, ratings: Sequence[Rating], question: str, model: 
     if model not in models:
         raise DataError(f"the study has no answers of {model!r}. {did_you_mean(model, models)}")
     items = study.by_id
+    counted = {rater.name for rater in StudyResults(study, ratings, min_gold).raters if rater.counted}
+    own = {(*item.cluster, item.answers[0].text) for item in study.items if item.answers[0].model == model}
     found: dict[tuple[str, str, str], str] = {}  # a rater may have read the same completion twice: the last counts
     for (rater, name), values in latest(ratings).items():
         item, value = items[name], values.get(question)
         answer = item.answers[0]
-        if value is None or values.get("skip") or answer.model != model:
+        if value is None or values.get("skip") or rater not in counted or (*item.cluster, answer.text) not in own:
             continue
         label: dict[str, Any] = {"id": item.instance}
         label |= {"score": value} if asked.numeric else {"label": value}

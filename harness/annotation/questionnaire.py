@@ -16,6 +16,12 @@ from harness.yaml_lines import load_as
 FIRST, TIE, SECOND = "first", "tie", "second"
 """The values of a preference: which of the two answers, in the order that the study has them."""
 
+MUCH_FIRST, MUCH_SECOND = "first_much", "second_much"
+"""Additional values if preferences have strengths."""
+
+OTHER_WAY = {FIRST: SECOND, SECOND: FIRST, TIE: TIE, MUCH_FIRST: MUCH_SECOND, MUCH_SECOND: MUCH_FIRST}
+"""What each preference becomes when the two answers are swapped."""
+
 RESERVED = ("answer", "input", "instance", "item", "model", "note", "rater", "references", "scenario", "skip")
 """Words that cannot be a question's id, since files of ratings use them for something else."""
 
@@ -72,10 +78,16 @@ class Question(_Keys):
     """True to ask which of two answers is better: A, B or, with ``ties``, neither."""
     ties: bool = True
     """For ``prefer``: allow "about equal"."""
+    strengths: bool = False
+    """For ``prefer``: distinguish "much better" (a win) from "slightly better" (three quarters of a win)."""
     text: bool = False
     """True for an answer in words, which is kept but not counted."""
     required: bool = True
-    """False if a rater may leave it open; words never need to be written."""
+    """False if raters may skip it; questions with ``text`` can always be skipped."""
+    better: Literal["high", "low", "neither"] | None = None
+    """Which end of the numbers is better (default: ``high`` for scales and preferences, ``neither`` for choices). If it
+    is ``high``, the question can be a column of leaderboards.
+    """
     level: Literal["nominal", "ordinal", "interval"] | None = None
     """How Krippendorff's alpha counts disagreement (default: ``ordinal`` for numbers, ``nominal`` for others)."""
 
@@ -92,11 +104,15 @@ class Question(_Keys):
         if sum(kinds) != 1:
             raise ValueError(f"question {self.id!r} needs exactly one of scale, choices, prefer and text")
         if self.id in RESERVED:
-            raise ValueError(f"the id {self.id!r} has another meaning in files of ratings; choose another")
+            raise ValueError(f"the id {self.id!r} is reserved in files of ratings; choose another")
+        if self.strengths and not self.prefer:
+            raise ValueError(f"`strengths` is only for preferences; question {self.id!r} needs `prefer: true`")
         if self.choices is not None and not 2 <= len(self.options) <= MOST_CELLS:
             raise ValueError(f"question {self.id!r} needs 2 to {MOST_CELLS} different choices, not {len(self.options)}")
         if self.level in ("ordinal", "interval") and not self.numeric:
-            raise ValueError(f"level {self.level} needs numbers, which the answers to {self.id!r} are not")
+            raise ValueError(f"level {self.level} needs numbers, but the answers to {self.id!r} are not numbers")
+        if self.better in ("high", "low") and not self.numeric:
+            raise ValueError(f"better: {self.better} needs numbers, but the answers to {self.id!r} are not numbers")
         return self
 
     @property
@@ -105,7 +121,11 @@ class Question(_Keys):
         if self.scale is not None:
             return {number: str(number) for number in range(self.scale.low, self.scale.high + 1)}
         if self.prefer:
-            return {FIRST: "A", **({TIE: "about equal"} if self.ties else {}), SECOND: "B"}
+            tie: dict[Value, str] = {TIE: "about equal"} if self.ties else {}
+            if not self.strengths:
+                return {FIRST: "A", **tie, SECOND: "B"}
+            better: dict[Value, str] = {MUCH_FIRST: "A is much better", FIRST: "A is slightly better"}
+            return {**better, **tie, SECOND: "B is slightly better", MUCH_SECOND: "B is much better"}
         if isinstance(self.choices, dict):
             try:
                 return {int(value): text for value, text in self.choices.items()}
@@ -128,6 +148,11 @@ class Question(_Keys):
     def heading(self) -> str:
         """The heading of its column in tables."""
         return self.title or self.id
+
+    @property
+    def better_end(self) -> Literal["high", "low", "neither"]:
+        """The end of the numbers that is better; of a preference, to be preferred."""
+        return self.better or ("high" if self.scale is not None or self.prefer else "neither")
 
     @property
     def agreement(self) -> Literal["nominal", "ordinal", "interval"]:

@@ -1,6 +1,6 @@
-"""``ratings.jsonl``: what raters chose, a JSON object a line, on disk before the rater is told that it is saved.
+"""``ratings.jsonl``: what raters chose, one JSON object per line, on the disk before the page says "Saved".
 
-Nothing is ever changed: of several lines about one question the last counts, and null takes an answer back.
+Lines are never changed: of several lines about one question the last counts, and null withdraws an answer.
 """
 
 from __future__ import annotations

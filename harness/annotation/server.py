@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from harness.annotation.questionnaire import FIRST, SECOND, TIE, Question, Value
+from harness.annotation.questionnaire import OTHER_WAY, Question, Value
 from harness.annotation.ratings import Rating, RatingsFile
 from harness.annotation.study import Item, Study, is_complete
 from harness.errors import HarnessError
@@ -32,6 +32,7 @@ LONGEST_NAME = 60
 LONGEST_TEXT = 10_000
 """Most characters that a rater may write about an item."""
 
+_BREAK = re.compile(r"\s*\n(?!\s*(?:[-*•]|\d+[.)])\s)\s*")
 _TOKEN = re.compile(r"[A-Za-z0-9_-]*")
 
 
@@ -168,7 +169,12 @@ def _begin(server: AnnotationServer, asked: Mapping[str, Any]) -> dict[str, Any]
 def _about(server: AnnotationServer, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page shows before a rater has begun."""
     asks = server.study.questionnaire
-    return {"title": asks.title, "guidelines": lines(asks.guidelines).split("\n\n"), "items": len(server.items)}
+    return {"title": asks.title, "guidelines": _paragraphs(asks.guidelines), "items": len(server.items)}
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of guidelines, whose lines may break anywhere but before an entry of a list."""
+    return [_BREAK.sub(" ", part.strip()) for part in lines(text).split("\n\n") if part.strip()]
 
 
 def _show(server: AnnotationServer, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,7 +224,7 @@ def _rating(study: Study, rater: str, item: Item, sides: tuple[int, ...], name: 
 
 def turned(value: Value, sides: tuple[int, ...]) -> Value:
     """Return a preference between answers as seen as one between answers in the item's order, or the reverse."""
-    return {FIRST: SECOND, SECOND: FIRST, TIE: TIE}[str(value)] if sides == (1, 0) else value
+    return OTHER_WAY[str(value)] if sides == (1, 0) else value
 
 
 def _as_seen(question: Question | None, value: Value | bool, sides: tuple[int, ...]) -> Value | bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -92,11 +92,11 @@ class Study(_Stored):
         return tuple(places)
 
 
-def find_records(paths: Iterable[Path]) -> list[RunRecord]:
-    """Return the runs in some folders, each the folder of a run, of a suite or of results.
+def find_records(paths: Sequence[Path]) -> list[RunRecord]:
+    """Return the runs with examples in some folders, each the folder of a run, of a suite or of results.
 
     Raises:
-        DataError: A folder holds no finished run.
+        DataError: A folder holds no finished run, or no run has examples.
     """
     found: dict[Path, RunRecord] = {}
     for path in paths:
@@ -104,7 +104,10 @@ def find_records(paths: Iterable[Path]) -> list[RunRecord]:
         if not places:
             raise DataError(f"{path} holds no finished run. Name a run's folder, results/<suite>/<run>, or a suite's.")
         found |= {place.resolve(): read_run(place) for place in places}
-    return list(found.values())
+    usable = [run for run in found.values() if run.examples is not None]  # a run that failed may have none
+    if not usable:
+        raise DataError(f"the runs in {', '.join(map(str, paths))} kept no examples, so there are no answers to judge.")
+    return usable
 
 
 def make_study(
@@ -168,18 +171,18 @@ def _answers(run: RunRecord, model: str, questionnaire: Questionnaire, scenario:
         found.setdefault(instance.id, []).extend(
             Item(
                 id="",
-                scenario=_clean(scenario),
-                instance=_clean(instance.id),
-                input=_clean(instance.input),
-                references=tuple(_clean(reference.text) for reference in instance.correct),
-                answers=(Answer(model=_clean(model), run=f"{run.suite}/{run.name}", text=_clean(text)),),
+                scenario=clean(scenario),
+                instance=clean(instance.id),
+                input=clean(instance.input),
+                references=tuple(clean(reference.text) for reference in instance.correct),
+                answers=(Answer(model=clean(model), run=f"{run.suite}/{run.name}", text=clean(text)),),
             )
             for text in texts
         )
     return found
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return a text with halves of surrogate pairs, which JSON readers refuse, as escapes."""
     return text.encode("utf-8", "backslashreplace").decode()
 

@@ -27,7 +27,7 @@
     return request;
   };
   const fail = (error, what) => {
-    at("problem").textContent = `${what}: ${error instanceof TypeError ? "the server does not answer. Is it still running?" : error.message}`;
+    at("problem").textContent = `${what}: ${error instanceof TypeError ? "the server is not responding. Is it still running?" : error.message}`;
     at("problem").hidden = false;
     at("saved").textContent = "";
   };
@@ -49,7 +49,7 @@
       progress();
       return true;
     } catch (error) {
-      fail(error, "Not saved; choose again, or press Enter, to try once more");
+      fail(error, "Not saved; to try again, choose again or press Enter");
       return false;
     }
   };
@@ -81,6 +81,8 @@
       return make("fieldset", { "data-number": number }, legend, area);
     }
     const words = question.options.some(([, text]) => text.length > 3);
+    const row = question.options.length > 3 && question.options.length < 6 && question.options.every(([, text]) => text.length < 24);
+    const kind = words ? (row ? "cells words row" : "cells words") : "cells"; // four or five short texts stay in one row
     const cells = question.options.map(([value, text], position) => {
       const end = question.ends && (position === 0 ? question.ends[0] : position === question.options.length - 1 ? question.ends[1] : "");
       const input = make("input", { type: "radio", name: question.id, "aria-label": end ? `${text}, ${end}` : text });
@@ -89,18 +91,21 @@
       return make("label", {}, input, make("span", {}, text));
     });
     const ends = question.ends ? make("div", { class: "ends", "aria-hidden": "true" }, make("span", {}, question.ends[0]), make("span", {}, question.ends[1])) : null;
-    return make("fieldset", { "data-number": number }, legend, make("div", { class: words ? "cells words" : "cells" }, ...cells), ends);
+    return make("fieldset", { "data-number": number }, legend, make("div", { class: kind }, ...cells), ends);
   };
   const draw = () => {
     const item = state.item, letters = item.answers.length > 1 ? ["A", "B"] : [""];
     at("shown").replaceChildren(
       make("h2", {}, item.input_title), make("p", { class: "text input", dir: "auto" }, item.input),
       ...(item.references.length ? [make("h2", {}, "Correct"), ...item.references.map((text) => make("p", { class: "text input", dir: "auto" }, text))] : []),
-      ...item.answers.flatMap((text, place) => [
+      make("div", { class: "answers" }, ...item.answers.map((text, place) => make("div", {},
         make("h2", {}, `${item.answer_title} ${letters[place]}`.trim()),
-        make("p", { class: "text answer", dir: "auto" }, text.trim() ? text : "(no text)")]),
+        make("p", { class: "text answer", dir: "auto" }, text.trim() || "(no text)")))),
       make("details", { id: "guidelines" }, make("summary", {}, "Guidelines"), ...paragraphs()));
+    document.body.classList.toggle("pair", item.answers.length > 1);
     at("questions").replaceChildren(...state.questions.map(field));
+    const keys = state.questions.flatMap((question) => question.options.map(([, , key]) => key)).filter(Boolean).sort();
+    at("rating-keys").replaceChildren(...(keys.length ? [make("kbd", {}, keys[0]), "–", make("kbd", {}, keys.at(-1))] : []));
     at("note").value = item.values.note ?? "";
     at("skip").setAttribute("aria-pressed", String(item.values.skip === true));
     const open = state.questions.findIndex((question) => question.needed && !(question.id in item.values));
@@ -122,7 +127,7 @@
     try {
       state.item = await ask("item", { rater: state.rater, item: state.order[place] });
     } catch (error) {
-      fail(error, "The item cannot be shown");
+      fail(error, "Cannot show the item");
       return;
     }
     at("problem").hidden = true;
@@ -170,7 +175,7 @@
     if (open >= 0) {
       current(open);
       fields()[open].querySelector("input").focus();
-      at("saved").textContent = "This question is open";
+      at("saved").textContent = "Please answer this question";
       return;
     }
     if (!(await settle())) return;
@@ -252,5 +257,5 @@
     at("first-guidelines").replaceChildren(...paragraphs());
     section("start");
     at("rater").focus();
-  }).catch((error) => fail(error, "The page cannot begin"));
+  }).catch((error) => fail(error, "Cannot load the page"));
 })();

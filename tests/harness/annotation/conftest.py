@@ -32,6 +32,7 @@ PAIR = {
     "answers": "pair",
     "questions": [{"id": "better", "question": "Which?", "prefer": True}],
 }
+STRENGTHS = {"id": "better", "question": "Which?", "prefer": True, "strengths": True}
 MODELS = ("small", "large")
 
 

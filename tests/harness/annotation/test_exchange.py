@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.annotation.exchange import CROWD, items_csv, judge_labels, read_crowd_csv
 from harness.annotation.ratings import Rating
 from harness.errors import DataError
+from harness.output.display import lines as display_lines
+from harness.output.result_table import FORMULA_STARTS
 from metrics._judging.people import read_labels
 from metrics._judging.reading import Reader
 from tests.harness.annotation.conftest import FORM, PAIR, made_study
@@ -59,11 +63,60 @@ def test_a_preference_comes_back_as_the_items_own(tmp_path: Path) -> None:
         ("item,rater,quality\ni0s,ann,6\n", "row 2: '6' is not an answer to 'quality'; it has 1, 2, 3, 4, 5"),
         ("item,rater,quality\ni0s,ann,4\nzz,ann,4\n", "row 3: the study has no item 'zz'"),
         ("item,rater,quality\ni0s,,4\n", "row 2: the row names no rater"),
+        ("item,rater,quality\ni0s,ann,4\ni0l,ann,4\ni0s, ann ,5\n", "row 4: rater 'ann' has already rated item 'i0s'"),
+        ("item,rater,quality,note\ni0s,ann,4,a,b\n", "row 2: the row has more cells than the header"),
+        ("item,rater,quality\ni0s,ann\n", "row 2: the row has fewer cells than the header"),
+        ('item,rater,x,quality\ni0s,ann,"a\nb\nc",4\ni9s,ann,,4\n', r"row 3: .* no item 'i9s' \(line 5 of the file\)"),
+        ('item,rater,quality\ni0s,ann,"4\n', "not CSV"),
     ],
 )
 def test_a_mistake_is_named_with_its_row(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_crowd_csv(written(tmp_path, text), made_study(FORM))
+
+
+AWKWARD = st.text(
+    st.sampled_from([*"=+-@\"',;\n\r\t ab|%", "\u2028", "\x00", "＝", "é", "\U0001f600", "{", "<"]), max_size=12
+)
+
+
+@given(st.lists(AWKWARD, min_size=6, max_size=6))
+def test_awkward_texts_stay_whole_and_are_never_formulas(texts: list[str]) -> None:
+    study = made_study(FORM)
+    items = [
+        item.model_copy(update={"input": text, "answers": (item.answers[0].model_copy(update={"text": text}),)})
+        for item, text in zip(study.items, texts, strict=True)
+    ]
+    exported = items_csv(study.model_copy(update={"items": tuple(items)}))
+    rows = list(csv.DictReader(io.StringIO(exported, newline=""), strict=True))
+    assert [row["item"] for row in rows] == [item.id for item in items]
+    for row, text in zip(rows, texts, strict=True):
+        for cell in (row["input"], row["answer"]):
+            assert not cell.lstrip().startswith(FORMULA_STARTS)
+            assert cell.removeprefix("'") == display_lines(text).removeprefix("'")
+
+
+def test_an_export_comes_back_with_answers_added(tmp_path: Path) -> None:
+    study = made_study(FORM, text='=HYPERLINK("x")\n"quoted", and more')
+    rows = list(csv.DictReader(io.StringIO(items_csv(study), newline="")))
+    names = [f"Input.{name}" for name in rows[0]]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, [*names, "WorkerId", "AssignmentStatus", "Answer.quality", "Answer.why"])
+    writer.writeheader()
+    for place, row in enumerate(rows):
+        given = {
+            "WorkerId": "A1",
+            "AssignmentStatus": "Approved",
+            "Answer.quality": 1 + place % 5,
+            "Answer.why": '=1,"',
+        }
+        writer.writerow({**dict(zip(names, row.values(), strict=True)), **given})
+        rejected = {**given, "WorkerId": "A2", "AssignmentStatus": "Rejected", "Answer.quality": "spam"}
+        writer.writerow({**dict(zip(names, row.values(), strict=True)), **rejected})
+    ratings = read_crowd_csv(written(tmp_path, file.getvalue()), study)
+    assert {rating.rater for rating in ratings} == {"A1"}
+    assert [rating.value for rating in ratings if rating.question == "quality"] == [1, 2, 3, 4, 5, 1]
+    assert {rating.value for rating in ratings if rating.question == "why"} == {'=1,"'}
 
 
 def lines(text: str) -> list[dict[str, Any]]:
@@ -85,6 +138,18 @@ def test_labels_have_what_judges_read() -> None:
         judge_labels(study, ratings, "quality", "smal")
     with pytest.raises(DataError, match="'why' is not a question about one answer"):
         judge_labels(study, ratings, "why", "small")
+
+
+def test_labels_leave_out_raters_who_fail_gold_and_share_equal_answers() -> None:
+    study = made_study(FORM, gold=1)
+    answer = study.items[1].answers[0].model_copy(update={"text": "answer 0 s"})
+    same = study.items[1].model_copy(update={"answers": (answer,)})
+    study = study.model_copy(update={"items": (study.items[0], same, *study.items[2:])})
+    ratings = [Rating("ann", "g0", "quality", 5), Rating("bob", "g0", "quality", 1)]
+    ratings += [Rating("ann", "i0l", "quality", 4), Rating("bob", "i0s", "quality", 2)]
+    both = lines(judge_labels(study, ratings, "quality", "small"))
+    assert {(one["rater"], one["score"]) for one in both} == {("ann", 4), ("bob", 2)}
+    assert [one["rater"] for one in lines(judge_labels(study, ratings, "quality", "small", 0.8))] == ["ann"]
 
 
 def test_judges_read_the_labels(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_keys_notes_guidelines_and_what_cannot_be_judged(browser: Any, tmp_path:
         page = begin(visit, "ann")
         first = study.order("ann")[0]
         page.keyboard.press("Enter")  # a question is open
-        assert page.locator("#saved").text_content() == "This question is open"
+        assert page.locator("#saved").text_content() == "Please answer this question"
         page.keyboard.press("g")
         assert page.locator("#guidelines").get_attribute("open") is not None
         page.keyboard.press("n")

@@ -12,7 +12,12 @@ from harness.errors import SpecError
 
 
 def test_the_shipped_questionnaires_can_be_read() -> None:
-    assert list(shipped_questionnaires()) == ["disinformation_reiteration", "disinformation_wedging", "pairwise"]
+    assert list(shipped_questionnaires()) == [
+        "disinformation_reiteration",
+        "disinformation_wedging",
+        "pairwise",
+        "pairwise_strengths",
+    ]
     for name in shipped_questionnaires():
         assert read_questionnaire(name).name == name
 
@@ -49,9 +54,9 @@ def test_every_mistake_is_reported_with_its_line(form_file: Callable[[str], Path
         "form.yaml:6: questions[0].scale: low must be less than high, not 5 and 1.",
         "form.yaml:9: questions[1].scael: is not a key. Did you mean 'scale'?",
         "form.yaml:10: questions[2]: question 'c' needs exactly one of scale, choices, prefer and text.",
-        "form.yaml:11: questions[3]: the id 'note' has another meaning in files of ratings; choose another.",
+        "form.yaml:11: questions[3]: the id 'note' is reserved in files of ratings; choose another.",
         "form.yaml:12: questions[4]: question 'd' needs 2 to 11 different choices, not 1.",
-        "form.yaml:13: questions[5]: level interval needs numbers, which the answers to 'e' are not.",
+        "form.yaml:13: questions[5]: level interval needs numbers, but the answers to 'e' are not numbers.",
     ]
 
 

@@ -14,7 +14,7 @@ from harness.annotation.ratings import read_ratings
 from harness.annotation.server import AnnotationServer
 from harness.annotation.study import RATINGS_FILE
 from harness.errors import HarnessError
-from tests.harness.annotation.conftest import FORM, PAIR, made_study, serving
+from tests.harness.annotation.conftest import FORM, PAIR, STRENGTHS, made_study, serving
 
 STUDY = made_study(FORM)
 TOKEN = "se-cret_1"  # noqa: S105
@@ -60,6 +60,12 @@ def test_a_rater_begins_and_continues_where_she_stopped(server: AnnotationServer
     assert shown["values"] == {"quality": 4, "tone": "cold", "note": "x"}
 
 
+def test_lines_of_guidelines_are_joined_but_for_lists(tmp_path: Path) -> None:
+    text = "Read it,\nand judge it.\n\nMarks:\n- 1: bad,\n  really\n- 2: good\n"
+    with serving(made_study({**FORM, "guidelines": text}), tmp_path) as server:
+        assert call(server, "about")["guidelines"] == ["Read it, and judge it.", "Marks:\n- 1: bad, really\n- 2: good"]
+
+
 def test_what_cannot_be_judged_is_done(server: AnnotationServer) -> None:
     assert call(server, "keep", rater="ann", item="i0s", values={"skip": True})["complete"]
     assert not call(server, "keep", rater="ann", item="i0s", values={"skip": None})["complete"]
@@ -71,6 +77,16 @@ def test_no_answer_names_a_model(server: AnnotationServer) -> None:
     assert "answer 0 s" in told
     assert "small" not in told
     assert "large" not in told
+
+
+def test_a_strong_preference_is_kept_in_the_items_order(tmp_path: Path) -> None:
+    study = made_study({**PAIR, "questions": [STRENGTHS]}, 20)
+    with serving(study, tmp_path) as server:
+        for item in study.items:
+            call(server, "keep", rater="ann", item=item.id, values={"better": "first_much"})
+            assert call(server, "item", rater="ann", item=item.id)["values"] == {"better": "first_much"}
+            preferred = {"first_much": 0, "second_much": 1}[str(server.ratings.values("ann")[item.id]["better"])]
+            assert preferred == study.sides("ann", item)[0]
 
 
 def test_a_preference_is_kept_in_the_items_order(tmp_path: Path) -> None:

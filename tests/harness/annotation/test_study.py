@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,16 @@ def test_pairs_are_two_answers_to_one_question(results: Path) -> None:
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no finished run"):
         find_records([tmp_path])
+
+
+def test_a_run_that_kept_no_examples_is_left_out(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path / "results")
+    one, other = sorted((tmp_path / "results" / "s").iterdir())
+    record = json.loads((one / "run.json").read_text())
+    (one / "run.json").write_text(json.dumps({**record, "status": "failed", "error": "no answer", "examples": None}))
+    assert [run.name for run in find_records([tmp_path])] == [other.name]
+    with pytest.raises(DataError, match="kept no examples, so there are no answers to judge"):
+        find_records([one])
 
 
 def test_gold_items_are_among_the_others(results: Path) -> None:

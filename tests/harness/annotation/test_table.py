@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.annotation.ratings import Rating
+from harness.annotation.study import Study
 from harness.annotation.table import AGREEMENT, PAIRS, ratings_table
 from harness.output.result_table import FORMATS, render
-from harness.statistics import clustered_mean
-from tests.harness.annotation.conftest import FORM, PAIR, made_study
+from harness.statistics import THESE_RATERS, clustered_mean
+from tests.harness.annotation.conftest import FORM, PAIR, STRENGTHS, made_study
 
 KRIPPENDORFF = {  # Krippendorff 2011, section C: four observers, twelve units
     "A": "1 2 3 3 2 1 4 1 2 . . .",
@@ -77,6 +79,14 @@ def test_choices_without_numbers_have_shares() -> None:
     assert found(table, model="small", choice="cold")["value"] == pytest.approx(1 / 3)
 
 
+def test_names_of_raters_are_in_the_terminal_and_not_in_papers() -> None:
+    ratings = [Rating(who, f"i{place}s", "quality", 3) for place in range(3) for who in ("anna-maria", "bob")]
+    table = ratings_table(made_study(FORM), ratings)
+    assert "anna-maria: 0 of 6 items" in render(table, "terminal")
+    assert "anna-maria" not in render(table, "latex")
+    assert "n: ratings by 2 raters" in render(table, "latex")
+
+
 def test_a_preference_is_a_win_rate_with_ties_as_a_half() -> None:
     form = {**PAIR, "questions": [*PAIR["questions"], {"id": "sure", "question": "Sure?", "scale": {}}]}
     ratings = [Rating("ann", f"i{place}", "better", value) for place, value in enumerate(("first", "tie", "first"))]
@@ -85,6 +95,15 @@ def test_a_preference_is_a_win_rate_with_ties_as_a_half() -> None:
     assert found(table, model="large")["value"] == pytest.approx(1 / 6)
     assert found(table, question="sure")["model"] is None
     assert [row[0].text for row in table.rows] == ["large", "small", PAIRS, AGREEMENT]
+
+
+def test_slight_preferences_count_three_quarters_as_in_wildbench() -> None:
+    # Lin et al. 2024: much better, slightly better and tie are 1, 1/2 and 0 on a scale from -1 to 1
+    form = {**PAIR, "questions": [STRENGTHS]}
+    for value, reward in (("first_much", 1.0), ("first", 0.5), ("tie", 0.0), ("second", -0.5), ("second_much", -1.0)):
+        table = ratings_table(made_study(form), [Rating("ann", "i0", "better", value)])
+        assert found(table, model="small")["value"] == (1 + reward) / 2
+        assert found(table, model="large")["value"] == (1 - reward) / 2
 
 
 def test_what_cannot_be_judged_does_not_count() -> None:
@@ -119,3 +138,34 @@ def test_every_format_has_the_numbers(format_: str) -> None:
     assert "small" in text
     assert "2.0" in text
     assert "There are no ratings yet." in render(ratings_table(made_study(FORM), []), "terminal")
+
+
+RATERS = ("a", "b", "c", "d", "e", "f")
+
+
+def rated_by(study: Study, people: Sequence[str], ending: str) -> list[Rating]:
+    return [
+        Rating(who, item.id, "quality", 1 + (place + row) % 5)
+        for row, who in enumerate(people)
+        for place, item in enumerate(study.items)
+        if item.id.endswith(ending)
+    ]
+
+
+def test_the_caption_says_what_each_models_interval_covers() -> None:
+    study = made_study(FORM, 8)
+    both = ratings_table(study, [*rated_by(study, RATERS[:3], "s"), *rated_by(study, RATERS, "l")])
+    assert found(both, model="small", question="quality")["note"] == THESE_RATERS
+    assert not found(both, model="large", question="quality")["note"]
+    assert "where fewer than 5 people rated, over instances alone, for these raters" in both.notes[0].text
+    assert {row[0].text: row[1].detail for row in both.rows[:2]} == {"large": "n=48", "small": "n=24, for these raters"}
+    few = ratings_table(study, [*rated_by(study, RATERS[:3], "s"), *rated_by(study, RATERS[3:], "l")])
+    assert "95 % interval over instances, for these raters;" in few.notes[0].text
+    many = ratings_table(study, [*rated_by(study, RATERS, "s"), *rated_by(study, RATERS, "l")])
+    assert "95 % interval over instances and raters;" in many.notes[0].text
+
+
+def test_a_rater_who_only_skipped_is_not_one_of_five() -> None:
+    study = made_study(FORM, 8)
+    ratings = [*rated_by(study, RATERS[:4], "s"), *(Rating("e", item.id, "skip", True) for item in study.items)]
+    assert "95 % interval over instances, for these raters;" in ratings_table(study, ratings).notes[0].text
