@@ -1,0 +1,1 @@
+"""Where a sweep runs: in this process, in several on this machine, or on a cluster."""
