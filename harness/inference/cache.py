@@ -20,9 +20,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from harness.contracts import Request, Response, SequenceRequest
+from harness.contracts import Ledger, Request, Response, SequenceRequest
 from harness.errors import StorageError
 from harness.inference.salvage import Row, copy_rows, is_damage, salvage, set_aside, unpack
 from harness.storage.encoding import decode_response, encode_order, encode_request, encode_response
@@ -43,8 +43,16 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS spending "
     "(account TEXT PRIMARY KEY, prompt INTEGER NOT NULL, completion INTEGER NOT NULL) WITHOUT ROWID",
 )
+_ASKED = (
+    "INSERT INTO models VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE "
+    "SET name = excluded.name, used = excluded.used WHERE excluded.used > used"
+)
+
 _LOCK_SECONDS = 60.0
 """Seconds to wait for another process to finish writing."""
+
+GPU = "gpu"
+"""Key of a fingerprint: the kinds of GPU, where they change answers, as they do in 16 bits."""
 
 _VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
 
@@ -113,18 +121,58 @@ class Import:
     """Number of its answers in the cache."""
 
 
+class AnswerCache(Protocol):
+    """Where a process keeps its models' answers: one file for all processes of a machine, or a head's own.
+
+    Raises:
+        CacheError: It cannot be read or written.
+    """
+
+    def asked(self, name: str, fingerprint: Mapping[str, Any]) -> bytes:
+        """Record that a model is asked now; return its digest."""
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+        """Return the known answers, by key; unreadable ones are left out."""
+
+    def put(self, model: bytes, answers: Iterable[tuple[bytes, Response]]) -> None:
+        """Store answers of a model: all of them or none."""
+
+    def note_unusable(self, key: bytes, problem: str) -> None:
+        """Count an answer that is damaged or does not fit its request; the next one under its key replaces it."""
+
+    def catch_up(self) -> None:
+        """Look for answers of other processes before the next :meth:`get`; it may be called in any thread."""
+
+    def of_other_gpus(self, model: bytes) -> Sequence[tuple[bytes, str]]:
+        """Return the models whose answers serve for a model's, too, each with its kind of GPU; by default none."""
+
+    def ledger(self) -> Ledger:
+        """Return the record of what models have spent."""
+
+
 class ResponseCache:
     """The answers to requests, on disk.
 
     If the file is deleted or replaced while it is open, it is written again with all of its answers.
 
+    Attributes:
+        path: The file.
+        unusable: Keys of answers that are damaged or do not fit their requests, as far as they were looked up.
+
+    Args:
+        path: The file.
+        reuse_across_gpus: True if answers serve that another kind of GPU gave.
+        merging: True to write what is in no other file once it is here: each transaction waits for the disk.
+
     Raises:
         CacheError: The file cannot be opened, or is of another version.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, reuse_across_gpus: bool = False, merging: bool = False) -> None:
         self.path = path
-        self._warned = False
+        self._reuse = reuse_across_gpus
+        self._merging = self._warned = merging
+        self.unusable: set[bytes] = set()
         self._unusable = Counter[str]()
         self._files: dict[str, Identity | None] = {}
         try:
@@ -139,15 +187,27 @@ class ResponseCache:
         found: dict[bytes, Response] = {}
         for key, (value, origin) in values.items():
             try:
-                response = decode_response(json.loads(unpack(value)), cached=True)
+                response = unpack_response(value)
                 found[key] = response if origin is None else replace(response, imported=origin.hex())
-            except _UNREADABLE as error:
-                self.note_unusable(str(error))
+            except ValueError as error:
+                self.note_unusable(key, str(error))
         return found
 
-    def note_unusable(self, problem: str) -> None:
+    def note_unusable(self, key: bytes, problem: str) -> None:
         """Count an answer that is damaged or does not fit its request; closing the cache warns of all of them."""
         self._unusable[problem] += 1
+        self.unusable.add(key)
+
+    def catch_up(self) -> None:
+        """Do nothing: what other processes store is found at once."""
+
+    def of_other_gpus(self, model: bytes) -> Sequence[tuple[bytes, str]]:
+        """Return the models whose answers serve for a model's, too, each with its kind of GPU."""
+        return of_other_gpus(model, self.models()) if self._reuse else []
+
+    def ledger(self) -> CacheLedger:
+        """Return the record of what models have spent."""
+        return CacheLedger(self.path)
 
     def put(self, model: bytes, answers: Iterable[tuple[bytes, Response]]) -> None:
         """Store answers of a model in one transaction: all of them or none."""
@@ -156,21 +216,32 @@ class ResponseCache:
 
     def add(self, answers: Iterable[CachedAnswer]) -> None:
         """Store answers of another cache in one transaction; those that exist are replaced."""
-        rows = [(answer.key, answer.model, answer.created, _pack(answer.response), answer.origin) for answer in answers]
+        rows = [
+            (answer.key, answer.model, answer.created, pack_response(answer.response), answer.origin)
+            for answer in answers
+        ]
         self._keep()
         self._do("written", lambda: self._insert(rows))
 
+    def merge(self, models: Iterable[CachedModel], rows: Sequence[Row], replacing: Sequence[Row] = ()) -> int:
+        """Add answers as they are stored in another file, in one transaction; those that exist stay.
+
+        Args:
+            models: The models whose answers they are.
+            rows: The answers; faster in the order of their keys.
+            replacing: Answers that take the place of those that exist.
+
+        Returns:
+            How many were added.
+        """
+        self._keep()
+        return self._do("written", lambda: self._merge(list(models), rows, replacing))
+
     def asked(self, name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> bytes:
         """Record that a model is asked now, or was at the time ``used``; return its digest."""
-        digest = fingerprint_digest(name.partition(":")[0], fingerprint)
-        when = int(time.time()) if used is None else used
-        row = (digest, name, _dump(dict(fingerprint)).decode(), when)
-        query = (
-            "INSERT INTO models VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE "
-            "SET name = excluded.name, used = excluded.used WHERE excluded.used > used"
-        )
-        self._do("written", lambda: self._database.execute(query, row))
-        return digest
+        model = asked_model(name, fingerprint, used)
+        self._do("written", lambda: self._database.execute(_ASKED, _row(model)))
+        return model.digest
 
     def models(self) -> list[CachedModel]:
         """Return the models that were asked, sorted by name."""
@@ -189,8 +260,8 @@ class ResponseCache:
         try:
             for key, owner, created, value, origin in self._database.execute(query, values):
                 try:
-                    response = decode_response(json.loads(unpack(value)))
-                except _UNREADABLE as error:
+                    response = replace(unpack_response(value), cached=False)
+                except ValueError as error:
                     _LOG.warning("An answer in the response cache %s is damaged (%s).", self.path, error)
                     continue
                 yield CachedAnswer(key, owner, created, response, origin)
@@ -270,7 +341,7 @@ class ResponseCache:
                 _set_journal(database, "WAL")
                 # NORMAL can lose the last transactions in a power cut, never in a killed process, and never
                 # consistency.
-                database.execute("PRAGMA synchronous=NORMAL")
+                database.execute(f"PRAGMA synchronous={'FULL' if self._merging else 'NORMAL'}")
             else:
                 self._avoid_log(database, network)
             self._check_version(database)
@@ -388,11 +459,96 @@ class ResponseCache:
         self._database.executemany(query, rows)
         self._database.execute("COMMIT")
 
+    def _merge(self, models: Sequence[CachedModel], rows: Sequence[Row], replacing: Sequence[Row]) -> int:
+        database = self._database
+        database.execute("BEGIN IMMEDIATE")
+        database.executemany(_ASKED, [_row(model) for model in models])
+        before = database.total_changes
+        database.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?, ?)", rows)
+        database.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", replacing)
+        added = database.total_changes - before
+        database.execute("COMMIT")
+        return added
+
     def _error(self, what: str, error: Exception) -> CacheError:
         return CacheError(
             f"the response cache {self.path} {what} ({error}). If the disk is full, make room and run the same "
             "command again: every answer that was stored is still there."
         )
+
+
+class CacheLedger:
+    """The ledger in a response cache; it has a connection of its own, for the thread in which it is used.
+
+    Args:
+        path: The response cache's.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._cache: ResponseCache | None = None
+
+    def add(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
+        """Add tokens of prompts and of completions to an account's, and return its totals; both may be negative.
+
+        Raises:
+            CacheError: The cache cannot be written.
+        """
+        if self._cache is None:
+            self._cache = ResponseCache(self._path)
+        return self._cache.spend(account, prompt, completion)
+
+    def close(self) -> None:
+        """Close the cache; it opens again when it is used."""
+        cache, self._cache = self._cache, None
+        if cache is not None:
+            cache.close()
+
+
+def asked_model(name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> CachedModel:
+    """Return a model that is asked now, or was at the time ``used``."""
+    digest = fingerprint_digest(name.partition(":")[0], fingerprint)
+    return CachedModel(digest, name, dict(fingerprint), int(time.time()) if used is None else used)
+
+
+def of_other_gpus(model: bytes, known: Iterable[CachedModel]) -> list[tuple[bytes, str]]:
+    """Return the models that differ from a model only in the kind of GPU, each with that kind, in its order.
+
+    Args:
+        model: The model's digest.
+        known: All models, that one among them.
+    """
+    known = list(known)
+    own = {_apart_from_gpu(one) for one in known if one.digest == model}
+    found = {one.digest: _gpu(one) for one in known if one.digest != model and _apart_from_gpu(one) in own}
+    return sorted(found.items(), key=lambda item: (item[1], item[0]))
+
+
+def _apart_from_gpu(model: CachedModel) -> bytes:
+    kept = {key: value for key, value in model.fingerprint.items() if key != GPU}
+    return fingerprint_digest(model.name.partition(":")[0], kept)
+
+
+def _gpu(model: CachedModel) -> str:
+    kinds = model.fingerprint.get(GPU, ())
+    return (kinds if isinstance(kinds, str) else " and ".join(map(str, kinds))) or "no GPU"
+
+
+def pack_response(response: Response) -> bytes:
+    """Return a response as the cache stores it: compressed JSON."""
+    return zlib.compress(_dump(encode_response(replace(response, imported=None, other_gpu=None))), 1)
+
+
+def unpack_response(value: bytes) -> Response:
+    """Return the response that :func:`pack_response` packed.
+
+    Raises:
+        ValueError: It is damaged.
+    """
+    try:
+        return decode_response(json.loads(unpack(value)), cached=True)
+    except _UNREADABLE as error:
+        raise ValueError(str(error)) from error
 
 
 def fingerprint_digest(backend: str, fingerprint: Mapping[str, Any]) -> bytes:
@@ -446,8 +602,8 @@ def _set_journal(database: sqlite3.Connection, mode: str) -> None:
         time.sleep(0.02)
 
 
-def _pack(response: Response) -> bytes:
-    return zlib.compress(_dump(encode_response(replace(response, imported=None))), 1)
+def _row(model: CachedModel) -> tuple[bytes, str, str, int]:
+    return model.digest, model.name, _dump(dict(model.fingerprint)).decode(), model.used
 
 
 def _dump(value: Any) -> bytes:

@@ -10,8 +10,7 @@ from harness.answers.check import misfit
 from harness.answers.reasoning import with_reasoning_apart
 from harness.contracts import Model, Request, Response
 from harness.errors import ModelError
-from harness.inference.cache import ResponseCache, request_key
-from harness.inference.ledger import CacheLedger
+from harness.inference.cache import AnswerCache, request_key
 
 
 @dataclass(slots=True, eq=False)
@@ -41,14 +40,15 @@ class CachingModel:
         cache: Where its answers are kept; None for nowhere.
     """
 
-    def __init__(self, model: Model, name: str, cache: ResponseCache | None) -> None:
+    def __init__(self, model: Model, name: str, cache: AnswerCache | None) -> None:
         self.model = model
         self.fingerprint = model.fingerprint()
         self.name = name
         self._known_as: bytes | None = None
+        self._others: Sequence[tuple[bytes, str]] = ()
         self._cache = cache if model.cacheable else None
         if self._cache is not None:
-            model.keep_spending(CacheLedger(self._cache.path))
+            model.keep_spending(self._cache.ledger())
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
         """Return the responses in the order of the requests; equal ones are asked once.
@@ -91,13 +91,21 @@ class CachingModel:
         if self._cache is None:
             return {}
         found = self._cache.get([question.key for question in questions if question.key is not None])
+        for model, gpu in self._others:
+            keys = {
+                request_key(model, question.request): question.key
+                for question in questions
+                if question.key is not None and question.key not in found
+            }
+            for key, answer in self._cache.get(list(keys)).items():
+                found[keys[key]] = replace(answer, other_gpu=gpu)
         known: dict[QuestionT, Response] = {}
         for question in questions if found else ():
             response = None if question.key is None else found.get(question.key)
-            if response is None:
+            if response is None or question.key is None:
                 continue
             if (problem := misfit(question.request, response)) is not None:
-                self._cache.note_unusable(problem)
+                self._cache.note_unusable(question.key, problem)
             else:
                 known[question] = response
         return known
@@ -123,9 +131,10 @@ class CachingModel:
         if taken.open:
             raise ModelError(f"the model's backend answered {taken.count - len(taken.open)} of {taken.count} requests.")
 
-    def _digest(self, cache: ResponseCache) -> bytes:
+    def _digest(self, cache: AnswerCache) -> bytes:
         if self._known_as is None:
             self._known_as = cache.asked(self.name, self.fingerprint)
+            self._others = cache.of_other_gpus(self._known_as)
         return self._known_as
 
 
@@ -141,6 +150,11 @@ class _Taken(Iterator[Request], Generic[QuestionT]):
         self._questions = iter(questions)
         self.count = 0
         self.open: dict[int, QuestionT] = {}
+
+    @property
+    def exhausted(self) -> bool:
+        """True when no more will come before something is answered."""
+        return bool(getattr(self._questions, "exhausted", True))
 
     def __next__(self) -> Request:
         question = next(self._questions)

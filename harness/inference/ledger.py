@@ -5,37 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from harness.inference.cache import ResponseCache
-
-
-class CacheLedger:
-    """The ledger in a response cache; it has a connection of its own, for the thread in which it is used.
-
-    Args:
-        path: The response cache's.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._cache: ResponseCache | None = None
-
-    def add(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
-        """Add tokens of prompts and of completions to an account's, and return its totals; both may be negative.
-
-        Raises:
-            CacheError: The cache cannot be written.
-        """
-        if self._cache is None:
-            self._cache = ResponseCache(self._path)
-        return self._cache.spend(account, prompt, completion)
-
-    def close(self) -> None:
-        """Close the cache; it opens again when it is used."""
-        cache, self._cache = self._cache, None
-        if cache is not None:
-            cache.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import Any, cast
 
 from harness.contracts import GenerateRequest, JudgeModel, Message, Model, ModelFinder, Prompt, Request, Response
-from harness.contracts.model_settings import PRESENTATION, ModelSettings
+from harness.contracts.model_settings import OPERATIONAL, ModelSettings
 from harness.contracts.plugins import BackendDetails, Kind, Plugin
 from harness.contracts.specs import Component
 from harness.costs.usage import Usage
 from harness.errors import ModelError, PluginError, reraise_interrupt
-from harness.inference.cache import ResponseCache
+from harness.inference.cache import AnswerCache, ResponseCache
 from harness.inference.caching_model import CachingModel
 from harness.inference.model_settings import ConfiguredTokenization, check_settings, configured
 from harness.plugins.parameters import build, check_parameters, entry_of, honoured
@@ -46,15 +46,20 @@ def load_model(model: Component, registry: Registry) -> Model:
     return loaded
 
 
+OpenModel = Callable[[Component, Registry], Model]
+"""Opens a model by its name and arguments, without loading its weights in this process; see :func:`load_model`."""
+
+
 class LoadedModels:
     """The models of a sweep, each constructed once, from the checks before the first run to the end of its last.
 
     Args:
         registry: Knows the backends.
+        open_model: Opens a model without loading its weights here.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, open_model: OpenModel = load_model) -> None:
+        self._registry, self._open = registry, open_model
         self._loaded: dict[str, Model | BaseException] = {}
 
     def __enter__(self) -> LoadedModels:
@@ -75,7 +80,7 @@ class LoadedModels:
         if key not in self._loaded:
             _log.info("opening %s", component.name)
             try:
-                self._loaded[key] = load_model(component, self._registry)
+                self._loaded[key] = self._open(component, self._registry)
             except BaseException as error:
                 reraise_interrupt(error)
                 self._loaded[key] = error
@@ -120,7 +125,7 @@ class Models:
             None for answers that are not kept.
     """
 
-    def __init__(self, registry: Registry, cache: ResponseCache | Path | None = None) -> None:
+    def __init__(self, registry: Registry, cache: AnswerCache | Path | None = None) -> None:
         self._registry, self._cache = registry, cache
         self._opened: ResponseCache | None = None
         self._asked: dict[str, _Asked] = {}
@@ -160,7 +165,7 @@ class Models:
         model = load_model(component, self._registry)
         if isinstance(self._cache, Path) and self._opened is None and model.cacheable:
             self._opened = ResponseCache(self._cache)
-        cache = self._cache if isinstance(self._cache, ResponseCache) else self._opened
+        cache = self._opened if isinstance(self._cache, Path) else self._cache
         return CachingModel(model, component.name, cache)
 
     def named(self) -> list[Component]:
@@ -241,7 +246,7 @@ class _Asked:
         return self._open().model.tools
 
     def fingerprint(self) -> Mapping[str, Any]:
-        own = self._settings.model_dump(exclude_unset=True, exclude=set(PRESENTATION))
+        own = self._settings.model_dump(exclude_unset=True, exclude=set(OPERATIONAL))
         return {"name": self.component.name, **self._open().fingerprint, **({"settings": own} if own else {})}
 
     def most_generated(self, max_tokens: int) -> int:

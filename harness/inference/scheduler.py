@@ -127,7 +127,8 @@ class Scheduler(Generic[AskerT]):
 
     def _room(self) -> int:
         """Return how many more requests may be taken in."""
-        return min(prompt_thread.MOST_UNANSWERED - self._unanswered, MOST_HELD - self._held)
+        most = max(prompt_thread.MOST_UNANSWERED, self._model.model.capacity)
+        return min(most - self._unanswered, MOST_HELD // prompt_thread.MOST_UNANSWERED * most - self._held)
 
     def _take_in(self) -> None:
         """Take in what the askers have made; look up what is known, and put equal requests together."""
@@ -408,6 +409,11 @@ class _Requests(Iterator["_Ticket[AskerT]"]):
         self._scheduler, self._tickets, self._more = scheduler, tickets, more
         self.any = False
         self.open: dict[_Ticket[AskerT], None] = {}  # an ordered set; what is answered is let go, with its run
+
+    @property
+    def exhausted(self) -> bool:
+        """True when no more will come before something is answered."""
+        return not self._tickets and (not self._more or self._scheduler._prompts.exhausted)
 
     def __next__(self) -> _Ticket[AskerT]:
         ticket = self._scheduler._next(self._tickets, self._more)
