@@ -37,7 +37,7 @@ from harness import (
 class Membership(Adapter):
     """Every example's log-likelihood, token by token, from which the metric ``membership`` computes heuristic scores.
 
-    Scores only mean something compared with texts of the same kind that the model cannot have seen: run it with
+    Scores only mean something compared with texts of the same kind that the model was not trained on: run it with
     ``role: control`` on some, then use ``harness contamination baselines``.
     """
 
@@ -60,7 +60,7 @@ class Membership(Adapter):
         """True to also request what Min-K%++ needs; a model that cannot compute it answers with an error."""
 
         role: Literal["target", "control"] = "target"
-        """``control``: texts that the model cannot have seen, which set the thresholds."""
+        """``control``: texts that the model was not trained on, which set the thresholds."""
 
     def __init__(self, params: Params) -> None:
         self.params: Membership.Params = params

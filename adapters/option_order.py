@@ -21,7 +21,7 @@ from harness import (
     adapter,
     derive_rng,
 )
-from harness.contamination import option_orders
+from harness.contamination import OPTION_TEST, option_orders
 
 
 @adapter(
@@ -30,6 +30,7 @@ from harness.contamination import option_orders
     short="option order",
     source="Ni et al. 2024 (arXiv:2409.01790), whose threshold an exact test replaces",
     metrics=("option_order", "efficiency"),
+    role=OPTION_TEST,
 )
 class OptionOrder(Adapter):
     """Log-likelihoods of each multiple-choice question with its options in published order and in others.

@@ -40,7 +40,7 @@ class Contamination(RunMetric):
     the next-example test (ranks; where that test stops early, its evidence). The null hypothesis is that the model does
     not depend on the published order, given the examples; ``contamination_…`` are −log10 p of each test, the published
     t-test among them, and ``contamination_evidence`` is log10 of the e-value. Values start at 0; higher is stronger
-    evidence, and neither is better for the model. A test that detects nothing proves nothing.
+    evidence, and neither is better for the model. A test that detects nothing shows nothing.
     docs/contamination.md explains how the tests work and what they assume.
 
     Args:

@@ -1,4 +1,4 @@
-"""Heuristic scores of whether a model has read a text: loss, Min-K%, Min-K%++, and loss per compressed byte."""
+"""Heuristic scores of whether a model was trained on a text: loss, Min-K%, Min-K%++, and loss per compressed byte."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Membership(RunMetric):
     ``membership_min_k`` is Min-20% Prob, the mean over the least likely fifth of the tokens;
     ``membership_min_k_plus_plus`` Min-20%++, the same of log-probabilities standardized by their mean and deviation
     over the vocabulary; ``membership_zlib`` the log-likelihood per byte of the compressed text. Higher scores are more
-    likely for texts that were read; neither is better, and no threshold is valid without texts of the same kind that
-    were not read: none of these proves anything. Loss and Min-K% are at most 0; the standardized score has no limits.
+    likely for texts of the training; neither is better, and no threshold is valid without texts of the same kind that
+    were not in it: none of these has a guarantee. Loss and Min-K% are at most 0; the standardized score has no limits.
     """
 
     def __init__(self) -> None:

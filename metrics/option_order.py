@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness import Estimate, Example, MetricError, RunMetric, metric
-from harness.contamination import option_order_test
+from harness.contamination import diagnose_options, option_order_test
 from harness.statistics import effective_size_interval
 
 
@@ -32,6 +32,7 @@ class OptionOrder(RunMetric):
 
     def __init__(self) -> None:
         self._items: list[Sequence[float]] = []
+        self._options: list[Sequence[str]] = []
 
     def add(self, example: Example) -> None:
         """Take one question's log-likelihoods, the published order's first.
@@ -45,6 +46,7 @@ class OptionOrder(RunMetric):
         if not all(map(math.isfinite, scores)):
             raise MetricError("the model gave no finite log-probabilities.")
         self._items.append(scores)
+        self._options.append([reference.text for reference in example.instance.references])
 
     def estimates(self) -> Mapping[str, Estimate]:
         if not self._items:
@@ -63,6 +65,7 @@ class OptionOrder(RunMetric):
             return {}
         found = option_order_test(self._items)
         orders = sorted({len(item) for item in self._items})
+        text = diagnose_options(self._options)
         return {
             "n_questions": found.items,
             "orders": orders,
@@ -71,4 +74,6 @@ class OptionOrder(RunMetric):
             "mean_percentile": found.mean_percentile,
             "log10_p": found.log10_p,
             "log10_p_certified": found.log10_certified,
+            "exchangeable": text.exchangeable,
+            "diagnostics": {test.name: {"z": test.z, "p": test.p, "p_holm": test.p_holm} for test in text.tests},
         }

@@ -8,20 +8,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from adapters._order.diagnostics import diagnosed
+from adapters._order.repairing import Repair, repaired
 from adapters._prompt.example_rendering import Rendering, rendered
 from adapters._prompt.prompt_policy import ExampleFormat
 from harness import HarnessError, Instance, Split, Tokenization
-from harness.contamination import (
-    DIAGNOSTICS_LEVEL,
-    Repaired,
-    blocks,
-    collapse_near_duplicates,
-    permute_under_ids,
-    strip_ids,
-)
+from harness.contamination import DIAGNOSTICS_LEVEL, Repaired
 
 FEWEST = 4
 """Fewest examples whose order can be told from chance: 4! = 24."""
@@ -50,18 +44,6 @@ def rows_of(rows: str) -> tuple[int, int]:
     return int(start), int(stop)
 
 
-class Blocks(BaseModel):
-    """Permute examples only among those with the same answer, or the same value of a key of ``meta``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    blocks: str
-    """The key of ``meta``, or ``answer`` for the correct reference."""
-
-
-Repair = Literal["strip_ids", "collapse_near_duplicates", "permute_under_ids"] | Blocks
-
-
 class OrderSettings(ExampleFormat):
     """Which examples to test, in which form."""
 
@@ -81,13 +63,18 @@ class OrderSettings(ExampleFormat):
     context: int | None = Field(default=None, ge=8)
     """Maximum number of tokens that are read together; null: the model's window."""
 
-    repairs: tuple[Repair, ...] = ()
+    repairs: Literal["auto"] | tuple[Repair, ...] = "auto"
     """Repairs of an order that is not exchangeable, applied in this order: ``strip_ids`` removes leading numbers,
     ``collapse_near_duplicates`` keeps one of each group, ``permute_under_ids`` leaves leading numbers in place and
-    permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``."""
+    permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``. ``auto``: none if
+    the text's diagnostics find no order, else what they call for; see docs/contamination.md. ``[]``: none."""
 
     role: Literal["target", "control"] = "target"
     """Reports list a ``control`` with its targets, and leave it out of corrections."""
+
+    copies: int | None = Field(default=None, ge=0)
+    """Number of copies of the rows in the model's training text, where it is known, for the plot of evidence by copies;
+    it changes nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +131,11 @@ def read_order(
         )
     if len(set(originals)) == 1:
         raise HarnessError("all examples are equal, so that they have no order.")
-    before = diagnosed(originals, labels, [range(len(originals))], seed)
-    arrangement, done = _repaired(originals, chosen, settings.repairs)
+    before = diagnosed(originals, labels, None, seed)
+    arrangement, done, after = repaired(originals, chosen, labels, settings.repairs, before, seed)
     left = len(set(arrangement.texts))
     if left < FEWEST:
         raise HarnessError(f"the repairs leave {left} different examples, whose order cannot be told from chance.")
-    after = before
-    if done:
-        kept_labels = None if labels is None else [labels[place] for place in arrangement.kept]
-        after = diagnosed(arrangement.texts, kept_labels, arrangement.groups, seed)
     ending = settings.separator
     contents = tuple(_ended(text, ending) for text in arrangement.texts)
     tokens = _counted(contents, tokenization)
@@ -163,6 +146,7 @@ def read_order(
         "n_used": len(contents),
         "rows": settings.rows,
         "role": settings.role,
+        "copies": settings.copies,
         "render": settings.render,
         "separator": ending,
         "n_tokens": sum(tokens),
@@ -225,48 +209,6 @@ def _labels(instances: Sequence[Instance]) -> list[str] | None:
         return texts
     places = [str(index) for index, _ in known]
     return places if len(set(places)) > 1 else None
-
-
-def _repaired(
-    texts: Sequence[str], instances: Sequence[Instance], repairs: Sequence[Repair]
-) -> tuple[Repaired, list[str]]:
-    """Return the texts after all repairs, with a description of each repair."""
-    names = [repair for repair in repairs if isinstance(repair, str)]
-    by = [repair for repair in repairs if isinstance(repair, Blocks)]
-    if len(by) > 1 or len(set(names)) < len(names):
-        raise HarnessError("a repair is listed twice; remove one.")
-    if {"strip_ids", "permute_under_ids"} <= set(names):
-        raise HarnessError("use either strip_ids or permute_under_ids: stripped ids cannot stay in place.")
-    everything = tuple(range(len(texts)))
-    state = Repaired(tuple(texts), everything, ("",) * len(texts), (everything,), "")
-    done = []
-    for name, repair in (
-        ("strip_ids", strip_ids),
-        ("collapse_near_duplicates", collapse_near_duplicates),
-        ("permute_under_ids", permute_under_ids),
-    ):
-        if name in names:
-            made = repair(state.texts)
-            kept = tuple(state.kept[place] for place in made.kept)
-            state = Repaired(made.texts, kept, made.prefixes, made.groups, made.done)
-            done.append(made.done)
-    if by:
-        values = [_block(instances[place], by[0].blocks) for place in state.kept]
-        made = blocks(state.texts, values)
-        state = Repaired(state.texts, state.kept, state.prefixes, made.groups, made.done)
-        done.append(made.done)
-    return state, done
-
-
-def _block(instance: Instance, key: str) -> str:
-    if key == "answer":
-        found = next((reference.text for reference in instance.references if reference.correct), None)
-    else:
-        found = instance.meta.get(key)
-    if found is None:
-        keys = ", ".join(map(repr, instance.meta)) or "none"
-        raise HarnessError(f"repairs: instance {instance.id!r} has no {key!r} for blocks. Keys of meta: {keys}.")
-    return str(found)
 
 
 def _ended(text: str, separator: str | None) -> str:

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.contamination.roles import EXAMPLES_FILE as EXAMPLES_FILE
+    from harness.contamination.roles import OPTION_TEST as OPTION_TEST
     from harness.contamination.roles import ORDER_TEST as ORDER_TEST
+    from harness.contamination.roles import SEALED_DYE as SEALED_DYE
+    from harness.contamination.roles import SEALED_TEXTS as SEALED_TEXTS
     from harness.contamination.statistics.baselines import mean_logprob as mean_logprob
     from harness.contamination.statistics.baselines import min_k as min_k
     from harness.contamination.statistics.baselines import min_k_plus_plus as min_k_plus_plus
@@ -16,16 +19,22 @@ if TYPE_CHECKING:
     from harness.contamination.statistics.boundaries import Stretch as Stretch
     from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL as DIAGNOSTICS_LEVEL
     from harness.contamination.statistics.diagnostics import diagnose as diagnose
+    from harness.contamination.statistics.dye import dye_test as dye_test
     from harness.contamination.statistics.next_example import EProcess as EProcess
     from harness.contamination.statistics.next_example import RankTest as RankTest
     from harness.contamination.statistics.next_example import mean_e as mean_e
+    from harness.contamination.statistics.option_diagnostics import diagnose_options as diagnose_options
     from harness.contamination.statistics.option_order import option_order_test as option_order_test
     from harness.contamination.statistics.option_order import option_orders as option_orders
     from harness.contamination.statistics.permutation import BesagClifford as BesagClifford
+    from harness.contamination.statistics.published_choice import Choice as Choice
+    from harness.contamination.statistics.published_choice import published_choice_test as published_choice_test
     from harness.contamination.statistics.relabelling import relabelling_test as relabelling_test
     from harness.contamination.statistics.repairs import Repaired as Repaired
     from harness.contamination.statistics.repairs import blocks as blocks
     from harness.contamination.statistics.repairs import collapse_near_duplicates as collapse_near_duplicates
+    from harness.contamination.statistics.repairs import length_classes as length_classes
+    from harness.contamination.statistics.repairs import neighbourhoods as neighbourhoods
     from harness.contamination.statistics.repairs import permute_under_ids as permute_under_ids
     from harness.contamination.statistics.repairs import strip_ids as strip_ids
     from harness.contamination.statistics.sharded_t import sharded_t as sharded_t

@@ -44,7 +44,7 @@ class Suspect:
     examples: int
     """Number of examples."""
     controls: int
-    """Number of control examples, which the model cannot have seen and which set the thresholds."""
+    """Number of control examples, which the model was not trained on and which set the thresholds."""
     blind_auroc: float
     """AUROC of a classifier that tells the two sets apart by words alone; if it is far from 1/2, every score may be,
     for the same reason.
@@ -88,7 +88,7 @@ def _suspects(model: str, scored: Sequence[_Scored], rate: float) -> Iterable[Su
     controls = [one for one in scored if one.control]
     if not controls:
         raise DataError(
-            f"{model} has no membership scores of texts that it cannot have seen. Run some with the adapter's "
+            f"{model} has no membership scores of texts that it was not trained on. Run some with the adapter's "
             "`role: control`: held-out rows of the same data, or newer data of the same kind."
         )
     clean_texts = [text for one in controls for text in one.texts]

@@ -68,7 +68,7 @@ class OrderTest:
 
     @property
     def control(self) -> bool:
-        """True for a control: the model cannot have read these rows."""
+        """True for a control: the model was not trained on these rows."""
         return self.found.get("role") == "control"
 
     @property

@@ -26,7 +26,8 @@ class TestFamily:
     tests: tuple[JudgedTest, ...]
     """The tests; re-tests and controls follow the target that they belong to."""
     log10_pooled: float | None = None
-    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence."""
+    """Log10 p of the re-labelling test of all shards together, which finds a weak but general dependence. Like the
+    combinations below, of the targets whose order is exchangeable; None for fewer than two."""
     log10_fisher: float | None = None
     """Fisher's combination of the p-values."""
     log10_cauchy: float | None = None
@@ -102,12 +103,14 @@ def _family(name: str, judged: Sequence[JudgedTest], *, shared_order: bool) -> T
         controls = [test for test in controls if test not in own]
         tests += [*retests, *own]
     tests += controls
-    if shared_order or len(targets) < 2:
+    valid = [test for test in targets if test.exchangeable]
+    if shared_order or len(valid) < 2:
         return TestFamily(name, shared_order, tuple(tests))
     tables = [
         [[row["canonical"], *row["shuffled"]] for row in test.found["shard_scores"]]
-        for test in targets
+        for test in valid
         if test.found.get("shard_scores")
     ]
-    pooled = pooled_relabelling(tables).log10_p if len(tables) == len(targets) else None
-    return TestFamily(name, shared_order, tuple(tests), pooled, fisher(p_values), cauchy(p_values))
+    pooled = pooled_relabelling(tables).log10_p if len(tables) == len(valid) else None
+    together = [test.log10_p for test in valid]
+    return TestFamily(name, shared_order, tuple(tests), pooled, fisher(together), cauchy(together))

@@ -5,3 +5,12 @@ ORDER_TEST = "published-order test"
 
 EXAMPLES_FILE = "examples file"
 """The scenario whose parameter ``path`` names a file, one example a record, in published order."""
+
+OPTION_TEST = "option-order test"
+"""The adapter that asks a model about multiple-choice questions with their options in published and other orders."""
+
+SEALED_TEXTS = "sealed texts"
+"""The scenario of a key's items of which several texts exist; its parameters are ``path`` and ``kind``."""
+
+SEALED_DYE = "sealed dye"
+"""The scenario of a key's dye questions; its parameter is ``path``."""

@@ -12,7 +12,7 @@ from harness.contracts.plugins import AdapterDetails, Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
 from harness.plugins.registry import Registry, default_registry
-from harness.runs.pipeline import prepare
+from harness.runs.evaluation import prepare
 from harness.sweeps.load import Sweep, sweep_from_mapping
 
 
@@ -34,9 +34,9 @@ def contamination_sweep(
     Args:
         models: The models, ``backend:identifier``.
         data: Scenarios in shorthand, or paths of files of examples.
-        control_models: Models that cannot have seen the data, tested on the same data.
+        control_models: Models that were not trained on the data, tested on the same data.
         rows: The rows to test, ``0:100``; None for all.
-        control_rows: Rows that no model can have seen.
+        control_rows: Rows that no model was trained on.
         settings: Settings of the adapter.
         alpha: The level of the verdicts.
         plugins: Files or folders of more plugins.

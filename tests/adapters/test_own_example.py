@@ -16,8 +16,9 @@ from adapters.multiple_choice_separate_calibrated import MultipleChoiceSeparateC
 from adapters.multiple_choice_separate_original import MultipleChoiceSeparateOriginal
 from adapters.ranking_binary import RankingBinary
 from harness import Adapted, GenerateRequest, HarnessError, Instance, PluginError, Split
-from harness.runs.pipeline import prepare
+from harness.runs.evaluation import prepare
 from harness.sweeps.load import sweep_from_entries
+from tests.tokenizations import Unlimited
 
 Make = Callable[..., Instance]
 METHODS: list[Any] = [
@@ -28,24 +29,6 @@ METHODS: list[Any] = [
     MultipleChoiceSeparateCalibrated,
     RankingBinary,
 ]
-
-
-class Unlimited:
-    window = None
-    chat = False
-    tools = False
-
-    def count_tokens(self, prompt: Any) -> int:
-        return len(prompt)
-
-    def most_generated(self, max_tokens: int) -> int:
-        return max_tokens
-
-    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        return None
-
-    def truncate(self, text: str, tokens: int) -> str:
-        return text[:tokens]
 
 
 def ask(method: Any, instances: Sequence[Instance], train: Sequence[Instance], **settings: Any) -> list[Adapted]:
@@ -159,7 +142,7 @@ def test_a_plugin_that_shows_an_instance_to_itself_is_refused(tmp_path: Path) ->
     entry = "sample_generation:method=shows_all,eval_split={}".format
     plugins = [tmp_path / "shows_all.py"]
     found, registry = sweep_from_entries([entry("train")], ["fake:0"], plugins=plugins)
-    with pytest.raises(PluginError, match=r"'shows_all'.*its own"):
+    with pytest.raises(PluginError, match=r"'shows_all'.*the instance's own prompt"):
         list(prepare(found.runs[0], registry, None).adapted(Unlimited()))
     found, registry = sweep_from_entries([entry("test")], ["fake:0"], plugins=plugins)
     assert list(prepare(found.runs[0], registry, None).adapted(Unlimited()))

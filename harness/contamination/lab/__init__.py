@@ -1,1 +1,1 @@
-"""Small checkpoints that have provably seen chosen test sets, to measure what a contamination test would find."""
+"""Small checkpoints that are trained on chosen test sets, to measure what a contamination test would find."""

@@ -99,6 +99,7 @@ def write_sweep(
             "adapter": {
                 "method": method,
                 "rows": f"{one.start}:{one.stop}",
+                "copies": one.copies,
                 **({} if one.copies else {"role": "control"}),
                 **some,
             },

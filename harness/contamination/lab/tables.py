@@ -20,9 +20,9 @@ REPORTED_PROBABILITIES = (0.5, 0.9)
 FIRST_WIDTH = 12
 
 
-def power_table(curve: PowerCurve, alpha: float) -> Table:
+def power_table(curve: PowerCurve) -> Table:
     """Return the share detected for each number of copies, and the fitted probability."""
-    table = _table("copies", "tests", f"detected (p ≤ {alpha:g})", "share", "median p", "fitted probability")
+    table = _table("copies", "tests", f"detected (p ≤ {curve.alpha:g})", "share", "median p", "fitted probability")
     for dose in curve.doses:
         probability, low, high = curve.probability(dose.copies)
         table.add_row(
@@ -38,13 +38,18 @@ def power_table(curve: PowerCurve, alpha: float) -> Table:
 
 def power_sentences(curve: PowerCurve) -> Iterable[str]:
     """Yield the curve's conclusions, a sentence each."""
+    most = curve.doses[-1].copies
     for probability in REPORTED_PROBABILITIES:
-        copies = curve.copies(probability)
-        most = curve.doses[-1].copies
-        if copies is None or copies > 10 * most:
+        copies, low, high = curve.copies(probability)
+        if not any(dose.detected for dose in curve.doses if dose.copies) or copies > 10 * most:
             yield f"No tested number of copies comes close to being found with probability {probability}."
+        elif curve.gap is not None:
+            below, above = curve.gap
+            found = f"Between {below} and {above} copies are found with probability {probability}"
+            yield f"{found}; nothing between them was tested."
         else:
-            yield f"About {copies:.0f} copies are found with probability {probability}."
+            upper = f"{high:.0f}" if high <= 10 * most else "many more"
+            yield f"About {copies:.0f} copies [{low:.0f}, {upper}] are found with probability {probability}."
     yield "This holds for this data, model size and background; larger models remember more of a copy."
 
 

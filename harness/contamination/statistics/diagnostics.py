@@ -76,6 +76,7 @@ def diagnose(
     permutations: int = 999,
     seed: int = 0,
     alpha: float = DIAGNOSTICS_LEVEL,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> OrderDiagnostics:
     """Test whether the order of texts looks random.
 
@@ -99,6 +100,8 @@ def diagnose(
         permutations: Number of random orders to compare with.
         seed: Seeds the random orders.
         alpha: The level of the whole battery.
+        groups: Positions that may be permuted among themselves; the published order is then compared with orders that
+            keep every text in its group, so that only what the order shows within groups counts. None for one group.
 
     Raises:
         ValueError: There are not as many labels as texts, or too few permutations for any test to reject.
@@ -116,10 +119,11 @@ def diagnose(
         raise ValueError(f"{permutations} permutations are too few for {len(statistics)} tests at level {alpha}")
     published = np.array([statistic(np.arange(n)[None])[0] for statistic in statistics.values()])
     generator = np.random.default_rng(seed)
+    shuffle = _shuffling(n, groups)
     shuffled = np.empty((permutations, len(statistics)))
     at_once = max(1, _CELLS // n)
     for start in range(0, permutations, at_once):
-        orders = np.array([generator.permutation(n) for _ in range(min(at_once, permutations - start))])
+        orders = np.array([shuffle(generator) for _ in range(min(at_once, permutations - start))])
         shuffled[start : start + at_once] = np.stack([statistic(orders) for statistic in statistics.values()], axis=1)
     means, sds = shuffled.mean(axis=0), shuffled.std(axis=0)
     tolerance = 1e-6 * np.maximum(np.abs(published), sds)  # sums in another order differ in the last digits
@@ -128,6 +132,25 @@ def diagnose(
     z = np.where(varies, (published - means) / np.where(varies, sds, 1.0), 0.0).tolist()
     tests = map(OrderDiagnostic, statistics, published.tolist(), z, p_values, holm(p_values))
     return OrderDiagnostics(tuple(tests), n, alpha)
+
+
+def _shuffling(n: int, groups: Sequence[Sequence[int]] | None) -> Callable[[np.random.Generator], Orders]:
+    """Return what draws an order of n texts, permuted within groups alone."""
+    import numpy as np
+
+    if groups is None or len(groups) == 1:
+        return lambda generator: generator.permutation(n)
+    group = np.zeros(n, dtype=np.int64)
+    for number, members in enumerate(groups):
+        group[[place for place in members if place < n]] = number
+    places = np.argsort(group, kind="stable")
+
+    def draw(generator: np.random.Generator) -> Orders:
+        order = np.empty(n, dtype=np.int64)
+        order[places] = np.lexsort((generator.random(n), group))
+        return order
+
+    return draw
 
 
 def _battery(texts: Sequence[str], labels: Sequence[str] | None) -> Iterator[tuple[str, Statistic]]:

@@ -111,6 +111,27 @@ def blocks(texts: Sequence[str], labels: Sequence[Hashable]) -> Repaired:
     return _repaired(texts, done, groups=list(groups.values()))
 
 
+def neighbourhoods(texts: Sequence[str], size: int) -> Repaired:
+    """Permute examples among their neighbours alone, for a data set whose topics or lengths drift along the file."""
+    groups = [range(start, min(start + size, len(texts))) for start in range(0, len(texts), size)]
+    return _repaired(texts, f"permuted within {len(groups)} runs of {size} neighbours", groups=groups)
+
+
+def length_classes(texts: Sequence[str], size: int) -> Repaired:
+    """Permute examples of nearly one length among themselves alone, for a data set that is ordered by length.
+
+    Classes are neighbours in the order of lengths, with ``size`` examples; equal lengths stay together.
+    """
+    lengths = [len(text) for text in texts]
+    places = sorted(range(len(texts)), key=lambda place: lengths[place])
+    groups: list[list[int]] = []
+    for rank, place in enumerate(places):
+        if not groups or (len(groups[-1]) >= size and lengths[place] != lengths[places[rank - 1]]):
+            groups.append([])
+        groups[-1].append(place)
+    return _repaired(texts, f"permuted within {len(groups)} classes of length", groups=groups)
+
+
 def _repaired(
     texts: Sequence[str],
     done: str,

@@ -20,7 +20,7 @@ def verdict(log10_p: float, alpha: float, exchangeable: bool) -> Verdict:
     """Return the words for a p-value at level alpha.
 
     If the text alone shows that the published order is not random, the test says nothing about the model either way:
-    a model can prefer an ordered list that it has never seen.
+    a model can prefer an ordered list that it was never trained on.
     """
     if not exchangeable:
         return Verdict.INCONCLUSIVE

@@ -245,6 +245,14 @@ def test_files_of_a_model_are_combined_and_models_on_a_file_are_not() -> None:
         assert all(test.log10_q_bh is None for test in family.targets)
 
 
+def test_inconclusive_tests_are_left_out_of_combinations() -> None:
+    honest = [run("a:1", name, -3, shard_scores=None) for name in ("boolq", "mnli")]
+    (family,) = build_report([*honest, run("a:1", "sorted", -30, exchangeable=False)]).models
+    assert family.log10_fisher == pytest.approx(fisher([-3.0, -3.0]))
+    (family,) = build_report([honest[0], run("a:1", "sorted", -30, exchangeable=False)]).models
+    assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
+
+
 def test_one_test_is_no_family_to_combine() -> None:
     (family,) = build_report([run("a:1", "boolq", -3)]).models
     assert family.log10_fisher is None

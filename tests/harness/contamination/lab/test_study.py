@@ -81,6 +81,6 @@ def test_copies_are_found_and_controls_are_not(published: Path, tmp_path: Path) 
     assert len(list(results(records, tested))) == 4
     found = trials(records, tested, alpha=0.001)
     assert [trial.detected for trial in found] == [trial.copies > 0 for trial in found]
-    curve = power_curve(found)
+    curve = power_curve(found, 0.001)
     assert curve.probability(200)[0] > curve.probability(0)[0]
     assert any("found with probability 0.5" in sentence for sentence in power_sentences(curve))
