@@ -9,9 +9,11 @@ from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 from harness import Model, ModelError, Prompt, Tool
+from harness.backends import graphics_cards
 from harness.models.tokens.checkpoint import (
     LOADING,
     Checkpoint,
+    card_facts,
     count_parameters,
     find_checkpoint,
     load_config,
@@ -131,6 +133,10 @@ class CheckpointModel(Model):
             known["creator"] = owner
         if self._parameters is not None:
             known["parameters"] = self._parameters
+        if method := quantisation(config):
+            known["quantization"] = method
+        if card := self._card:
+            known["card"] = card
         return known
 
     def count_tokens(self, prompt: Prompt) -> int:
@@ -194,12 +200,25 @@ class CheckpointModel(Model):
                 )
 
     @loaded_property
+    def _card(self) -> Mapping[str, str]:
+        return card_facts(self._checkpoint)
+
+    @loaded_property
     def _parameters(self) -> int | None:
         return count_parameters(self._checkpoint, self._config)
 
     @property
     def _precision(self) -> str:
         return self._facts["dtype"] if self._dtype == "auto" else self._dtype
+
+
+def quantisation(config: Any) -> str:
+    """Return the method by which a checkpoint's configuration says its weights are quantised; '' if they are not."""
+    declared = getattr(config, "quantization_config", None)
+    if declared is None:
+        return ""
+    method = declared.get("quant_method") if isinstance(declared, Mapping) else getattr(declared, "quant_method", None)
+    return str(getattr(method, "value", method) or "yes")
 
 
 def first_token(tokenizer: Any, name: str) -> int:
@@ -224,6 +243,24 @@ def best_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def rounding(precision: str, device: str, devices: int | None = 1) -> dict[str, Any]:
+    """Return what else decides answers in 16 bits: the kind of graphics card, as another one rounds otherwise.
+
+    Args:
+        precision: Of the weights, such as ``bfloat16``.
+        device: Such as ``cuda:1``; ``auto`` is the best one here.
+        devices: How many cards are used, from the first on; None for all.
+    """
+    cards = graphics_cards().names
+    if not cards or precision == "float32":  # without a card, PyTorch need not be imported
+        return {}
+    kind, _, number = (best_device() if device == "auto" else device).partition(":")
+    if kind != "cuda":
+        return {}
+    first = int(number) if number.isdigit() else 0
+    return {"gpu": sorted(set(cards[first:] if devices is None else cards[first : first + devices]))}
 
 
 def _positions(config: Any, tokenizer: Any) -> int | None:

@@ -58,8 +58,10 @@ def completion_of_tokens(
         thoughts: Has read the tokens, where the model may reason.
     """
     written = tokens[: len(tokens) - ended]
-    if thoughts is not None and thoughts.answer is not None:  # an answer that began like a mark can be too long
-        written = written[: thoughts.answer + max_tokens]
+    if thoughts is not None:
+        thoughts.settle(written, tokenizer)
+        if thoughts.answer is not None:  # an answer that began like a mark can be too long
+            written = written[: thoughts.answer + max_tokens]
 
     def text_of(count: int) -> str:
         return tokenizer.decode(written[:count]) if thoughts is None else thoughts.text(written[:count], tokenizer)

@@ -149,9 +149,14 @@ class Thoughts:
             return  # at most as many tokens as the mark has characters
         if not begun and (self._thought or len(tokens) < max_tokens):
             return
-        self.answer = self._since
-        while self._thought and self.answer < len(tokens) and not tokenizer.decode([tokens[self.answer]]).strip():
-            self.answer += 1
+        self.settle(tokens, tokenizer)
+
+    def settle(self, tokens: Sequence[int], tokenizer: TextTokenizer) -> None:
+        """Take what follows the reasoning for the answer, also if it began like a mark."""
+        if self.answer is None and self._inside is None:
+            self.answer = self._since
+            while self._thought and self.answer < len(tokens) and not tokenizer.decode([tokens[self.answer]]).strip():
+                self.answer += 1
 
     def text(self, tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
         """Return the answer among a completion's tokens; after reasoning, without the whitespace before it."""

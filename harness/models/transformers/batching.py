@@ -60,12 +60,22 @@ def _count(items: Sequence[Item], start: int, size: Callable[[Item], tuple[int, 
     return count
 
 
-def out_of_memory(error: Exception) -> bool:
-    """Return whether an error says that memory ran out, whoever raised it."""
+NO_MEMORY_WORDS = (
+    "out of memory",
+    "not enough memory",
+    "can't allocate memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+"""How PyTorch and the libraries below it say that memory ran out; cuBLAS and cuDNN allocate memory of their own."""
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Return True if an error says that memory ran out, whoever raised it."""
     return (
         isinstance(error, MemoryError)
         or type(error).__name__ == "OutOfMemoryError"
-        or any(words in str(error) for words in ("out of memory", "not enough memory", "can't allocate memory"))
+        or any(words in str(error) for words in NO_MEMORY_WORDS)
     )
 
 

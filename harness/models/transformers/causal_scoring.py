@@ -56,7 +56,7 @@ def score_spans(
         spans: What to score.
         budget: Limits of a batch.
         pad: Any valid token.
-        moments: Whether the answers have :attr:`ScoredSpan.moments`.
+        moments: True if the answers have :attr:`ScoredSpan.moments`.
     """
     different: dict[Tokens, _Row] = {}
     for index, span in enumerate(spans):

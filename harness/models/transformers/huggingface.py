@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness import ModelError, Request, Response, backend
+from harness.backends import ReplicaPool, local_pool
 from harness.models.tokens.checkpoint import INSTALL, checkpoints, load_weights
-from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
+from harness.models.tokens.checkpoint_model import CheckpointModel, best_device, rounding
 from harness.models.tokens.conversations import prompt_of
 from harness.models.transformers.cuda_errors import NEW_PROCESS_NOTE, cuda_lost, is_sticky, lose_cuda, reason
 
 if TYPE_CHECKING:  # a model that is only identified needs none of these
     from harness.models.transformers.causal_lm import CausalLM
-    from harness.models.transformers.worker_pool import WorkerPool
-
-BATCH_TOKENS = {"cpu": 2048, "mps": 8192, "cuda": 32768}
-"""Tokens of a batch, by kind of device, unless the user says otherwise."""
 
 MOST_CRASHES = 3
 """Errors that cost a process its GPU, after which a model is given up."""
+
+ADVICE = "If it ran out of memory, use fewer devices or a smaller max_batch_tokens."
 
 LOGITS = 2**28
 """Most logits that one batch computes: half a gigabyte in 16 bits."""
@@ -37,20 +37,21 @@ LOGITS = 2**28
 class HuggingFaceModel(CheckpointModel):
     """A causal language model from a folder or the Hugging Face Hub: ``hf:./my-checkpoint``, ``hf:org/name``.
 
-    Log-likelihoods are those of lm-evaluation-harness on the same checkpoint and text. No answer depends on what else
-    is in the batch.
+    Log-likelihoods are those of lm-evaluation-harness on the same checkpoint and text. In float32 no answer depends on
+    what else is in the batch; in 16 bits it may by rounding, as with any engine.
 
     Args:
         identifier: A folder, or a name on the Hub.
         revision: Branch, tag or commit on the Hub.
         dtype: Precision of the weights; ``auto`` is the checkpoint's own.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
-        devices: In how many processes the model is loaded, each on a device of its own (``cuda:0``, ``cuda:1``, …);
-            they share the requests.
+        devices: Number of processes that load the model, each on its own device (``cuda:0``, ``cuda:1``, …); they share
+            the requests.
         device_map: How one model is spread over several devices, by accelerate: ``auto``, ``balanced``,
             ``balanced_low_0``, ``sequential``.
-        trust_remote_code: Whether Python code that comes with the checkpoint may run.
-        max_batch_tokens: Most tokens of a batch, padding counted; None for a default that fits the device.
+        trust_remote_code: True to run Python code that comes with the checkpoint.
+        max_batch_tokens: Maximum number of tokens in a batch, including padding; None for a number that fits the
+            device's memory.
         chat: True to send conversations through the tokenizer's chat template; None to do so if it has one.
         chat_template_kwargs: More variables of the chat template, such as ``{"enable_thinking": false}``.
     """
@@ -99,8 +100,12 @@ class HuggingFaceModel(CheckpointModel):
         self._devices = devices
         self._device_map = device_map
         self._model: CausalLM | None = None
-        self._pool: WorkerPool | None = None
+        self._pool: ReplicaPool | None = None
         self._crashes = 0
+
+    @property
+    def capacity(self) -> int:
+        return ReplicaPool.room_of(self._devices) if self._devices > 1 else 0
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {
@@ -108,6 +113,7 @@ class HuggingFaceModel(CheckpointModel):
             **super().fingerprint(),
             "transformers": version("transformers").partition(".")[0],
             "torch": version("torch").partition(".")[0],
+            **rounding(self._precision, self._device, None if self._device_map else self._devices),
         }
 
     def description(self) -> Mapping[str, Any]:
@@ -119,6 +125,8 @@ class HuggingFaceModel(CheckpointModel):
         elif self._model is not None:
             spread = getattr(self._model.runner.model, "hf_device_map", None) or {"": 0}
             known["devices_at_once"] = len(set(spread.values()))
+        if self._pool is not None and (workers := self._pool.workers()):
+            known["workers"] = workers
         return known
 
     def close(self) -> None:
@@ -132,7 +140,7 @@ class HuggingFaceModel(CheckpointModel):
         numbered = enumerate(requests)
         try:
             if self._devices > 1:
-                yield from self._processes().answer(numbered)
+                yield from self._processes().answer(requests)
                 return
             while part := list(islice(numbered, self.look_ahead)):
                 yield from self._answer_part(part)
@@ -142,7 +150,7 @@ class HuggingFaceModel(CheckpointModel):
             self._crashes += 1
             self._leave_gpu()
             advice = "CUDA_LAUNCH_BLOCKING=1 shows which operation fails."
-            raise ModelError(f"{self._name}: {reason(error)}{NEW_PROCESS_NOTE} {advice}") from error
+            raise ModelError(f"{self._name}: {reason(error)}{NEW_PROCESS_NOTE} {advice}", process_lost=True) from error
 
     def _answer_part(self, part: Sequence[tuple[int, Request]]) -> Iterator[tuple[int, Response]]:
         asked = []
@@ -154,7 +162,9 @@ class HuggingFaceModel(CheckpointModel):
         if not asked:
             return
         if not self._loaded_here():
-            yield from self._processes().answer(asked)
+            numbers = [index for index, _ in asked]
+            for place, response in self._processes().answer([request for _, request in asked]):
+                yield numbers[place], response
         elif self._model is not None:
             yield from self._model.answer(asked)
 
@@ -174,10 +184,10 @@ class HuggingFaceModel(CheckpointModel):
             lose_cuda()
         self._model = None
 
-    def _processes(self) -> WorkerPool:
+    def _processes(self) -> ReplicaPool:
         if self._crashes >= MOST_CRASHES:
             raise ModelError(f"{self._name}: it is not used again, because CUDA failed {self._crashes} times.")
-        if self._pool is None or not self._pool.open:
+        if self._pool is None:
             self._pool = self._start()
         return self._pool
 
@@ -186,13 +196,11 @@ class HuggingFaceModel(CheckpointModel):
         """The device that is asked for, or the best one here."""
         return best_device() if self._device == "auto" else self._device
 
-    def _start(self) -> WorkerPool:
+    def _start(self) -> ReplicaPool:
         import torch
 
-        from harness.models.transformers.worker_pool import WorkerPool
-
-        name = self._name
-        settings = {
+        name, model = self._name, f"hf:{self._checkpoint.location}"
+        settings: dict[str, Any] = {
             "revision": self._checkpoint.revision,
             "dtype": self._dtype,
             "trust_remote_code": self._found.remote_code,
@@ -202,29 +210,36 @@ class HuggingFaceModel(CheckpointModel):
         }
         if self._devices == 1:  # CUDA cannot be asked here which device is best
             settings["device_map"] = self._device_map
-            return WorkerPool(name, self._checkpoint.location, settings, [self._device], torch.get_num_threads())
+            places = {self._device: {**settings, "device": self._device}}
+            return local_pool(name, model, places, threads=torch.get_num_threads(), advice=ADVICE)
         kind = self._target
         there = torch.cuda.device_count() if kind == "cuda" else self._devices if kind == "cpu" else 1
         if self._devices > there:
             raise ModelError(f"{name}: devices is {self._devices}, but the number of {kind} devices here is {there}.")
-        devices = [f"{kind}:{number}" if kind == "cuda" else kind for number in range(self._devices)]
-        return WorkerPool(
-            name, self._checkpoint.location, settings, devices, max(1, torch.get_num_threads() // self._devices)
-        )
+        numbers = range(self._devices)
+        places = {f"{kind}:{number}": {**settings, "device": f"{kind}:{number}"} for number in numbers}
+        if kind != "cuda":
+            places = {f"{kind}, process {number}": {**settings, "device": kind} for number in numbers}
+        threads = max(1, torch.get_num_threads() // self._devices)
+        return local_pool(name, model, places, threads=threads, advice=ADVICE)
 
     def _load(self) -> CausalLM:
         import torch
 
         from harness.models.transformers.batching import Budget
         from harness.models.transformers.causal_lm import CausalLM
+        from harness.models.transformers.memory import batch_tokens
         from harness.models.transformers.model_runner import ModelRunner
         from harness.models.transformers.prefix_scoring import PrefixSharing
 
         name = self._name
         device = self._target
-        # Quantised weights are made on their device, and cannot move.
+        # Quantised weights are made on their device, and cannot move; for others the way by the CPU's memory is longer.
         quantised = getattr(self._config, "quantization_config", None) is not None
-        spread = self._device_map or ({"": device} if quantised else None)
+        there = quantised or (
+            torch.cuda.is_available() and device.startswith("cuda") and find_spec("accelerate") is not None
+        )
+        spread = self._device_map or ({"": device} if there else None)
         weights = load_weights(self._checkpoint, self._precision, spread)
         try:
             if spread is None:
@@ -232,15 +247,20 @@ class HuggingFaceModel(CheckpointModel):
             kind = weights.device.type
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
-        vocabulary = self._config.get_text_config().vocab_size
-        tokens = self._max_batch_tokens or BATCH_TOKENS.get(kind, BATCH_TOKENS["cpu"])
+        free = None
+        if kind == "cuda":
+            # cuDNN's attention is compiled anew for every length, and lengths change with every step.
+            torch.backends.cuda.enable_cudnn_sdp(False)
+            free = torch.cuda.mem_get_info(weights.device)[0]
+        text = self._config.get_text_config()
+        tokens = self._max_batch_tokens or batch_tokens(text, kind, weights.dtype.itemsize, free)
         runner = ModelRunner(weights)
         return CausalLM(
             runner=runner,
             tokenizer=self._tokenizer,
             window=self.window,
             ends=_end_tokens(weights, self._raw_tokenizer),
-            budget=Budget(tokens, max(1, LOGITS // vocabulary)),
+            budget=Budget(tokens, max(1, LOGITS // text.vocab_size)),
             sharing=PrefixSharing(runner),
         )
 

@@ -82,7 +82,7 @@ class OnTop(Cache):
     Args:
         kept: What precedes every row; None for nothing.
         layers: The model's number of layers.
-        keep_new: Whether :meth:`new` is wanted afterwards.
+        keep_new: True if :meth:`new` is called afterwards.
     """
 
     def __init__(self, kept: KeyValues | None, layers: int, *, keep_new: bool = False) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from harness.models.transformers.batching import out_of_memory
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +26,13 @@ class ModelRunner:
         self._head = model.get_output_embeddings()
         self._mlp = _last_mlp(model)
         self._checked = False
+
+    @cached_property
+    def mask_dtype(self) -> torch.dtype:
+        """The type of the masks that the model is given."""
+        from harness.models.transformers.masks import mask_dtype
+
+        return mask_dtype(self.model)
 
     def logits_at(
         self, tokens: torch.Tensor, batch: torch.Tensor, position: torch.Tensor, **inputs: Any
@@ -87,7 +97,7 @@ class ModelRunner:
             full: torch.Tensor = self.model(input_ids=sample, return_dict=True, use_cache=False).logits
             return full[batch.to(full.device), position.to(full.device)]
         except (RuntimeError, IndexError, TypeError, ValueError) as error:
-            if "out of memory" in str(error):
+            if out_of_memory(error):
                 raise
             return None
 
@@ -95,7 +105,7 @@ class ModelRunner:
         try:
             rows, _ = self._rows(sample, batch, position, use_cache=False)
         except (RuntimeError, IndexError, TypeError, ValueError, AttributeError) as error:
-            if "out of memory" in str(error):
+            if out_of_memory(error):
                 raise
             return False
         near = 0.02 * full.abs().max() + 1e-6

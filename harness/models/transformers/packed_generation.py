@@ -20,8 +20,9 @@ from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, free_memory, out_of_memory
 from harness.models.transformers.causal_generation import Draw, Drawn, Row, drawn_row, extend, finished, new_row
 from harness.models.transformers.causal_generation import generate as generate_in_batches
+from harness.models.transformers.memory import CACHE_BATCHES
 from harness.models.transformers.model_runner import ModelRunner
-from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, additive_mask, fill, pack, read_rows, room
+from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, fill, pack, read_rows, room
 from harness.models.transformers.prefix_scoring import LONGEST_ROW, ROW_SHARE, PrefixSharing
 from harness.models.transformers.prefix_tree import LEAST_SAVED, Branch, PrefixTree
 from harness.models.transformers.shareable import NotShareable, refusals
@@ -40,9 +41,6 @@ MOST_TEXTS = 256
 
 PADDING = 0.05
 """Largest share of a row that may be padding: what is read in one pass has rows of about one length."""
-
-CACHE_BATCHES = 2
-"""Batches' worth of tokens that the cache may hold."""
 
 MAX_UNUSED_SHARE = 0.25
 """Share of the cache that may be left over from finished texts before it is packed anew."""
@@ -88,12 +86,15 @@ def _packed(
     texts = _Texts(runner, sharing.layers, queue.tree, pad)
     while queue.waiting or texts.rows:
         joining = queue.next(texts, budget, runner.model.device.type)
+        changed: list[int] | None
         try:
             with torch.inference_mode():
                 changed = texts.join(joining, draws, tokenizer) if joining else texts.step(tokenizer)
         except (MemoryError, RuntimeError) as error:
             if not out_of_memory(error):
                 raise
+            changed = None  # the error's traceback holds the failed step's tensors until this block is left
+        if changed is None:
             if len(texts.rows) + len(joining) == 1:
                 yield from ((index, None) for index in [*texts.rows, *(index for _, index in joining)])
             else:
@@ -174,6 +175,7 @@ class _Texts:
         import numpy as np
 
         from harness.models.transformers.key_values import Growing
+        from harness.models.transformers.masks import GrowingMask
 
         self.rows: dict[int, Row] = {}
         self._runner = runner
@@ -182,7 +184,7 @@ class _Texts:
         self._pad = pad
         self._cache = Growing(layers)
         self._numbers: dict[int, int] = {}
-        self._visible: NDArray[np.bool_] = np.zeros((0, 0), bool)
+        self._mask = GrowingMask(runner.mask_dtype, runner.model.device)
         self._last = -1
         self._path: NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -223,12 +225,8 @@ class _Texts:
             for place, row in enumerate(batch):
                 paths |= {number: self.held + path for number, path in row.paths.items()}
                 self._cache.put(new.row(place, len(row.tokens)))
-        visible = np.zeros((len(self.rows) + len(entries), self.held), bool)
-        visible[: len(self.rows), : self._visible.shape[1]] = self._visible
         joined = {index: new_row(draws[index]) for _, index in entries}
-        for place, (number, _) in enumerate(entries, len(self.rows)):
-            visible[place, trunk] = visible[place, paths[number]] = True
-        self._visible = visible
+        self._mask.append_texts(self.held, [np.concatenate([trunk, paths[number]]) for number, _ in entries])
         self._last, self._path = last, np.concatenate([trunk, paths[last]])
         places = {number: place for place, number in enumerate(paths)}
         self._write(joined, torch.cat(found)[[places[number] for number, _ in entries]], tokenizer, started)
@@ -238,23 +236,20 @@ class _Texts:
 
     def step(self, tokenizer: TextTokenizer) -> list[int]:
         """Generate one more token of each text; return the draws' indices."""
-        import numpy as np
         import torch
 
         started = time.perf_counter()
         device = self._runner.model.device
-        count = len(self.rows)
-        every = torch.arange(count, device=device)
-        self._visible = np.concatenate([self._visible, np.eye(count, dtype=bool)], 1)
+        every = torch.arange(len(self.rows), device=device)
+        self._mask.append_own()
         lengths = [len(row.draw.prompt) + len(row.tokens) for row in self.rows.values()]
-        visible = torch.from_numpy(self._visible).to(device)[None, None]
         with refusals():
             logits, _ = self._runner.logits_at(
                 torch.tensor([[row.tokens[-1] for row in self.rows.values()]], device=device),
                 torch.zeros_like(every),
                 every,
                 position_ids=torch.tensor([lengths], device=device) - 1,
-                attention_mask=additive_mask(visible, self._runner.model.dtype),
+                attention_mask=self._mask.mask[None, None],
                 past_key_values=self._cache,
                 use_cache=True,
             )
@@ -271,13 +266,14 @@ class _Texts:
         stay = [place for place, index in enumerate(self.rows) if index not in set(done)]
         for index in done:
             del self.rows[index]
-        self._visible = self._visible[stay]
-        used: NDArray[np.bool_] = np.any(self._visible, axis=0)
+        self._mask.keep_texts(stay)
+        used = self._mask.seen_tokens()
         used[self._path] = True
         if used.sum() < (1 - MAX_UNUSED_SHARE) * len(used):
+            places = np.flatnonzero(used)
             with torch.inference_mode():
-                self._cache.keep(torch.from_numpy(np.flatnonzero(used)))
-            self._visible = self._visible[:, used]
+                self._cache.keep(torch.from_numpy(places))
+            self._mask.keep_tokens(places)
             self._path = np.cumsum(used)[self._path] - 1
 
     def _pack(self, first: int, last: int, depth: int) -> Iterator[list[PackedRow]]:

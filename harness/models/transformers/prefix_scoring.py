@@ -19,6 +19,7 @@ from harness.models.tokens.tokenizer import Tokens
 from harness.models.tokens.windows import Span
 from harness.models.transformers.batching import Budget, out_of_memory, run_batches
 from harness.models.transformers.causal_scoring import ScoredSpan, score_spans, target_logprobs
+from harness.models.transformers.float32 import all_in_16_bits, in_float32
 from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.packed_rows import SHORTEST_ROW, PackedRow, fill, pack, read_rows, room
 from harness.models.transformers.prefix_tree import Branch, PrefixTree, Trunk
@@ -36,9 +37,14 @@ LONGEST_ROW = 2048
 MAX_PACKED_SHARE = 0.8
 """Branches on no trunk are packed where that leaves at most this share of the tokens."""
 
-TOLERANCE = {"float32": 1e-3, "float64": 1e-6}
-"""Largest difference of a log-probability from the plain path's, by precision; the next constant is for 16 bits."""
-HALF_PRECISION_TOLERANCE = 0.25
+TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 0.05, "bfloat16": 0.25}
+"""Largest accepted difference of a log-probability from that of scoring one text at a time, by precision.
+
+In 16 bits, large logits are rounded more coarsely; if the two differ by more, both are compared with float32.
+"""
+
+ROUNDING = 2.0
+"""In 16 bits, the largest accepted error of batched texts against float32, relative to that of one text at a time."""
 
 Read = tuple[int, int, int]
 """A place in a row, the token that follows it, and where the answer belongs."""
@@ -99,11 +105,27 @@ class PrefixSharing:
         [(_, plain)] = score_spans(self._runner, [span], budget, pad=pad)
         if plain is None:
             return
-        near = TOLERANCE.get(str(self._runner.model.dtype).removeprefix("torch."), HALF_PRECISION_TOLERANCE)
+        near = TOLERANCE[str(self._runner.model.dtype).removeprefix("torch.")]
         largest = float(np.abs(np.array(plain.logprobs) - np.array(logprobs)).max())
-        if largest > near:
+        if not largest <= near and not self._rounded(span, logprobs, near, budget, pad):
             raise NotShareable(f"log-probabilities of texts read together differ by {largest:.2g}")
         self._checked = len(span.tokens)
+
+    def _rounded(self, span: Span[int], logprobs: Sequence[float], near: float, budget: Budget, pad: int) -> bool:
+        """Return True if a span's log-probabilities are about as near to float32's as the plain path's are."""
+        import numpy as np
+
+        if not all_in_16_bits(self._runner.model):
+            return False
+        whole = Span(span.tokens, len(span.tokens) - 1)  # all positions show how far rounding goes
+        [(_, plain)] = score_spans(self._runner, [whole], budget, pad=pad)
+        with in_float32(self._runner.model):
+            [(_, exact)] = score_spans(self._runner, [whole], budget, pad=pad)
+        if plain is None or exact is None:
+            return False
+        truth = np.array(exact.logprobs)
+        usual = float(np.abs(np.array(plain.logprobs) - truth).max())
+        return float(np.abs(np.array(logprobs) - truth[-span.scored :]).max()) <= max(near, ROUNDING * usual)
 
     def _plain(
         self, spans: Sequence[Span[int]], chosen: Sequence[int], budget: Budget, pad: int
@@ -165,12 +187,7 @@ class PrefixSharing:
         for start in range(0, len(tokens), step):
             part = tokens[start : start + step]
             before = 0 if kept is None else kept.length
-            row = PackedRow(
-                np.array(part, np.int64),
-                np.arange(before, before + len(part)),
-                np.concatenate([np.ones((len(part), before), bool), np.tri(len(part), dtype=bool)], 1),
-                {},
-            )
+            row = PackedRow(np.array(part, np.int64), np.arange(before, before + len(part)), None, {})
             here = [(place - start, target, where) for place, target, where in reads if 0 <= place - start < len(part)]
             new = self._read(work, [row], [here], kept, keep=True)
             assert new is not None  # noqa: S101 - asked for with keep

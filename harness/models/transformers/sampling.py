@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import torch
 
 
+BLOCK = 512
+"""Tokens whose probabilities are added up at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How the tokens of a completion are chosen; fields as in :class:`harness.GenerateRequest`."""
@@ -77,12 +81,40 @@ def choose(choices: Sequence[Choice], written: Sequence[Sequence[int]], logits: 
         settings = [choices[index].sampling for index in sampled]
         heat = torch.tensor([one.temperature for one in settings], device=logits.device)
         scores = cut_off(settings, logits[where] / heat[:, None])
-        # On the CPU in double precision, so that the sum over a large vocabulary is exact enough everywhere.
-        cumulative = scores.softmax(-1).cpu().double().cumsum(-1)
         uniforms = torch.tensor([[next(choices[index].uniforms)] for index in sampled], dtype=torch.float64)
-        drawn = torch.searchsorted(cumulative, uniforms * cumulative[:, -1:], right=True)[:, 0]
-        chosen[where] = drawn.clamp(max=logits.shape[-1] - 1).to(chosen.device)
+        chosen[where] = draw(scores.softmax(-1), uniforms).to(chosen.device)
     return chosen
+
+
+def draw(chances: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
+    """Return for each row the first index at which the cumulative probability passes a random number.
+
+    Sums are in double precision, in blocks: the device adds up each block, and only one block of a row is moved to the
+    CPU, where cumulative sums are the same every time, as on a GPU they need not be.
+
+    Args:
+        chances: Probabilities up to a factor, ``(rows, vocabulary)``.
+        uniforms: Random numbers from 0 to 1, 1 left out, ``(rows, 1)`` in double precision on the CPU.
+
+    Returns:
+        Indices, ``(rows,)``, on the CPU.
+    """
+    import torch
+
+    if chances.device.type == "mps":  # which has no double precision
+        chances = chances.cpu()
+    missing = -chances.shape[-1] % BLOCK
+    blocks = torch.nn.functional.pad(chances, (0, missing)).unflatten(-1, (-1, BLOCK))
+    sums = blocks.sum(-1, dtype=torch.float64).cpu().cumsum(-1)
+    target = uniforms * sums[:, -1:]
+    block = torch.searchsorted(sums, target, right=True).clamp(max=sums.shape[-1] - 1)
+    before = torch.where(block > 0, sums.gather(-1, (block - 1).clamp(min=0)), 0.0)
+    every = torch.arange(len(chances), device=chances.device)
+    inside = blocks[every, block[:, 0].to(chances.device)].cpu().double().cumsum(-1)
+    # Rounding must not lead beyond the last token of the block that can be drawn.
+    rest = torch.minimum(target - before, torch.nextafter(inside[:, -1:], torch.zeros_like(before)))
+    found = block * BLOCK + torch.searchsorted(inside, rest, right=True)
+    return found[:, 0].clamp(max=chances.shape[-1] - 1)
 
 
 def cut_off(settings: Sequence[Sampling], scores: torch.Tensor) -> torch.Tensor:

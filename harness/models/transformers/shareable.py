@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from harness.models.transformers.batching import out_of_memory
+from harness.models.transformers.cuda_errors import is_sticky
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 """What transformers calls the attention of a layer."""
@@ -22,11 +23,11 @@ class NotShareable(Exception):  # noqa: N818 - never an error to anybody: the te
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what a model's forward pass raises into :class:`NotShareable`, unless memory ran out."""
+    """Turn what a model's forward pass raises into :class:`NotShareable`, unless memory ran out or the GPU is lost."""
     try:
         yield
     except (RuntimeError, TypeError, ValueError, IndexError, AttributeError) as error:
-        if out_of_memory(error):
+        if out_of_memory(error) or is_sticky(error):
             raise
         raise NotShareable(f"the model refuses what it was given ({error})") from error
 

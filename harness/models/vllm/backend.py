@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from harness import ModelError, Request, Response, ScoreRequest, backend
 from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER, checkpoints
-from harness.models.tokens.checkpoint_model import CheckpointModel, best_device
+from harness.models.tokens.checkpoint_model import CheckpointModel, best_device, rounding
 from harness.models.tokens.conversations import prompt_of
 from harness.models.tokens.requests import objection
 from harness.models.vllm.batching import REQUESTS_AT_ONCE, VllmBatches
@@ -111,12 +111,13 @@ class VllmModel(CheckpointModel):
             "quantization": self._quantization,
             "window": self.window,
             "vllm": vllm_version(),
+            **rounding(self._precision, "auto", None),
         }
 
     def description(self) -> Mapping[str, Any]:
         return {
             **super().description(),
-            "quantization": self._quantization,
+            **({"quantization": self._quantization} if self._quantization else {}),
             "device": best_device(),
             "devices": 1,
             "devices_at_once": self._options["tensor_parallel_size"] * self._options["data_parallel_size"],

@@ -311,4 +311,5 @@ def _reporting_death() -> Iterator[None]:
     try:
         yield
     except (EngineDeadError, EngineGenerateError) as error:
-        raise ModelError(f"the vLLM engine has stopped: {' '.join(str(error).split())}") from error
+        words = " ".join(str(error).split())
+        raise ModelError(f"the vLLM engine has stopped: {words}", process_lost=True) from error

@@ -28,6 +28,7 @@ from harness.models.tokens.conversations import (
 )
 from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers.huggingface import HuggingFaceModel
+from tests.devices import DEVICE
 
 pytest.importorskip("transformers")
 
@@ -158,7 +159,7 @@ def test_a_template_takes_the_users_variables(tiny_checkpoint: Make, tmp_path: P
     folder = shutil.copytree(tiny_checkpoint("llama", chat=True), tmp_path / "model")
     (folder / "chat_template.jinja").write_text(THINKING)
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = HuggingFaceModel(str(folder), device="cpu", chat_template_kwargs=given)
+    model = HuggingFaceModel(str(folder), device=DEVICE, chat_template_kwargs=given)
     turns = (Message("user", "the question"),)
     asked = [{"role": "user", "content": "the question"}]
     expected = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True, **given)
@@ -275,7 +276,7 @@ def test_a_checkpoint_with_a_bomb_answers_texts_and_refuses_conversations(
 ) -> None:
     folder = shutil.copytree(tiny_checkpoint("gpt2", chat=True), tmp_path / "model")
     (folder / "chat_template.jinja").write_text(BOMBS[name])
-    model = HuggingFaceModel(str(folder), device="cpu")
+    model = HuggingFaceModel(str(folder), device=DEVICE)
     conversation = (Message("user", "hello"),)
     with pytest.raises(ModelError, match=r"chat template refuses the conversation: it takes .*, so it is not used"):
         model.count_tokens(conversation)
@@ -346,14 +347,14 @@ def test_a_model_takes_tools_if_its_template_does(
 ) -> None:
     folder = shutil.copytree(tiny_checkpoint("llama", chat=True), tmp_path / "model")
     (folder / "chat_template.jinja").write_text(template)
-    assert HuggingFaceModel(str(folder), device="cpu").tools == tools
-    assert not HuggingFaceModel(str(folder), device="cpu", chat=False).tools
+    assert HuggingFaceModel(str(folder), device=DEVICE).tools == tools
+    assert not HuggingFaceModel(str(folder), device=DEVICE, chat=False).tools
 
 
 def test_a_checkpoint_reads_the_tools_that_are_offered(tiny_checkpoint: Make, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_checkpoint("llama", chat=True), tmp_path / "model")
     (folder / "chat_template.jinja").write_text("{{ tools | length if tools else 0 }}{{ messages | length }}: ")
-    model = HuggingFaceModel(str(folder), device="cpu")
+    model = HuggingFaceModel(str(folder), device=DEVICE)
     asked = GenerateRequest((Message("user", "hello"),), 5, tools=(WEATHER, Tool("now")))
     assert model.rendered(asked.prompt, asked.tools) == "21: "
     alike = GenerateRequest("21: ", 5)  # as text, which this tokenizer puts no special tokens around

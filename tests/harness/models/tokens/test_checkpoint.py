@@ -16,6 +16,7 @@ import pytest
 from harness import ModelError, ScoreRequest
 from harness.models.tokens import checkpoint
 from harness.models.transformers.huggingface import HuggingFaceModel
+from tests.devices import DEVICE
 
 pytest.importorskip("transformers")
 
@@ -53,7 +54,7 @@ def copy_of(folder: Path, target: Path) -> Path:
 
 def load(folder: Path) -> str:
     with pytest.raises(ModelError) as caught:
-        list(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))
+        list(HuggingFaceModel(str(folder), device=DEVICE).answer([ScoreRequest("a", " b")]))
     message = str(caught.value)
     assert str(folder) in message
     assert "\n" not in message
@@ -163,12 +164,12 @@ def test_a_model_that_is_spread_answers_the_same(tiny_checkpoint: Make) -> None:
     folder = str(tiny_checkpoint("llama"))
     requests = [ScoreRequest(f"question {number}", " the answer") for number in range(4)]
     spread = dict(HuggingFaceModel(folder, device_map="auto").answer(requests))
-    whole = dict(HuggingFaceModel(folder, device="cpu").answer(requests))
+    whole = dict(HuggingFaceModel(folder, device=DEVICE).answer(requests))
     assert all(spread[index].logprobs == pytest.approx(whole[index].logprobs, abs=1e-4) for index in whole)
 
 
 def test_quantised_weights_are_made_on_their_device(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     model._config.quantization_config = {"quant_method": "a test"}
     given: list[object] = []
 
@@ -231,10 +232,10 @@ def test_a_pickle_of_tensors_alone_is_read(tiny_checkpoint: Make, tmp_path: Path
     from safetensors.torch import load_file
 
     folder = copy_of(tiny_checkpoint("gpt2"), tmp_path / "a")
-    expected = dict(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))
+    expected = dict(HuggingFaceModel(str(folder), device=DEVICE).answer([ScoreRequest("a", " b")]))
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    assert dict(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))[0].logprobs == (
+    assert dict(HuggingFaceModel(str(folder), device=DEVICE).answer([ScoreRequest("a", " b")]))[0].logprobs == (
         pytest.approx(expected[0].logprobs)
     )
 

@@ -21,6 +21,7 @@ from harness.runs.runner import Settings, run_sweep
 from harness.runs.sweep_state import SweepState
 from harness.storage.results import RunRecord
 from harness.sweeps.load import load_sweep
+from tests.devices import DEVICE
 
 pytest.importorskip("transformers")
 
@@ -175,14 +176,14 @@ def test_a_named_file_that_is_missing_is_told_when_it_is_needed(tmp_path: Path, 
     assert digest(folder)
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match=r"model-1\.safetensors"):
-        list(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))
+        list(HuggingFaceModel(str(folder), device=DEVICE).answer([ScoreRequest("a", " b")]))
 
 
 def test_an_adapter_that_would_be_left_out_is_refused(tmp_path: Path, tiny_checkpoint: Make) -> None:
     folder = shutil.copytree(tiny_checkpoint("gpt2"), tmp_path / "model")
     write(folder, "adapter_config.json", json.dumps({"peft_type": "LORA", "base_model_name_or_path": "gpt2"}))
     with pytest.raises(ModelError, match=r"adapter.*peft"):
-        list(HuggingFaceModel(str(folder), device="cpu").answer([ScoreRequest("a", " b")]))
+        list(HuggingFaceModel(str(folder), device=DEVICE).answer([ScoreRequest("a", " b")]))
 
 
 def test_a_run_is_done_again_when_weights_in_a_subfolder_change(tmp_path: Path, tiny_checkpoint: Make) -> None:

@@ -43,6 +43,8 @@ def written(tokenizer: TextTokenizer, pieces: list[str]) -> list[int]:
 @given(words, words, words, st.sampled_from([(), ("\n",), ("it",), ("Yes", "so")]), st.integers(1, 6), st.booleans())
 @example([], ["\n"], ["\n\n", "Yes"], ("\n",), 1, False)
 @example([" Let"], [], ["<", "thin", ">"], (), 6, True)
+@example([], [], ["<", "/"], (), 1, False)
+@example([" Let"], [], ["\n", "<", "/"], (), 1, True)
 def test_stops_and_max_tokens_hold_for_the_answer(
     tokenizer: TextTokenizer,
     thought: list[str],

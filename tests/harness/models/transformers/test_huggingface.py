@@ -13,6 +13,7 @@ import pytest
 
 from harness import GenerateRequest, Message, ModelError, Request, Response, ScoreRequest, SequenceRequest
 from harness.models.transformers.huggingface import HuggingFaceModel
+from tests.devices import DEVICE
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -73,7 +74,7 @@ def windowed(kind: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_equal_a_full_forward_pass(tiny_checkpoint: Make, kind: str) -> None:
     folder = tiny_checkpoint(kind)
-    model = HuggingFaceModel(str(folder), device="cpu")
+    model = HuggingFaceModel(str(folder), device=DEVICE)
     responses = ask(model, [ScoreRequest(*pair) for pair in windowed(kind)])
     for pair, response in zip(windowed(kind), responses, strict=True):
         logprobs, greedy = naive(folder, *pair)
@@ -87,8 +88,8 @@ def test_scores_equal_a_full_forward_pass(tiny_checkpoint: Make, kind: str) -> N
 def test_batches_do_not_change_scores(tiny_checkpoint: Make, kind: str, max_batch_tokens: int) -> None:
     requests = [ScoreRequest(*pair) for pair in windowed(kind)]
     folder = str(tiny_checkpoint(kind))
-    alone = [ask(HuggingFaceModel(folder, device="cpu"), [request])[0] for request in requests]
-    together = ask(HuggingFaceModel(folder, device="cpu", max_batch_tokens=max_batch_tokens), requests)
+    alone = [ask(HuggingFaceModel(folder, device=DEVICE), [request])[0] for request in requests]
+    together = ask(HuggingFaceModel(folder, device=DEVICE, max_batch_tokens=max_batch_tokens), requests)
     for one, other in zip(alone, together, strict=True):
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
@@ -98,16 +99,16 @@ def test_requests_that_are_tokenized_a_few_at_a_time(tiny_checkpoint: Make, monk
     requests: list[Request] = [ScoreRequest(*pair) for pair in PAIRS]
     requests += [GenerateRequest(prompt, max_tokens=4, stop=("a",)) for prompt in PROMPTS]
     requests += [ScoreRequest("context", ""), SequenceRequest(("the", "answer"), (1, 0)), *requests]
-    expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
+    expected = ask(HuggingFaceModel(folder, device=DEVICE), requests)
     monkeypatch.setattr(HuggingFaceModel, "look_ahead", 3)
-    for one, other in zip(ask(HuggingFaceModel(folder, device="cpu"), requests), expected, strict=True):
+    for one, other in zip(ask(HuggingFaceModel(folder, device=DEVICE), requests), expected, strict=True):
         assert one.error == other.error
         assert (one.logprobs or ()) == pytest.approx(other.logprobs or (), abs=1e-4)
         assert [c.text for c in one.completions] == [c.text for c in other.completions]
 
 
 def test_only_rows_that_are_read_are_computed_and_shared(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     ask(model, [ScoreRequest("warm", " up")])
     assert model._model is not None
     head = model._model.runner.model.get_output_embeddings()
@@ -119,7 +120,7 @@ def test_only_rows_that_are_read_are_computed_and_shared(tiny_checkpoint: Make) 
 
 
 def test_truncation_and_counts_are_reported(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     fits, cut, rolled, text = ask(
         model,
         [ScoreRequest(*PAIRS[0]), ScoreRequest(*PAIRS[7]), ScoreRequest(*PAIRS[8]), ScoreRequest("", PAIRS[8][1])],
@@ -129,7 +130,7 @@ def test_truncation_and_counts_are_reported(tiny_checkpoint: Make) -> None:
 
 
 def test_a_continuation_without_tokens_is_that_request_s_error(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     empty, fine = ask(model, [ScoreRequest("context", ""), ScoreRequest("context", " x")])
     assert empty.error is not None
     assert fine.error is None
@@ -137,7 +138,7 @@ def test_a_continuation_without_tokens_is_that_request_s_error(tiny_checkpoint: 
 
 def test_sequences_are_segments_in_order_after_one_prefix_token(tiny_checkpoint: Make, tiny_tokenizer: Any) -> None:
     folder = tiny_checkpoint("gpt2")
-    model = HuggingFaceModel(str(folder), device="cpu")
+    model = HuggingFaceModel(str(folder), device=DEVICE)
     segments = ("the answer", "is", " the question")
     lengths = [len(tiny_tokenizer(segment)["input_ids"]) for segment in segments]
     plain = transformers.AutoModelForCausalLM.from_pretrained(folder)
@@ -158,7 +159,7 @@ def test_a_sequence_longer_than_the_window_is_read_in_windows_half_a_window_apar
     tiny_checkpoint: Make, tiny_tokenizer: Any
 ) -> None:
     folder = tiny_checkpoint("gpt2")
-    model = HuggingFaceModel(str(folder), device="cpu")
+    model = HuggingFaceModel(str(folder), device=DEVICE)
     segments = ("the answer to the question " * 25, " is the answer" * 25)
     [response] = ask(model, [SequenceRequest(segments, (0, 1))])
     tokens = [0, *(token for segment in segments for token in tiny_tokenizer(segment)["input_ids"])]
@@ -178,7 +179,7 @@ def test_a_sequence_longer_than_the_window_is_read_in_windows_half_a_window_apar
 
 
 def test_the_head_of_one_segment_is_scored_after_others(tiny_checkpoint: Make, tiny_tokenizer: Any) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     segments = ("the answer", " is", " the question to the answer")
     head, whole = ask(
         model,
@@ -201,7 +202,7 @@ def test_greedy_completions_equal_transformers_generate(tiny_checkpoint: Make, k
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     plain = transformers.AutoModelForCausalLM.from_pretrained(folder)
     responses = ask(
-        HuggingFaceModel(str(folder), device="cpu"),
+        HuggingFaceModel(str(folder), device=DEVICE),
         [GenerateRequest(prompt, max_tokens=12 + index) for index, prompt in enumerate(PROMPTS)],
     )
     for index, (prompt, response) in enumerate(zip(PROMPTS, responses, strict=True)):
@@ -222,8 +223,8 @@ def test_sampling_depends_on_the_seed_and_not_on_the_batch(tiny_checkpoint: Make
 
     folder = str(tiny_checkpoint(kind))
     requests = [request(prompt, seed) for prompt in PROMPTS for seed in (1, 2)]
-    together = ask(HuggingFaceModel(folder, device="cpu"), requests)
-    alone = [ask(HuggingFaceModel(folder, device="cpu", max_batch_tokens=1), [one])[0] for one in requests]
+    together = ask(HuggingFaceModel(folder, device=DEVICE), requests)
+    alone = [ask(HuggingFaceModel(folder, device=DEVICE, max_batch_tokens=1), [one])[0] for one in requests]
     texts = [[completion.text for completion in response.completions] for response in together]
     assert texts == [[completion.text for completion in response.completions] for response in alone]
     for one, other in zip(together, alone, strict=True):
@@ -233,7 +234,7 @@ def test_sampling_depends_on_the_seed_and_not_on_the_batch(tiny_checkpoint: Make
 
 
 def test_samples_follow_the_model_s_distribution(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     [response] = ask(
         model, [GenerateRequest("the answer", max_tokens=1, temperature=1.0, completions=2000, top_logprobs=5)]
     )
@@ -250,7 +251,7 @@ def test_samples_follow_the_model_s_distribution(tiny_checkpoint: Make) -> None:
 
 
 def test_stop_strings_are_cut_from_text_even_across_tokens(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     prompt = "the answer"
     [free] = ask(model, [GenerateRequest(prompt, max_tokens=24)])
     text = free.completions[0].text
@@ -267,7 +268,7 @@ def test_stop_strings_are_cut_from_text_even_across_tokens(tiny_checkpoint: Make
 
 
 def test_the_logprob_of_a_completion_is_that_of_its_text(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device=DEVICE)
     [response] = ask(model, [GenerateRequest("the answer", max_tokens=6, top_logprobs=3)])
     [completion] = response.completions
     assert completion.logprob == pytest.approx(sum(max(top.values()) for top in completion.top_logprobs), abs=1e-4)
@@ -286,7 +287,7 @@ def test_the_end_of_text_token_ends_a_completion(tiny_checkpoint: Make, monkeypa
     plain = transformers.AutoModelForCausalLM.from_pretrained(folder)
     tokens = plain.generate(ids, do_sample=False, max_new_tokens=8, pad_token_id=0)[0][ids.shape[1] :].tolist()
     monkeypatch.setattr("harness.models.transformers.huggingface._end_tokens", lambda *_: frozenset({tokens[4]}))
-    model = HuggingFaceModel(str(folder), device="cpu")
+    model = HuggingFaceModel(str(folder), device=DEVICE)
     [response] = ask(model, [GenerateRequest("the answer", max_tokens=8)])
     [completion] = response.completions
     first = tokens.index(tokens[4])
@@ -296,7 +297,7 @@ def test_the_end_of_text_token_ends_a_completion(tiny_checkpoint: Make, monkeypa
 
 
 def test_a_prompt_too_long_loses_its_beginning(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     long, impossible = ask(
         model, [GenerateRequest("the answer " * 40, max_tokens=10), GenerateRequest("the answer", max_tokens=64)]
     )
@@ -307,8 +308,8 @@ def test_a_prompt_too_long_loses_its_beginning(tiny_checkpoint: Make) -> None:
 
 
 def test_conversations_go_through_the_chat_template(tiny_checkpoint: Make) -> None:
-    chat = HuggingFaceModel(str(tiny_checkpoint("llama", chat=True)), device="cpu")
-    plain = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    chat = HuggingFaceModel(str(tiny_checkpoint("llama", chat=True)), device=DEVICE)
+    plain = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     prompt = (Message("user", "the question"), Message("assistant", "A"), Message("user", "again"))
     rendered = "<user>the question</user><assistant>A</assistant><user>again</user><assistant>"
     assert (chat.chat, plain.chat) == (True, False)
@@ -325,7 +326,7 @@ def test_conversations_go_through_the_chat_template(tiny_checkpoint: Make) -> No
 
 
 def test_truncate_gives_the_longest_beginning(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("gpt2")), device=DEVICE)
     text = "the answer to the naïve \u732b question"
     for tokens in range(12):
         cut = model.truncate(text, tokens)
@@ -337,16 +338,16 @@ def test_truncate_gives_the_longest_beginning(tiny_checkpoint: Make) -> None:
 def test_truncate_gives_the_same_where_it_was_asked_about_the_text_before(tiny_checkpoint: Make) -> None:
     folder = str(tiny_checkpoint("gpt2"))
     texts = ["the answer to the na\u00efve \u732b question", "", "a", "question " * 30]
-    used = HuggingFaceModel(folder, device="cpu")
+    used = HuggingFaceModel(folder, device=DEVICE)
     for tokens in (3, 1000, 0, 1, 3):
         for text in texts:
-            assert used.truncate(text, tokens) == HuggingFaceModel(folder, device="cpu").truncate(text, tokens)
+            assert used.truncate(text, tokens) == HuggingFaceModel(folder, device=DEVICE).truncate(text, tokens)
 
 
 def test_fingerprints_differ_where_answers_can(tiny_checkpoint: Make, tmp_path: Path) -> None:
     folder = tiny_checkpoint("gpt2")
     base = HuggingFaceModel(str(folder)).fingerprint()
-    assert HuggingFaceModel(str(folder), device="cpu", max_batch_tokens=7).fingerprint() == base
+    assert HuggingFaceModel(str(folder), device=DEVICE, max_batch_tokens=7).fingerprint() == base
     assert HuggingFaceModel(str(folder), dtype="bfloat16").fingerprint() != base
     assert HuggingFaceModel(str(tiny_checkpoint("gpt2", chat=True))).fingerprint() != base
     copy = tmp_path / "elsewhere"
@@ -365,8 +366,8 @@ def test_memory_that_runs_out_halves_the_batch(tiny_checkpoint: Make, monkeypatc
     folder = str(tiny_checkpoint("llama"))
     requests: list[Request] = [ScoreRequest("a" * index, " the answer") for index in range(1, 12)]
     requests += [GenerateRequest("a" * index, max_tokens=3) for index in range(1, 12)]
-    expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
-    model = HuggingFaceModel(folder, device="cpu")
+    expected = ask(HuggingFaceModel(folder, device=DEVICE), requests)
+    model = HuggingFaceModel(folder, device=DEVICE)
     model._model = model._load()
     inner = model._model.runner.model
     forward = inner.forward
@@ -394,7 +395,7 @@ def test_memory_that_runs_out_halves_the_batch(tiny_checkpoint: Make, monkeypatc
 
 
 def test_numbers_that_are_none_are_errors(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     model._model = model._load()
     torch.nn.init.constant_(model._model.runner.model.get_output_embeddings().weight, float("nan"))
     responses = ask(model, [ScoreRequest("a", " b"), GenerateRequest("a", max_tokens=2)])
@@ -403,7 +404,7 @@ def test_numbers_that_are_none_are_errors(tiny_checkpoint: Make) -> None:
 
 @pytest.mark.slow
 def test_a_trained_checkpoint_predicts_english(models_dir: Path) -> None:
-    model = HuggingFaceModel(str(models_dir / "small-llama"), device="cpu")
+    model = HuggingFaceModel(str(models_dir / "small-llama"), device=DEVICE)
     order, disorder = ask(model, [ScoreRequest("", "He went to the door."), ScoreRequest("", "door the to went. He")])
     assert sum(order.logprobs or ()) > sum(disorder.logprobs or ()) + 10
 

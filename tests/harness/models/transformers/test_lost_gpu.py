@@ -119,7 +119,7 @@ def test_the_runs_of_a_sweep_go_on_in_new_processes(tmp_path: Path, sticky: Path
     bad = records[specs[1].name]
     assert bad.status == "failed"
     assert bad.error is not None
-    assert bad.error.startswith(f"hf:{sticky}: {ASSERT}. After this error a process cannot use its GPU")
+    assert f"hf:{sticky}: {ASSERT}. After this error a process cannot use its GPU" in bad.error
     assert bad.error.count("CUDA error") == 1
     assert "\n" not in bad.error
     assert [records[spec.name].status for spec in specs if spec is not specs[1]] == ["ok"] * 4

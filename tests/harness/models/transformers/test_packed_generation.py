@@ -15,6 +15,7 @@ from harness.models.tokens.tokenizer import TextTokenizer
 from harness.models.transformers import packed_generation, packed_rows
 from harness.models.transformers import prefix_scoring as shared_scoring
 from harness.models.transformers.huggingface import HuggingFaceModel
+from tests.devices import DEVICE
 
 pytest.importorskip("torch")
 
@@ -76,12 +77,12 @@ def test_completions_are_those_of_the_plain_path(
     monkeypatch.setattr(packed_generation, "PADDING", padding)
     monkeypatch.setattr(packed_generation, "LEAST_SAVED", 2)
     monkeypatch.setattr(packed_rows, "SHORTEST_ROW", 8)
-    packed = HuggingFaceModel(folder, device="cpu")
+    packed = HuggingFaceModel(folder, device=DEVICE)
     together = ask(packed, requests)
     assert packed._model is not None
     assert packed._model.sharing.refused is None
     monkeypatch.setattr(shared_scoring, "why_not_shareable", lambda *_: "a test")
-    plain = ask(HuggingFaceModel(folder, device="cpu"), requests)
+    plain = ask(HuggingFaceModel(folder, device=DEVICE), requests)
     for one, other in zip(together, plain, strict=True):
         assert same(one, other)
         for left, right in zip(one.completions, other.completions, strict=True):
@@ -90,7 +91,7 @@ def test_completions_are_those_of_the_plain_path(
 
 
 def test_a_header_is_read_once_for_all_texts(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     read = tokens_read(model, monkeypatch)
     requests = [GenerateRequest(f"{HEADER}{number}", max_tokens=2) for number in range(9)]
     header = model.count_tokens(HEADER)
@@ -100,7 +101,7 @@ def test_a_header_is_read_once_for_all_texts(tiny_checkpoint: Make, monkeypatch:
 
 def test_each_of_several_headers_is_read_once(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Prompts with another header do not join those that would have to read their own header again for it."""
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     read = tokens_read(model, monkeypatch)
     monkeypatch.setattr(packed_generation, "LEAST_SAVED", 8)
     headers = ["Question: what? " * 3, "zxcv bnm " * 4, "the answer to it " * 3]
@@ -115,8 +116,8 @@ def test_each_of_several_headers_is_read_once(tiny_checkpoint: Make, monkeypatch
 def test_texts_that_do_not_fit_together_wait(tiny_checkpoint: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = str(tiny_checkpoint("gpt2"))
     requests = prompts(12)
-    expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
-    model = HuggingFaceModel(folder, device="cpu")
+    expected = ask(HuggingFaceModel(folder, device=DEVICE), requests)
+    model = HuggingFaceModel(folder, device=DEVICE)
     model._model = model._load()
     inner = model._model.runner.model
     forward = inner.forward
@@ -140,10 +141,10 @@ def test_a_model_that_disagrees_with_itself_writes_in_batches(
 ) -> None:
     folder = str(tiny_checkpoint("mistral"))
     requests = [GenerateRequest(HEADER * 2 + text, max_tokens=12) for text in ("a", "b", "the answer")]
-    expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
+    expected = ask(HuggingFaceModel(folder, device=DEVICE), requests)
     monkeypatch.setattr(shared_scoring, "longest_shareable", lambda *_: None)
     with caplog.at_level(logging.WARNING):
-        answers = ask(HuggingFaceModel(folder, device="cpu"), requests)
+        answers = ask(HuggingFaceModel(folder, device=DEVICE), requests)
     assert len(caplog.records) == 1
     assert all(same(one, other) for one, other in zip(answers, expected, strict=True))
 

@@ -22,6 +22,7 @@ from harness.models.transformers.causal_scoring import score_spans
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.models.transformers.model_runner import ModelRunner
 from harness.models.transformers.prefix_scoring import PrefixSharing
+from tests.devices import DEVICE
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -128,12 +129,12 @@ def choices(header: str, questions: int) -> list[ScoreRequest]:
 
 
 def test_a_header_is_read_once(tiny_checkpoint: Make, forwards: list[tuple[int, ...]]) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu", max_batch_tokens=160)
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE, max_batch_tokens=160)
     requests = choices("zxcvbnmasdfghjklqwertyuiop1234567890", 12)
     lengths = [model.count_tokens(f"{request.context}{request.continuation}") for request in requests]
     shared = ask(model, requests)
     assert sum(rows * width for rows, width in forwards) < sum(lengths) / 2
-    alone = [ask(HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu"), [one])[0] for one in requests]
+    alone = [ask(HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE), [one])[0] for one in requests]
     for one, other in zip(shared, alone, strict=True):
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
@@ -148,13 +149,13 @@ def test_candidates_after_growing_contexts_share_the_contexts(
         for candidate in range(length, 8)
     ]
     folder = str(tiny_checkpoint("gpt2"))
-    model = HuggingFaceModel(folder, device="cpu")
+    model = HuggingFaceModel(folder, device=DEVICE)
     shared = ask(model, requests)
     read = sum(rows * width for rows, width in forwards)
     total = sum((answer.prompt_tokens or 0) + 4 for answer in shared)
     assert read < total / 2
     for request, one in zip(requests, shared, strict=True):
-        [other] = ask(HuggingFaceModel(folder, device="cpu"), [request])
+        [other] = ask(HuggingFaceModel(folder, device=DEVICE), [request])
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
@@ -162,7 +163,7 @@ def test_orders_of_the_same_segments_take_the_plain_path(
     tiny_checkpoint: Make, forwards: list[tuple[int, ...]]
 ) -> None:
     segments = ("the answer", " is here", " the question")
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     ask(model, [SequenceRequest(segments, order) for order in [(0, 1, 2), (1, 2, 0), (2, 0, 1)]])
     rows, width = forwards[-1]
     assert (rows, len(forwards[1:])) == (3, 1)
@@ -173,7 +174,7 @@ def test_orders_of_the_same_segments_take_the_plain_path(
 def test_texts_that_a_model_does_not_see_as_a_whole_are_read_one_by_one(
     tiny_checkpoint: Make, eager_sharing: None, kind: str
 ) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint(kind)), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint(kind)), device=DEVICE)
     requests = [*choices("the question is longer than a window of 16 tokens ", 6), *choices("", 6)]
     together = ask(model, requests)
     assert model._model is not None
@@ -181,7 +182,7 @@ def test_texts_that_a_model_does_not_see_as_a_whole_are_read_one_by_one(
     assert (sharing.refused is None) == (kind != "mamba")
     assert [sharing.takes(16), sharing.takes(17)] == [kind != "mamba", False]
     for request, one in zip(requests, together, strict=True):
-        [other] = ask(HuggingFaceModel(str(tiny_checkpoint(kind)), device="cpu"), [request])
+        [other] = ask(HuggingFaceModel(str(tiny_checkpoint(kind)), device=DEVICE), [request])
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
@@ -189,21 +190,21 @@ def test_a_model_that_disagrees_with_itself_is_found_out(
     tiny_checkpoint: Make, eager_sharing: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(shared_scoring, "longest_shareable", lambda *_: None)
-    model = HuggingFaceModel(str(tiny_checkpoint("mistral")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("mistral")), device=DEVICE)
     requests = choices("the question is much longer than a window of 16 tokens ", 6)
     with caplog.at_level(logging.WARNING):
         together = [*ask(model, requests), *ask(model, requests)]
     [record] = caplog.records
     assert "differ" in record.message
     for request, one in zip([*requests, *requests], together, strict=True):
-        [other] = ask(HuggingFaceModel(str(tiny_checkpoint("mistral")), device="cpu"), [request])
+        [other] = ask(HuggingFaceModel(str(tiny_checkpoint("mistral")), device=DEVICE), [request])
         assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
 def test_a_model_that_refuses_a_mask_is_found_out(
     tiny_checkpoint: Make, eager_sharing: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     model._model = model._load()
     inner = model._model.runner.model
     forward = inner.forward
@@ -223,8 +224,8 @@ def test_memory_that_runs_out_sends_a_row_to_the_plain_path(
 ) -> None:
     folder = str(tiny_checkpoint("llama"))
     requests = choices("the question is long ", 8)
-    expected = ask(HuggingFaceModel(folder, device="cpu"), requests)
-    model = HuggingFaceModel(folder, device="cpu")
+    expected = ask(HuggingFaceModel(folder, device=DEVICE), requests)
+    model = HuggingFaceModel(folder, device=DEVICE)
     model._model = model._load()
     inner = model._model.runner.model
     forward = inner.forward
@@ -243,7 +244,7 @@ def test_memory_that_runs_out_sends_a_row_to_the_plain_path(
 def test_moments_are_those_of_the_prediction(tiny_checkpoint: Make, tiny_tokenizer: Any, kind: str) -> None:
     folder = tiny_checkpoint(kind)
     asked, without = ask(
-        HuggingFaceModel(str(folder), device="cpu"),
+        HuggingFaceModel(str(folder), device=DEVICE),
         [ScoreRequest("", "the answer to it", vocabulary_moments=True), ScoreRequest("", "the answer to it")],
     )
     tokens = [0, *tiny_tokenizer("the answer to it")["input_ids"]]

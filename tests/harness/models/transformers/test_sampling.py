@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from harness import GenerateRequest, Message, Response
 from harness.models.transformers.huggingface import HuggingFaceModel
-from harness.models.transformers.sampling import Choice, Sampling, choose, cut_off
+from harness.models.transformers.sampling import Choice, Sampling, choose, cut_off, draw
+from tests.devices import DEVICE
 
 torch = pytest.importorskip("torch")
 Make = Callable[..., Path]
@@ -114,7 +115,7 @@ def requests_of_all_kinds() -> list[GenerateRequest]:
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_completions_do_not_depend_on_what_is_written_next_to_them(tiny_checkpoint: Make, kind: str) -> None:
-    model, requests = HuggingFaceModel(str(tiny_checkpoint(kind)), device="cpu"), requests_of_all_kinds()
+    model, requests = HuggingFaceModel(str(tiny_checkpoint(kind)), device=DEVICE), requests_of_all_kinds()
     together = ask(model, requests)
     alone = [ask(model, [request])[0] for request in reversed(requests)][::-1]
     for request, one, other in zip(requests, together, alone, strict=True):
@@ -123,7 +124,7 @@ def test_completions_do_not_depend_on_what_is_written_next_to_them(tiny_checkpoi
 
 
 def test_a_seed_gives_the_same_completion_and_another_seed_another(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     texts = [ask(model, [GenerateRequest("the ", 16, 1.0, top_p=0.9, seed=seed)])[0].completions[0].text
              for seed in (5, 5, 6)]  # fmt: skip
     assert texts[0] == texts[1] != texts[2]
@@ -139,20 +140,20 @@ def test_greedy_answers_with_a_penalty_are_those_of_generate(tiny_checkpoint: Ma
     written = theirs.generate(**read, max_new_tokens=20, do_sample=False, repetition_penalty=1.8, pad_token_id=0)
     expected = tokenizer.decode(written[0][read["input_ids"].shape[1] :], skip_special_tokens=True)
     (response,) = ask(
-        HuggingFaceModel(folder, device="cpu"), [GenerateRequest("the answer", 20, repetition_penalty=1.8)]
+        HuggingFaceModel(folder, device=DEVICE), [GenerateRequest("the answer", 20, repetition_penalty=1.8)]
     )
     assert response.completions[0].text == expected
 
 
 def test_the_log_probability_is_that_of_the_model_itself(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama")), device=DEVICE)
     only = ask(model, [GenerateRequest("the ", 8, 1.0, top_k=1, seed=3), GenerateRequest("the ", 8)])
     assert only[0].completions[0].text == only[1].completions[0].text
     assert only[0].completions[0].logprob == pytest.approx(only[1].completions[0].logprob)
 
 
 def test_the_beginning_of_the_answer_is_read_and_not_returned(tiny_checkpoint: Make) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama", chat=True)), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama", chat=True)), device=DEVICE)
     turn = (Message("user", "the question"),)
     begun, whole, text, joined = ask(
         model,
@@ -168,3 +169,21 @@ def test_the_beginning_of_the_answer_is_read_and_not_returned(tiny_checkpoint: M
     assert text.prompt_tokens == joined.prompt_tokens == model.count_tokens("the question Answer:")
     assert begun.prompt_tokens == model.count_tokens((*turn, Message("assistant", "Answer: A")))
     assert model.rendered((*turn, Message("assistant", "Answer: A"))) == "<user>the question</user><assistant>Answer: A"
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 3000), st.integers(0, 2**32 - 1), st.floats(0, 1, exclude_max=True))
+def test_drawing_in_blocks_finds_what_one_cumulative_sum_finds(size: int, seed: int, uniform: float) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    chances = torch.rand(2, size, generator=generator).pow(8)
+    chances[torch.rand(2, size, generator=generator) < 0.5] = 0.0
+    chances[:, size // 2] = 0.25
+    uniforms = torch.tensor([[uniform], [1 - 2**-53]], dtype=torch.float64)
+    drawn = draw(chances, uniforms)
+    assert (chances.gather(-1, drawn[:, None]) > 0).all()  # what was left out is never drawn
+    # One sum over all tokens rounds otherwise: the places found may differ only where nearly nothing lies between.
+    cumulative = chances.double().cumsum(-1)
+    target = uniforms[:, 0] * cumulative[:, -1]
+    up_to = cumulative.gather(-1, drawn[:, None])[:, 0]
+    below = up_to - chances.double().gather(-1, drawn[:, None])[:, 0]
+    assert ((below <= target + 1e-9) & (target <= up_to + 1e-9)).all()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness import Completion, GenerateRequest, Message, Reasoning, Response
+from tests.devices import DEVICE
 from tests.harness.models.thinking_checkpoint import (
     ANSWER,
     CHANNELS,
@@ -36,7 +37,7 @@ def ask(tmp_path: Path) -> Callable[..., list[Response]]:
         from harness.models.transformers.huggingface import HuggingFaceModel
 
         folder = make_checkpoint(tmp_path / f"checkpoint-{abs(hash((script, str(made))))}", script, **made)
-        model = HuggingFaceModel(str(folder), device="cpu")
+        model = HuggingFaceModel(str(folder), device=DEVICE)
         if batches:  # each text in a row of its own
             model._loaded_here()
             assert model._model is not None
@@ -114,7 +115,7 @@ def test_thinking_can_be_switched_off_in_the_template(tmp_path: Path) -> None:
     from harness.models.transformers.huggingface import HuggingFaceModel
 
     folder = make_checkpoint(tmp_path / "m")
-    model = HuggingFaceModel(str(folder), device="cpu", chat_template_kwargs={"enable_thinking": False})
+    model = HuggingFaceModel(str(folder), device=DEVICE, chat_template_kwargs={"enable_thinking": False})
     ((_, response),) = model.answer([GenerateRequest(TALK, 3)])
     model.close()
     (found,) = response.completions

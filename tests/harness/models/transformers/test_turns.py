@@ -11,6 +11,7 @@ from harness.inference.caching_model import CachingModel
 from harness.inference.prompt_thread import Ask
 from harness.inference.scheduler import Scheduler
 from harness.models.transformers.huggingface import HuggingFaceModel
+from tests.devices import DEVICE
 
 COUNT = 12
 
@@ -59,7 +60,7 @@ class NoMeter:
 
 
 def test_turns_are_answered_in_batches_as_one_by_one(tiny_checkpoint: Callable[..., Path]) -> None:
-    model = HuggingFaceModel(str(tiny_checkpoint("llama", chat=True)), device="cpu")
+    model = HuggingFaceModel(str(tiny_checkpoint("llama", chat=True)), device=DEVICE)
     talks = Talks(MultiTurn(MultiTurn.Params(max_tokens=6)), model)
     list(Scheduler(CachingModel(model, "hf:tiny", None), [talks], NoMeter()).run())
     assert talks.error is None

@@ -1,17 +1,16 @@
-"""A model in several processes answers each request once, and says what happened when a process dies."""
+"""A model on several devices, each with a process of its own, answers as on one."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable, Iterator
-from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
 from harness import GenerateRequest, ModelError, Request, ScoreRequest
-from harness.models.transformers import worker_pool
+from harness.inference.process_replica import ProcessReplica
 from harness.models.transformers.huggingface import HuggingFaceModel
 
 pytest.importorskip("torch")
@@ -22,7 +21,7 @@ REQUESTS += [GenerateRequest(f"question {number}", max_tokens=3) for number in r
 
 
 @pytest.fixture
-def pooled(tiny_checkpoint: Make) -> Iterator[HuggingFaceModel]:
+def spread(tiny_checkpoint: Make) -> Iterator[HuggingFaceModel]:
     """A model in two processes."""
     model = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu", devices=2)
     yield model
@@ -30,52 +29,52 @@ def pooled(tiny_checkpoint: Make) -> Iterator[HuggingFaceModel]:
 
 
 @pytest.mark.slow
-def test_two_processes_answer_what_one_does_and_one_that_dies_is_named(
-    pooled: HuggingFaceModel, tiny_checkpoint: Make
+def test_two_processes_answer_what_one_does_and_one_that_dies_is_replaced(
+    spread: HuggingFaceModel, tiny_checkpoint: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     expected = dict(HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu").answer(REQUESTS))
+    assert spread.capacity > 4096
     for _ in range(2):
-        answers = list(pooled.answer(REQUESTS))
+        answers = list(spread.answer(REQUESTS))
         assert sorted(index for index, _ in answers) == list(range(len(REQUESTS)))
         for index, answer in answers:
-            assert answer.logprobs == pytest.approx(expected[index].logprobs, abs=1e-4)
+            assert answer.logprobs == pytest.approx(expected[index].logprobs, abs=1e-5)
             assert [c.text for c in answer.completions] == [c.text for c in expected[index].completions]
     # The processes' parent loads nothing, and says of the model what one that has loaded it says.
     alone = HuggingFaceModel(str(tiny_checkpoint("llama")), device="cpu").description()
-    assert pooled.description() == {**alone, "devices": 2}
-    assert pooled._pool is not None
-    processes = [process for _, process, _ in pooled._pool._workers]
-    coming = pooled.answer(REQUESTS * 20)
-    next(coming)
-    killed = processes[1]
-    assert killed.pid is not None
-    os.kill(killed.pid, signal.SIGKILL)
-    with pytest.raises(ModelError, match="process on cpu was killed by SIGKILL"):
-        list(coming)
-    assert not pooled._pool.open
-    assert not any(process.is_alive() for process in processes)
+    described = dict(spread.description())
+    assert 1 <= len(described.pop("workers")) <= 2
+    assert described == {**alone, "devices": 2}
+    assert spread._pool is not None
+    many = REQUESTS * 20
+    coming = spread.answer(many)
+    found = [next(coming)]
+    killed = spread._pool.running[1]
+    assert isinstance(killed, ProcessReplica)
+    assert killed.process.pid is not None
+    os.kill(killed.process.pid, signal.SIGKILL)
+    found += coming
+    assert sorted(index for index, _ in found) == list(range(len(many)))
+    for index, answer in found:
+        assert answer.error is None
+        assert answer.logprobs == pytest.approx(expected[index % len(REQUESTS)].logprobs, abs=1e-5)
+    assert "was killed by SIGKILL; another takes its place" in caplog.text
+    assert len(spread._pool.running) == 2
+    assert not killed.process.is_alive()
 
 
-def test_what_a_process_cannot_load_is_the_model_s_error(
-    tiny_checkpoint: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.slow
+def test_what_a_process_cannot_load_is_the_model_s_error(tiny_checkpoint: Make, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
     for file in tiny_checkpoint("llama").iterdir():
         (broken / file.name).write_bytes(file.read_bytes())
     (broken / "model.safetensors").write_bytes(b"no weights")
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    ours, theirs = Pipe()
-    ours.send(REQUESTS[:2])
-    worker_pool._serve(str(broken), {"device": "cpu"}, 1, theirs)
-    message, content = ours.recv()
-    assert message == "refused"
-    assert "weights" in content
-    ours.send("no requests")
-    worker_pool._serve(str(tiny_checkpoint("llama")), {"device": "cpu"}, 1, theirs)
-    message, content = ours.recv()
-    assert message == "failed"
-    assert "Traceback" in content
+    model = HuggingFaceModel(str(broken), device="cpu", devices=2)
+    with pytest.raises(ModelError, match="weights"):
+        list(model.answer(REQUESTS))
+    assert model._pool is not None
+    assert not model._pool.running
 
 
 def test_devices_that_make_no_sense_are_refused(tiny_checkpoint: Make) -> None:
