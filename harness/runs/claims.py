@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.contracts.specs import RunSpec
-from harness.storage.durable import is_alive, partial_path, writing
+from harness.storage.durable import is_alive, partial_path, process_space, writing
 
 CLAIMS_FOLDER = ".claims"
 HEARTBEAT_SECONDS = 5.0
@@ -77,7 +77,7 @@ class Claims:
     ) -> None:
         self._folder = results_dir / CLAIMS_FOLDER
         self._heartbeat, self._stale, self._clock = heartbeat, stale, clock
-        self._token, self._space = secrets.token_hex(8), _process_space()
+        self._token, self._space = secrets.token_hex(8), process_space()
         self._lock = threading.Lock()
         self._held: dict[str, int] = {}  # by lease, how many runs of this process need it
         self._seen: dict[str, tuple[Holder, float]] = {}  # leases of others, and the time of their last change
@@ -244,12 +244,3 @@ def _read(path: Path) -> Holder | None:
         return None
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return Holder()  # half written, or not a lease: it becomes stale like any other
-
-
-def _process_space() -> str:
-    """Return a text that is equal for two processes if they can see each other's process ids."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return f"{boot}:{os.stat('/proc/self/ns/pid').st_ino}"
-    except OSError:
-        return f"{platform.node()}:{os.name}"

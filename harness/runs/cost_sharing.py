@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from harness.contracts import Response
+from harness.contracts import Model, Response
 from harness.costs.apportion import Slice
-from harness.costs.energy import gpu_counters, rapl_counters
+from harness.costs.energy import Counter, gpu_counters, rapl_counters
 
 
 class Payer(Hashable, Protocol):
@@ -21,10 +21,16 @@ PayerT = TypeVar("PayerT", bound=Payer)
 
 
 class CostSharing(Generic[PayerT]):
-    """Divides the model's time into slices, which end when a run ends or the model is idle."""
+    """Divides the model's time into slices, which end when a run ends or the model is idle.
 
-    def __init__(self) -> None:
-        self._counters = [*gpu_counters(), *rapl_counters()]
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        elsewhere = model.gpu_joules() is not None
+        cards = [Counter("gpu", lambda: model.gpu_joules() or 0.0)] if elsewhere else gpu_counters()
+        self._counters = [*cards, *rapl_counters()]
         self._slice: Slice[PayerT] | None = None
 
     def working(self) -> None:

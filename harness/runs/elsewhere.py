@@ -1,8 +1,11 @@
-"""Runs of a sweep that another process has claimed: they are left for last, and waited for."""
+"""What other processes do of a sweep: runs that they have claimed or ended, and models that they have open."""
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 
 from harness.contracts.specs import RunSpec
@@ -21,13 +24,47 @@ class Elsewhere:
         results_dir: The results folder.
         claims: This process's leases.
         state: The sweep's state, which says what is waited for.
+        ended: Returns whether another process of the same job has ended a run.
         poll: Seconds between two looks at the others' leases.
     """
 
-    def __init__(self, results_dir: Path, claims: Claims, state: SweepState, poll: float = POLL_SECONDS) -> None:
+    def __init__(
+        self,
+        results_dir: Path,
+        claims: Claims,
+        state: SweepState,
+        ended: Callable[[RunSpec], bool] = lambda _: False,
+        poll: float = POLL_SECONDS,
+    ) -> None:
         self._results_dir, self._claims, self._sweep, self._poll = results_dir, claims, state, poll
+        self._ended, self._model = ended, ""
         self._left: list[RunSpec] = []
         self._before: dict[tuple[str, str], tuple[int, ...] | None] = {}
+
+    def take_model(self, groups: Sequence[Sequence[RunSpec]]) -> Sequence[RunSpec]:
+        """Return the runs of a model: the first that no other process has open, else one that few share.
+
+        Of several that as many share, it is the one with most runs left.
+
+        Args:
+            groups: The runs that are left, by model; not empty.
+
+        Raises:
+            StorageError: The lease cannot be written.
+        """
+        for sharing in count():
+            for specs in sorted(groups, key=self._left_of, reverse=True) if sharing else groups:
+                self._model = f"{model_key(specs[0])}.{sharing}"
+                if self._claims.acquire(self._model) is None:
+                    return specs
+        raise AssertionError("a model can be shared by any number of processes")
+
+    def _left_of(self, specs: Sequence[RunSpec]) -> int:
+        return sum(not self.ended(spec) for spec in specs)
+
+    def release_model(self) -> None:
+        """Give the model back that was taken last."""
+        self._claims.release(self._model)
 
     def claim(self, spec: RunSpec) -> Holder | None:
         """Take a run for this process; return who has it where another process does.
@@ -50,17 +87,27 @@ class Elsewhere:
     def finished(self, spec: RunSpec) -> bool:
         """Return whether another process has written the run's record since this one wanted to run it."""
         known = _name(spec) in self._before
-        return known and self._state(spec) not in (None, self._before[_name(spec)])
+        return self.ended(spec) or (known and self._state(spec) not in (None, self._before[_name(spec)]))
+
+    def ended(self, spec: RunSpec) -> bool:
+        """Return whether another process of the same job has ended a run."""
+        return self._ended(spec)
+
+    def record(self, spec: RunSpec) -> RunRecord | None:
+        """Return the record of a run that another process of the same job has ended."""
+        return self._record(spec) if self.ended(spec) else None
 
     def failed(self, spec: RunSpec) -> RunRecord | None:
         """Return the record of a run that another process has just seen fail, which would fail again."""
-        if not self.finished(spec):
-            return None
+        record = self._record(spec) if self.finished(spec) else None
+        return record if record is not None and record.status == "failed" else None
+
+    def _record(self, spec: RunSpec) -> RunRecord | None:
         try:
             record = read_run(run_directory(self._results_dir, spec))
         except HarnessError:
             return None
-        return record if record.status == "failed" and record.spec == spec else None
+        return record if record.spec == spec else None
 
     def wait(self) -> list[RunSpec]:
         """Wait until runs that others have had can be looked at again; return these; empty if none are left.
@@ -89,6 +136,11 @@ class Elsewhere:
         except OSError:
             return None
         return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def model_key(spec: RunSpec) -> str:
+    """Return what identifies a run's model among leases."""
+    return f"model-{hashlib.blake2b(spec.configured_model.model_dump_json().encode(), digest_size=12).hexdigest()}"
 
 
 def _name(spec: RunSpec) -> tuple[str, str]:

@@ -23,10 +23,10 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from harness.answers.reasoning import budget_of
-from harness.contracts import Adapted, GenerateRequest, Instance, Model, Prompt, Request, ScoreRequest
+from harness.contracts import Adapted, GenerateRequest, Instance, Prompt, Request, ScoreRequest, Tokenization
 from harness.contracts.specs import RunSpec
 from harness.costs.token_estimate import estimated_tokens
-from harness.runs.pipeline import Evaluation
+from harness.runs.evaluation import Evaluation
 from harness.runs.preview import readable, tool_text
 from harness.seeds import derive_seed
 
@@ -133,7 +133,7 @@ def draw(evaluation: Evaluation) -> Sample:
     return Sample(evaluation.only(chosen), lengths, evaluation.count, total / max(1, evaluation.count))
 
 
-def plan(sample: Sample, model: Model, spec: RunSpec | None = None) -> Plan:
+def plan(sample: Sample, model: Tokenization, spec: RunSpec | None = None) -> Plan:
     """Return the size of a run with a model.
 
     Args:
@@ -170,7 +170,7 @@ def plan(sample: Sample, model: Model, spec: RunSpec | None = None) -> Plan:
 class _Counter:
     """Counts the tokens of prompts; estimates those of a model without a tokenizer."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Tokenization) -> None:
         self.guessed = False
         self._count = lru_cache(maxsize=64)(model.count_tokens)
 

@@ -17,7 +17,7 @@ from harness.contracts import (
     ScoreRequest,
     Tool,
 )
-from harness.runs.pipeline import Evaluation
+from harness.runs.evaluation import Evaluation
 
 
 def first_prompts(evaluation: Evaluation, model: Model, instances: int) -> Iterator[Adapted]:

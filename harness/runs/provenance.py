@@ -17,13 +17,26 @@ from typing import Any
 from harness.contracts import BatchMetric
 from harness.contracts.plugins import Kind, MetricDetails, Plugin
 from harness.contracts.specs import Component, RunSpec
+from harness.costs.graphics_cards import graphics_cards
 from harness.errors import PluginError, reraise_interrupt
 from harness.inference.judge_pool import Judges
 from harness.installation import DISTRIBUTION
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
+from harness.plugins.titles import Titles
 
-PACKAGES = (DISTRIBUTION, "torch", "transformers", "tokenizers", "datasets", "vllm", "numpy", "scipy", "pydantic")
+PACKAGES = (
+    DISTRIBUTION,
+    "torch",
+    "transformers",
+    "tokenizers",
+    "accelerate",
+    "datasets",
+    "vllm",
+    "numpy",
+    "scipy",
+    "pydantic",
+)
 
 
 def now() -> str:
@@ -41,9 +54,20 @@ def environment() -> dict[str, Any]:
             "system": f"{platform.system()} {platform.release()}",
             "machine": platform.machine(),
             "cpus": os.cpu_count(),
+            **_graphics(),
         },
         "command": [os.path.basename(sys.argv[0]), *sys.argv[1:]],
     }
+
+
+def scenario_title(spec: RunSpec, registry: Registry) -> dict[str, Any]:
+    """Return the title of a run's scenario and its parameters' default values, for tables; nothing if it is missing."""
+    name = spec.scenario.name
+    if registry.find(Kind.SCENARIO, name) is None:
+        return {}
+    titles = Titles(registry)
+    known = titles.scenario(name)
+    return {"title": known.title, "short": known.short, "defaults": dict(titles.defaults(name))}
 
 
 def definitions(spec: RunSpec, registry: Registry, judges: Judges | None = None) -> dict[str, str]:
@@ -63,7 +87,7 @@ def definitions(spec: RunSpec, registry: Registry, judges: Judges | None = None)
         except PluginError:
             continue
         digest = hashlib.sha256()
-        for file in _files(plugin):
+        for file in plugin_files(plugin):
             digest.update(registry.digest(file))
         if isinstance(plugin.details, MetricDetails) and plugin.details.judges:
             digest.update(_judge(part, registry, judges or Judges(registry)))
@@ -82,7 +106,7 @@ def _judge(metric: Component, registry: Registry, judges: Judges) -> bytes:
     except BaseException as error:
         reraise_interrupt(error)
         return b""  # the run says why
-    code = b"".join(registry.digest(file) for file in _files(plugin))
+    code = b"".join(registry.digest(file) for file in plugin_files(plugin))
     return json.dumps(dict(fingerprint), sort_keys=True).encode() + code
 
 
@@ -98,7 +122,8 @@ def _metric(part: Component, plugin: Plugin, judges: Judges) -> bytes:
 
 
 @cache
-def _files(plugin: Plugin) -> tuple[Path, ...]:
+def plugin_files(plugin: Plugin) -> tuple[Path, ...]:
+    """Return the files that define a plugin, as :func:`definitions` counts them."""
     modules: dict[str, ModuleType] = {}
     own = plugin.file
     _follow(sys.modules.get(getattr(plugin.target, "__module__", "")), modules)
@@ -117,6 +142,17 @@ def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
         name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         if isinstance(name, str) and name.partition(".")[0] == package:
             _follow(sys.modules.get(name), found)
+
+
+def _graphics() -> dict[str, Any]:
+    """Return the graphics cards and what runs on them; nothing without a card."""
+    cards = graphics_cards()
+    if not cards.names:
+        return {}
+    found: dict[str, Any] = {"gpus": list(cards.names), "driver": cards.driver}
+    if (torch := sys.modules.get("torch")) is not None and torch.version.cuda is not None:
+        found |= {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
+    return found
 
 
 def _versions() -> dict[str, str]:

@@ -14,7 +14,9 @@ from harness.costs.costs import costs
 from harness.costs.prices import PriceTable, load_prices
 from harness.errors import HarnessError, describe_failure, did_you_mean
 from harness.inference.caching_model import CachingModel
-from harness.runs.pipeline import Evaluation, Outcome
+from harness.inference.replica_server import worker_facts
+from harness.runs.evaluation import Evaluation
+from harness.runs.pipeline import Outcome
 from harness.runs.provenance import environment, now
 from harness.runs.settings import Settings
 from harness.storage.example_files import discard_examples
@@ -41,7 +43,13 @@ class EndedRun:
     """Its part of the energy used meanwhile, by kind of processor."""
 
 
-def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, str], settings: Settings) -> RunRecord:
+def run_record(
+    run: EndedRun,
+    model: CachingModel | None,
+    defined: Mapping[str, str],
+    settings: Settings,
+    title: Mapping[str, Any] | None = None,
+) -> RunRecord:
     """Return the record of a run; the examples of one that failed are discarded.
 
     Args:
@@ -49,6 +57,7 @@ def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, 
         model: Its model; None if it could not be opened.
         defined: What :func:`harness.runs.provenance.definitions` returned for the run.
         settings: Where results are, and what things cost.
+        title: What :func:`harness.runs.provenance.scenario_title` returned for the run.
     """
     spec, outcome, error = run.spec, run.outcome, run.error
     directory = run_directory(settings.results_dir, spec)
@@ -59,6 +68,7 @@ def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, 
     if error is not None and not isinstance(error, HarnessError):
         trace = "".join(traceback.format_exception(error))
     description = {} if model is None else dict(model.model.description())
+    workers = description.pop("workers", [worker_facts()])
     fingerprint = {} if model is None else {"fingerprint": dict(model.fingerprint)}
     prices = settings.prices or load_prices()
     return RunRecord(
@@ -86,6 +96,7 @@ def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, 
             "truncated_examples": outcome.truncated,
             "unread_examples": outcome.unread,
             "failed_examples": outcome.failed,
+            **({"unjudged_examples": outcome.unjudged} if outcome.unjudged else {}),
             **({"without_probability": outcome.without_probability} if outcome.without_probability else {}),
             **outcome.reasoning.total(),
             **({"judges": asked} if (asked := _judges(outcome, prices)) else {}),
@@ -95,10 +106,13 @@ def run_record(run: EndedRun, model: CachingModel | None, defined: Mapping[str, 
             **({"generation": generation} if (generation := outcome.generation.total()) else {}),
             "served": outcome.served.total(),
             "imported_answers": dict(outcome.usage.imported),
+            **({"answers_of_other_gpus": dict(others)} if (others := outcome.usage.other_gpus) else {}),
             "data": {} if run.evaluation is None else run.evaluation.data.provenance(),
             "definitions": dict(defined),
+            **({"scenario": dict(title)} if title else {}),
             "seed": spec.seed,
             **environment(),
+            "workers": workers,
             **({"traceback": trace} if trace else {}),
         },
         examples=outcome.written if error is None else None,

@@ -111,9 +111,14 @@ def group_means(
             yield name, mean_of(values, scale, clusters)
 
 
-def group_gap(scores: Scores, members: Mapping[str, Sequence[str]], scale: Scale | None) -> Estimate | None:
+def group_gap(
+    scores: Scores, members: Mapping[str, Sequence[str]], scale: Scale | None, clusters: Clusters | None = None
+) -> Estimate | None:
     """Return the largest minus the smallest mean of groups of 10 or more instances; None for fewer than two groups."""
     index = {instance: number for number, instance in enumerate(scores)}
     groups = [[index[instance] for instance in members[name] if instance in index] for name in sorted(members)]
     large = [group for group in groups if len(group) >= GAP_MINIMUM]
-    return gap_estimate(list(scores.values()), large, scale) if len(large) > 1 else None
+    if len(large) < 2:
+        return None
+    units = [clusters[instance] for instance in scores] if clusters else None
+    return gap_estimate(list(scores.values()), large, scale, units)

@@ -14,7 +14,8 @@ from harness.errors import StorageError, reraise_interrupt
 from harness.inference.prompt_thread import Ask
 from harness.runs.claims import Holder
 from harness.runs.cost_sharing import CostSharing
-from harness.runs.pipeline import Evaluation, Outcome, Scoring, conclude, followed_up, summarise
+from harness.runs.evaluation import Evaluation
+from harness.runs.pipeline import Outcome, Scoring, conclude, followed_up, summarise
 from harness.runs.provenance import now
 from harness.runs.record import EndedRun
 from harness.runs.scoring import Scorer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -14,31 +14,26 @@ from typing import Any
 
 from harness.answers.reasoning_count import unannounced_note
 from harness.contracts import Judge, Model
-from harness.contracts.model_settings import PRESENTATION
+from harness.contracts.model_settings import OPERATIONAL, PRESENTATION
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError, describe_failure, reraise_interrupt
-from harness.inference.cache import ResponseCache, cache_file
+from harness.inference.cache import AnswerCache
 from harness.inference.caching_model import CachingModel
 from harness.inference.judge_pool import Judges
-from harness.inference.model_pool import LoadedModels, Models
+from harness.inference.model_pool import LoadedModels, Models, OpenModel, load_model
 from harness.inference.model_settings import check_settings
 from harness.inference.scheduler import Scheduler
 from harness.installation import DISTRIBUTION
 from harness.plugins.registry import Registry
+from harness.runs.answers import open_answers
 from harness.runs.claims import Claims, Holder
 from harness.runs.cost_sharing import CostSharing
 from harness.runs.elsewhere import Elsewhere
-from harness.runs.pipeline import (
-    Evaluation,
-    build_scorer,
-    lacking_data,
-    open_scenario_data,
-    prepare,
-    ready_scorer,
-    run_judges,
-)
-from harness.runs.provenance import definitions, environment
+from harness.runs.evaluation import Evaluation, open_scenario_data, prepare
+from harness.runs.lacking import lacking_data
+from harness.runs.pipeline import build_scorer, ready_scorer, run_judges
+from harness.runs.provenance import definitions, environment, scenario_title
 from harness.runs.record import EndedRun, run_record
 from harness.runs.run import Run, RunTools
 from harness.runs.settings import Settings as Settings
@@ -50,27 +45,39 @@ _LOG = logging.getLogger(__name__)
 
 
 def run_sweep(
-    runs: Sequence[RunSpec], registry: Registry, settings: Settings, state: SweepState | None = None
+    runs: Sequence[RunSpec],
+    registry: Registry,
+    settings: Settings,
+    state: SweepState | None = None,
+    ended: Callable[[RunSpec], bool] = lambda _: False,
+    open_model: OpenModel = load_model,
 ) -> Iterator[RunRecord]:
     """Run a sweep model by model, and yield each run's record as it is finished or found finished.
 
     Runs whose model, judge or data are not there come first, so that they are reported at once and not after hours.
     Judges, and the models that they ask, stay open until the end.
 
+    Args:
+        runs: What to run.
+        registry: Knows the plugins.
+        settings: Folders and limits.
+        state: How far the sweep is, for its views.
+        ended: Returns whether another process of the same job has ended a run; it is then left out.
+        open_model: Opens the models of runs; those that judges ask are always opened in this process.
+
     Raises:
         StorageError: The response cache or the results cannot be written or read, which no further run would change.
             What else goes wrong in a run is in its record.
     """
     with ExitStack() as opened:
-        cache = ResponseCache(cache_file(settings.results_dir, settings.cache_dir))
-        opened.callback(cache.close)
         claims = opened.enter_context(Claims(settings.results_dir))
+        cache = opened.enter_context(open_answers(settings, claims))
         asked = Models(registry, cache)
         opened.callback(asked.close)
-        models = LoadedModels(registry)
+        models = LoadedModels(registry, open_model)
         opened.callback(models.close)
         state = state or SweepState(len(runs))
-        elsewhere = Elsewhere(settings.results_dir, claims, state)
+        elsewhere = Elsewhere(settings.results_dir, claims, state, ended)
         yield from _Sweep(registry, settings, cache, Judges(registry, asked), models, elsewhere, state).run(runs)
 
 
@@ -81,7 +88,7 @@ class _Sweep:
         self,
         registry: Registry,
         settings: Settings,
-        cache: ResponseCache,
+        cache: AnswerCache,
         judges: Judges,
         models: LoadedModels,
         elsewhere: Elsewhere,
@@ -89,20 +96,28 @@ class _Sweep:
     ) -> None:
         self._registry, self._settings, self._cache = registry, settings, cache
         self._judges, self._models, self._elsewhere, self._state = judges, models, elsewhere, state
-        self._definitions: dict[str, Mapping[str, str]] = {}
+        self._definitions: dict[tuple[str, ...], Mapping[str, str]] = {}
 
     def run(self, runs: Sequence[RunSpec]) -> Iterator[RunRecord]:
         for spec in runs:
             self._defined(spec)  # as they are now: a file edited while the sweep runs is not what ran
         coming = self._hopeless_first(runs)
         while coming:
-            for specs in _by_model(coming):
-                yield from self._run_model(specs)
+            groups = _by_model(coming)
+            while groups:
+                taken = self._elsewhere.take_model(groups)
+                groups = [specs for specs in groups if specs is not taken]
+                left = [spec for spec in taken if not self._elsewhere.ended(spec)]
+                self._state.pass_over(len(taken) - len(left))
+                if left:
+                    yield from self._run_model(left)
+                self._elsewhere.release_model()
             coming = self._elsewhere.wait()
 
     def _defined(self, spec: RunSpec) -> Mapping[str, str]:
         """Return what defines a run's plugins, computed once."""
-        key = spec.model_dump_json()
+        names = spec.scenario.name, spec.adapter.name, *(part.name for part in spec.perturbations)
+        key = *names, *(part.model_dump_json() for part in spec.configured_metrics)
         if key not in self._definitions:
             self._definitions[key] = definitions(spec, self._registry, self._judges)
         return self._definitions[key]
@@ -133,7 +148,7 @@ class _Sweep:
             for spec in specs:
                 yield self._finish(EndedRun(spec, error), None)
             return
-        costs = CostSharing[Run]()
+        costs = CostSharing[Run](model.model)
         tools = RunTools(
             prepare=partial(self._prepare, model=model),
             scorer=partial(ready_scorer, registry=self._registry, judges=self._judges),
@@ -163,7 +178,9 @@ class _Sweep:
         """Read a run's data, unless an equal run was finished before or another process is at it."""
 
         def finished() -> RunRecord | None:
-            known = None
+            known = self._elsewhere.record(spec)
+            if known is not None:
+                return known
             if not self._settings.force or self._elsewhere.finished(spec):
                 known = finished_before(spec, self._registry, self._settings, model, self._defined(spec))
             return known or self._elsewhere.failed(spec)
@@ -178,6 +195,7 @@ class _Sweep:
         if known is not None:
             self._elsewhere.release(spec)
             return known
+        self._cache.catch_up()  # a head that was killed may have left answers to this run's requests
         evaluation = prepare(spec, self._registry, self._settings.data_dir)
         counts = evaluation.count, spec.eval_split, len(evaluation.train)
         _LOG.info("%s: %d instances of split %s, %d train instances", spec.scenario.label, *counts)
@@ -186,15 +204,16 @@ class _Sweep:
     def _finish(self, run: Run | EndedRun, model: CachingModel | None) -> RunRecord:
         """Write the record of a run that has ended; a model that cannot be described fails it."""
         ended = run.ended() if isinstance(run, Run) else run
+        title = scenario_title(run.spec, self._registry)
         try:
-            record = run_record(ended, model, self._defined(run.spec), self._settings)
+            record = run_record(ended, model, self._defined(run.spec), self._settings, title)
         except BaseException as error:
             reraise_interrupt(error)
             failed = replace(ended, error=ended.error or error)
-            record = run_record(failed, None, self._defined(run.spec), self._settings)
+            record = run_record(failed, None, self._defined(run.spec), self._settings, title)
         write_run(record)
-        self._elsewhere.release(run.spec)
         self._state.end(record, run.progress if isinstance(run, Run) else None)
+        self._elsewhere.release(run.spec)  # after the end is reported: nobody else begins it
         _LOG.info("%s: %s", record.directory, record.status)
         if note := unannounced_note(record.efficiency):
             _LOG.warning("%s with %s: %s.", record.spec.scenario.label, record.spec.model.name, note)
@@ -277,7 +296,7 @@ def _renamed(record: RunRecord, spec: RunSpec) -> RunRecord:
 
 def _unhonoured(spec: RunSpec, model: Model) -> str | None:
     """Return which of its own settings a model cannot apply; None if it can apply all."""
-    unable = sorted(spec.settings.given() - model.honours - PRESENTATION)
+    unable = sorted(spec.settings.given() - model.honours - OPERATIONAL)
     them = "it" if len(unable) == 1 else "them"
     return f"{spec.model.name} cannot apply {' and '.join(unable)}; remove {them} from its entry." if unable else None
 
@@ -318,12 +337,13 @@ def finished_before(
         record = read_run(run_directory(settings.results_dir, spec))
         kept = ("operational", "judges_operational", "scores")  # what the sweep may change without another answer
         apart = {key: getattr(spec, key) for key in kept}
-        if record.status != "ok" or record.spec.model_copy(update=apart) != spec:
+        mixed = bool(record.provenance.get("answers_of_other_gpus")) and not settings.reuse_across_gpus
+        if mixed or record.status != "ok" or record.spec.model_copy(update=apart) != spec:
             return None
         recorded = {key: _object(record.provenance.get(key)) for key in ("model", "data", "definitions", "versions")}
         data = open_scenario_data(spec, registry, settings.data_dir)
         same = (
-            recorded["model"].get("fingerprint") == _as_json(model.fingerprint)
+            _apart_from_card(recorded["model"].get("fingerprint")) == _apart_from_card(_as_json(model.fingerprint))
             and recorded["definitions"] == defined
             and recorded["versions"].get(DISTRIBUTION) == environment()["versions"].get(DISTRIBUTION)
             and data.unchanged(recorded["data"])
@@ -338,6 +358,11 @@ def finished_before(
 
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _apart_from_card(fingerprint: Any) -> Any:
+    """Return a fingerprint without the kind of graphics card: a finished run is kept where another card is, or none."""
+    return {key: value for key, value in _object(fingerprint).items() if key != "gpu"}
 
 
 def _as_json(value: Mapping[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from harness.contracts import (
     Example,
     ExampleMetric,
     JudgeFinder,
+    Judgement,
     ModelFinder,
     RunMetric,
     Scale,
@@ -124,6 +125,10 @@ class Scorer:
         self._other = partial(Scorer, read_again, judges, models, perturbations=perturbations, labels=labels)
         self._cluster, self._clusters = cluster, dict[str, int]()
         self._groups: dict[tuple[Split, str | None], GroupScores] = {}
+        self.judgements: list[list[tuple[str, Judgement]]] = []
+        """What judges said about each example of the last block, each with its metric; not of further readings."""
+        self.unjudged = 0
+        """Number of examples about which a judge said something from which no verdict could be read."""
         self._owners: dict[str, ScoredMetric] = {}
         self._categories = dict(perturbations or {})
         self._labels = tuple(labels)
@@ -149,7 +154,9 @@ class Scorer:
             HarnessError: A metric refuses the example; a MetricError names the metric and the instance.
             PluginError: A metric failed, did not return a number, or used a stat name of another metric.
         """
+        self.judgements = [[] for _ in examples]
         batches = {metric.position: self._batch(metric, examples) for metric in self._metrics if metric.batch}
+        self.unjudged += sum(any(judgement.problem for _, judgement in said) for said in self.judgements)
         scores = [self._add(example, index, batches) for index, example in enumerate(examples)]
         for example, found in zip(examples, scores, strict=True):
             self._reads = self._reads or example.unread or bool(example.readings)
@@ -333,12 +340,16 @@ class Scorer:
             members.setdefault((example.instance.split, example.instance.perturbation), []).append(index)
         results: list[Any] = [None] * len(examples)
         for key, indices in members.items():
+            built = self._group(key).batch_metric(metric)
             with failures(f"{metric} failed to score {group_text(key)}"):
-                found = list(self._group(key).batch_metric(metric).scores([examples[index] for index in indices]))
+                found = list(built.scores([examples[index] for index in indices]))
+                said = list(built.judgements())
             if len(found) != len(indices):
                 raise PluginError(f"{metric} gave {len(found)} scores for {len(indices)} examples.")
             for index, result in zip(indices, found, strict=True):
                 results[index] = result
+            for index, judgements in zip(indices, said, strict=False):
+                self.judgements[index] += [(metric.plugin.name, judgement) for judgement in judgements]
         return results
 
     def _sorted_groups(self) -> list[tuple[tuple[Split, str | None], GroupScores]]:
@@ -425,7 +436,7 @@ class Scorer:
                 for value, estimate in group_means(scores, members, scale, self._clusters):
                     stat = metric.stat(name, key, estimate, len(members[value]) - estimate.count)
                     yield replace(stat, category=_FAIRNESS, group=f"{label}={value}")
-                gap = group_gap(scores, members, scale)
+                gap = group_gap(scores, members, scale, self._clusters)
                 if gap is not None:
                     missing = len(set().union(*members.values()) - scores.keys())
                     stat = metric.stat(name, key, gap, missing)

@@ -25,3 +25,9 @@ class Settings:
     """Per-model latencies, for denoised and idealized runtimes."""
     cache_dir: Path | None = None
     """The folder of the response cache; None for HARNESS_CACHE_DIR, or the folder of results."""
+    reuse_across_gpus: bool = False
+    """Take answers from the cache that another kind of GPU gave; run.json counts them."""
+    own_cache: bool = False
+    """True for a head on a machine of several: its look-ups are on a local disk, in ``cache_dir`` or among temporary
+    files, and its answers go to segments in the results folder.
+    """

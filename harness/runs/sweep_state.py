@@ -47,6 +47,10 @@ class SweepState:
     """Examples answered since the sweep began, by runs that have ended as well."""
     waiting: tuple[int, str] | None = None
     """How many runs other processes are running, and which processes, while nothing else is left to do."""
+    notice: str = ""
+    """What the executor says of the processes that run the sweep."""
+    detached: str = ""
+    """What goes on if this process is interrupted, and how to end that; empty if nothing does."""
     views: list[View] = field(default_factory=list)
     """The views that show it."""
 
@@ -91,9 +95,25 @@ class SweepState:
         """Count a run that was finished before."""
         self._count(record, before=True)
 
+    def pass_over(self, runs: int) -> None:
+        """Count runs that other processes of the same job have ended."""
+        if runs:
+            self.done += runs
+            self._changed()
+
+    def observe(self, under_way: list[RunState], answered: float) -> None:
+        """Note what other processes report: the runs under way, and the examples answered since the last time."""
+        self.under_way, self.answered = under_way, self.answered + answered
+        self._changed()
+
     def wait(self, runs: int, holders: str) -> None:
         """Note that only runs of other processes are left."""
         self.waiting = (runs, holders)
+        self._changed()
+
+    def tell(self, notice: str) -> None:
+        """Note something about the processes that run the sweep."""
+        self.notice = notice
         self._changed()
 
     def _count(self, record: RunRecord, *, before: bool) -> None:

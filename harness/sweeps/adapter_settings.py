@@ -146,6 +146,30 @@ def check_probabilities(
         context.diagnostics.warn(path, message, "All other metrics are computed.")
 
 
+def check_options(
+    adapter: Component, metrics: Sequence[Component], scenario: Plugin, path: KeyPath, context: Context
+) -> None:
+    """Report metrics that need options which a method does not offer to the model, or does not score."""
+    for metric in metrics:
+        details = context.registry.get(Kind.METRIC, metric.name).details
+        needed = details.needs_options if isinstance(details, MetricDetails) else ""
+        if not needed or _offers(adapter.name, needed, context.registry):
+            continue
+        able = [name for name in context.registry.names(Kind.ADAPTER) if _offers(name, needed, context.registry)]
+        what = "scores each option" if needed == "scored" else "lets the model choose between options"
+        message = f"{metric.name} needs a method that {what}; {adapter.name} does not."
+        hint = f"Choose another metric, or one of these methods: {', '.join(able)}."
+        if isinstance(scenario.details, ScenarioDetails) and not scenario.details.options:
+            hint = f"Choose another metric: the instances of scenario {scenario.name!r} have no wrong options."
+        context.diagnostics.add(path, message, hint)
+
+
+def _offers(method: str, needed: str, registry: Registry) -> bool:
+    target = registry.get(Kind.ADAPTER, method).target
+    scores = needed != "scored" or "score" in getattr(target, "asks", ())
+    return bool(getattr(target, "needs_options", False)) and scores
+
+
 def asks_of(adapter: Component, registry: Registry) -> frozenset[str]:
     """Return the kinds of requests that a method makes."""
     return frozenset(getattr(registry.get(Kind.ADAPTER, adapter.name).target, "asks", ()))

@@ -38,6 +38,8 @@ def meant_here(entry: Entry, registry: Registry) -> str:
     if not here or alias is None:
         return ""
     differs = " It is asked differently here: no prompt equals that task's." if alias.means.get(_PROMPT) == "" else ""
+    if here.startswith("{"):  # several values, which a shorthand cannot have
+        return f"In a sweep file, write this under `runs`: {here}.{differs}"
     return f"Did you mean {here!r}?{differs}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.contracts.model_settings import HARDWARE
 from harness.contracts.plugins import Kind, MetricDetails
 from harness.contracts.specs import Component
 from harness.plugins.registry import Registry
@@ -57,4 +58,4 @@ def _operational(name: object, registry: Registry) -> frozenset[str] | None:
     backend, colon, identifier = name.partition(":") if isinstance(name, str) else ("", "", "")
     if not colon or not identifier or backend not in registry.names(Kind.BACKEND):
         return None
-    return frozenset(getattr(registry.get(Kind.BACKEND, backend).target, "operational", ()))
+    return HARDWARE | frozenset(getattr(registry.get(Kind.BACKEND, backend).target, "operational", ()))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel
 
-from harness.contracts.model_settings import PRESENTATION, ModelSettings
+from harness.contracts.model_settings import OPERATIONAL, ModelSettings
 from harness.contracts.plugins import Kind, MetricDetails, Plugin
 from harness.contracts.specs import Component
 from harness.errors import HarnessError, KeyPath, PluginError, did_you_mean, shown
@@ -23,6 +24,7 @@ from harness.sweeps.aliases import meant_here, shorthand_of
 from harness.sweeps.context import Context, SweepModel
 from harness.sweeps.fan_out import combinations, parameters
 from harness.sweeps.foreign_names import METHODS, METRICS, MODEL_KEYS
+from harness.sweeps.model_facts import with_facts
 from harness.sweeps.shorthand import parse_entry, parse_model
 from harness.sweeps.written import Setting, Written, by, nested, read_component
 from harness.validation import allowed_values
@@ -46,7 +48,10 @@ def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None
             context.diagnostics.add(written.name_path, str(error))
             return None
     known = context.registry.names(kind)
-    hint = _foreign_name(kind, written, context.registry) or nearest_name(kind, written.name, known)
+    hint = _foreign_name(kind, written, context.registry)
+    if not hint:
+        hint = nearest_name(kind, written.name, known)
+        hint = _with_required(hint, written, context.registry) if kind is Kind.SCENARIO else hint
     broken = [str(problem) for problem in context.registry.problems if written.name and written.name in str(problem)]
     if broken:
         hint = f"{hint} A plugin could not be loaded: {broken[0]}".strip()
@@ -54,6 +59,24 @@ def find_plugin(kind: Kind, written: Written, context: Context) -> Plugin | None
         written.name_path, f"there is no {kind} named {shown(written.name)}{by(written.origin)}.", hint
     )
     return None
+
+
+def _with_required(hint: str, written: Written, registry: Registry) -> str:
+    """Return a hint that suggests a scenario with ``all`` for the parameters that it requires."""
+    found = re.match(r"Did you mean '(.+?)'\?", hint)
+    plugin = registry.find(Kind.SCENARIO, found[1]) if found else None
+    if found is None or plugin is None:
+        return hint
+    try:
+        fields = parameters_of(plugin).model_fields
+    except PluginError:  # it has parameters without types, which its use reports
+        return hint
+    asked = [
+        f"{key}=all"
+        for key, field in fields.items()
+        if field.is_required() and key not in written.arguments and get_origin(field.annotation) is Literal
+    ]
+    return hint.replace(found[1], f"{found[1]}:{','.join(asked)}", 1) if asked else hint
 
 
 def _foreign_name(kind: Kind, written: Written, registry: Registry) -> str:
@@ -159,10 +182,12 @@ def resolve_models(values: Placed, context: Context) -> Iterator[SweepModel]:
             given = params.model_dump(mode="json", exclude_unset=True)
             given = {key: value for key, value in given.items() if key not in _OWN or value is not None}
             _report_effort(given, settings, backend, context)
-            known = frozenset(getattr(backend.target, "operational", ())) | PRESENTATION
+            known = frozenset(getattr(backend.target, "operational", ())) | OPERATIONAL
             operational = {key: value for key, value in given.items() if key in known}
             arguments = {key: value for key, value in given.items() if key not in known}
-            component = Component(name=_model_name(written.name), arguments=arguments)
+            name = _model_name(written.name)
+            operational = with_facts(context.model_facts, name, operational)
+            component = Component(name=name, arguments=arguments)
             key = component.model_dump_json()
             if key not in seen:
                 seen[key] = path

@@ -42,12 +42,16 @@ class Context:
     """The suite's name."""
     models: Sequence[SweepModel] | None = None
     """The sweep's models; None if it names none."""
+    model_facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Facts about models from the sweep's file of them, by the model's name."""
     fixed_models: bool = False
     """True if they replace the models of single entries."""
     permitted: Collection[str] | None = ()
     """Permissions that the command line gives, such as ``code_execution``; None for all, where nothing is executed."""
     permissions: dict[str, list[KeyPath]] = field(default_factory=dict)
     """The places of the metrics that ask for a permission and are not given it in the sweep, by permission."""
+    without_prompt: dict[str, list[str]] | None = field(default_factory=dict)
+    """The scenarios that lack a prompt of the sweep's defaults, by prompt; None to report each at once."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Keys of a run that the command line sets for every run, such as ``seed``."""
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)

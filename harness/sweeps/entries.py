@@ -171,10 +171,32 @@ def _with_prompt(
     if chosen is None or PROMPT in written.arguments:
         return written
     model = parameters(plugin, written.path, context.diagnostics)
+    if not own and context.without_prompt is not None and (lacking := _lacking(chosen, plugin)):
+        for prompt in lacking:
+            context.without_prompt.setdefault(prompt, []).append(plugin.name)
+        return written
     if model is not None and PROMPT not in model.model_fields:
         context.diagnostics.add(place, _one_prompt(plugin.name), "Leave `prompt` out, or set `adapter`.")
         return written
     return replace(written, arguments={**written.arguments, PROMPT: Setting(chosen, place)})
+
+
+def _lacking(chosen: Any, plugin: Plugin) -> list[str]:
+    """Return the prompts that a scenario does not have."""
+    known = plugin.details.named_prompts if isinstance(plugin.details, ScenarioDetails) else ()
+    wanted = chosen if isinstance(chosen, list) else [chosen]
+    return [prompt for prompt in map(str, wanted) if prompt not in known and not (prompt == "all" and known)]
+
+
+def report_default_prompts(context: Context) -> None:
+    """Report the scenarios that lack a prompt chosen by the sweep's defaults."""
+    for prompt, scenarios in (context.without_prompt or {}).items():
+        names = list(dict.fromkeys(scenarios))
+        message = f"scenario {names[0]!r} has no prompt {prompt!r}."
+        if len(names) > 1:
+            message = f"{len(names)} scenarios have no prompt {prompt!r}: {', '.join(names)}."
+        hint = f"Remove it from `defaults`, and set it in the runs that have it: {{scenario: …, prompt: {prompt}}}."
+        context.diagnostics.add(("defaults", PROMPT), message, hint)
 
 
 def _one_prompt(scenario: str) -> str:

@@ -20,6 +20,7 @@ from harness.sweeps.adapter_settings import (
     GENERATE,
     asks_of,
     check_capabilities,
+    check_options,
     check_probabilities,
     default_adapter,
     resolve_adapter,
@@ -73,6 +74,8 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                 entry, adapter, adapter.name != (default and default.name), samples, context
             )
             metrics = in_language(metrics, details)
+            if diagnostics.count == before:
+                check_options(adapter, metrics, entry.plugin, measured, context)
             if diagnostics.count == before:  # a misspelt metric gives nothing, and is reported already
                 check_main_metric(entry, metrics, main_metric, samples, other_readings(adapter), context)
                 check_choosing_scores(reductions or (), samples, metrics, _place(keys, "reductions", path), context)
@@ -85,12 +88,12 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
             if made > MAX_RUNS:
                 diagnostics.add(path, f"fans out to more than {MAX_RUNS:,} runs.")
                 return
+            measures, judges_operational = without_operational(metrics, context.registry)
             for chosen in entry.models:
                 _warn_of_greedy(chosen, adapter, entry, context)
                 check_probabilities(adapter, metrics, main_metric, chosen, measured, context)
                 if samples > 1:
                     check_samples(samples, adapter, chosen, _place(keys, "samples", path), context)
-                measures, judges_operational = without_operational(metrics, context.registry)
                 yield RunSpec(
                     suite=context.suite,
                     scenario=scenario,

@@ -21,7 +21,7 @@ from harness.sweeps.diagnostics import Diagnostics
 from harness.sweeps.shorthand import value_of
 from harness.sweeps.written import Setting, by
 
-MAX_RUNS = 50_000
+MAX_RUNS = 250_000
 
 
 def parameters(plugin: Plugin, path: KeyPath, diagnostics: Diagnostics) -> type[BaseModel] | None:

@@ -14,6 +14,7 @@ from pydantic_core.core_schema import ModelSchema
 from harness.contracts.plugins import Kind, Plugin
 from harness.plugins.parameters import entry_of, field_docs, parameters_of
 from harness.plugins.registry import Registry
+from harness.sweeps.executor_keys import EXECUTORS
 from harness.sweeps.fan_out import takes_list
 from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 
@@ -38,6 +39,11 @@ def json_schema(registry: Registry) -> Schema:
     sweep = _keys(SweepKeys, definitions)
     sweep["properties"]["runs"]["items"] = {"anyOf": [*_texts(registry.names(Kind.SCENARIO), paths=True), _ref("run")]}
     sweep["properties"]["runs"]["minItems"] = 1
+    definitions["executor"] = _executor(definitions)
+    sweep["properties"]["executor"] = {
+        "anyOf": [_ref("executor"), {"type": "null"}],
+        "description": sweep["properties"]["executor"]["description"],
+    }
     definitions["score"] = _keys(ScoreKeys, definitions)
     sweep["properties"]["scores"] = {
         "anyOf": [{"type": "array", "items": _ref("score")}, {"type": "null"}],
@@ -99,6 +105,15 @@ def _model(registry: Registry) -> Schema:
     patterns = {plugin.name: f"^{_escaped(plugin.name)}:.+" for plugin in plugins}
     mappings = [_mapping(plugin, "name", None, True, patterns[plugin.name]) for plugin in plugins]
     return {"anyOf": [*({"type": "string", "pattern": pattern} for pattern in patterns.values()), *mappings]}
+
+
+def _executor(definitions: dict[str, Schema]) -> Schema:
+    """Return the schema of an executor: a name, or a mapping with the name and settings."""
+    mappings = []
+    for name, keys in EXECUTORS.items():
+        properties = {"name": {"const": name}, **_of_model(keys, f"executor.{name}.", definitions)["properties"]}
+        mappings.append(_object(properties, ["name"]))
+    return {"anyOf": [*_texts(list(EXECUTORS)), *mappings]}
 
 
 def _mapping(plugin: Plugin, key: str, name: str | None, fan_out: bool, pattern: str = "") -> Schema:

@@ -45,11 +45,24 @@ class SweepKeys(_Keys):
     """The models, each as ``backend:identifier`` or as a mapping with a name and parameters. Every run is made with
     each of them."""
 
+    about: str | None = Field(None, min_length=1, examples=["models.yaml"])
+    """YAML file, relative to this one, with facts about models for the site, which several sweeps can share: a mapping
+    of models, named as under ``models``, to the keys of a model's ``about``. A model's own ``about`` takes
+    precedence."""
+
     defaults: dict[str, Any] | None = Field(None, examples=[{"max_eval_instances": 1000, "max_train_instances": 5}])
     """Settings of every run that does not set them itself."""
 
     runs: list[Any] = Field(examples=[["mmlu:subject=anatomy", {"scenario": "boolq", "metrics": ["accuracy"]}]])
     """The runs, each as HELM's shorthand, ``scenario:key=value,key=value``, or as a mapping."""
+
+    executor: _NameOrMapping = Field(None, examples=["local", {"name": "slurm", "partition": "gpu", "heads": 8}])
+    """Where the runs are executed: ``local``, ``ray`` or ``slurm``, or a mapping with that name and settings (default:
+    ``local``). It changes no answer."""
+
+    reuse_across_gpus: bool = Field(False, examples=[True])
+    """True to take answers from the response cache that another kind of GPU gave. In 16 bits these differ slightly;
+    run.json counts them."""
 
     scores: list[Any] | None = Field(None, examples=[[{"name": "mean", "over": ["mmlu", "gsm8k"]}]])
     """Composite scores: means over the sweep's runs, each shown as a column of the leaderboard with its interval."""

@@ -21,10 +21,13 @@ from harness.sweeps.adapter_settings import GENERATE, asks_of
 from harness.sweeps.components import placed, resolve_models
 from harness.sweeps.context import Context
 from harness.sweeps.diagnostics import Diagnostics
-from harness.sweeps.entries import Defaults, read_defaults
+from harness.sweeps.entries import Defaults, read_defaults, report_default_prompts
+from harness.sweeps.executor_keys import ExecutorKeys
+from harness.sweeps.executors import read_executor
 from harness.sweeps.fan_out import MAX_RUNS
 from harness.sweeps.keys import SweepKeys, read_keys
 from harness.sweeps.misplaced_keys import report_misplaced_keys
+from harness.sweeps.model_facts import read_model_facts
 from harness.sweeps.scores import chosen, with_scores
 from harness.sweeps.tags import expand
 from harness.yaml_lines import load
@@ -48,6 +51,10 @@ class Sweep:
     """What the sweep is for."""
     warnings: tuple[Diagnostic, ...] = ()
     """Things that are allowed but may not be intended, with their places."""
+    executor: ExecutorKeys | None = None
+    """Where the runs are executed; None if nobody says."""
+    reuse_across_gpus: bool = False
+    """Take answers from the response cache that another kind of GPU gave."""
 
 
 class Overrides(TypedDict, total=False):
@@ -69,6 +76,8 @@ class Overrides(TypedDict, total=False):
     """Replaces that of every run."""
     allow: Sequence[str] | None
     """Permissions for all runs, such as ``code_execution``; None for all of them, where nothing is executed."""
+    executor: str | None
+    """Where the runs are executed: a name, or a name with settings, ``local:heads=4``."""
 
 
 def load_sweep(
@@ -145,7 +154,8 @@ def find_sweep(name: str) -> Path:
     if name in shipped:
         return shipped[name]
     message = "is a folder, not a sweep." if path.is_dir() else "no such file, and no sweep of that name."
-    raise SpecError([Diagnostic((), message, did_you_mean(name, shipped), name)])
+    hint = f"{did_you_mean(name, shipped)} `harness list sweeps` describes them.".strip()
+    raise SpecError([Diagnostic((), message, hint, name)])
 
 
 def shipped_sweeps() -> dict[str, Path]:
@@ -189,16 +199,19 @@ def _read(
     report_misplaced_keys(written, SweepKeys, (), context)
     keys = read_keys(SweepKeys, written, (), diagnostics)
     context.suite = keys.suite if keys else "unnamed"
+    context.model_facts = read_model_facts(data.get("about"), context)
     _read_models(data, overrides.get("models", ()), context)
     _replace_settings(overrides, context)
     defaults = data.get("defaults")
     shared = read_defaults(defaults, context) if isinstance(defaults, Mapping) else Defaults()
     entries = data.get("runs")
     runs = _expand(entries, key, shared, context) if isinstance(entries, list) else []
+    report_default_prompts(context)
     _report_permissions(context)
     _warn_of_idle_settings(runs, context)
     _warn_of_idle_defaults(runs, shared, context)
     runs = with_scores(_list(data, "scores"), runs, context)
+    executor = read_executor(data.get("executor"), overrides.get("executor"), diagnostics)
     runs = _select(runs, overrides.get("only", ()), diagnostics)
     diagnostics.raise_any()
     sweep = Sweep(
@@ -208,6 +221,8 @@ def _read(
         tuple(dict.fromkeys(path.resolve() for path in (*plugins, *context.scenario_files))),
         keys.description if keys else "",
         diagnostics.warnings,
+        executor,
+        bool(keys and keys.reuse_across_gpus),
     )
     _LOG.info("%s: suite %r has %d runs", sweep.file, sweep.suite, len(sweep.runs))
     return sweep, context.registry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -12,7 +13,7 @@ from harness.contracts.plugins import Kind, MetricDetails
 from harness.contracts.scores import CompositeScore, ScoredRun, ScoreMember
 from harness.contracts.specs import RunSpec
 from harness.errors import KeyPath, did_you_mean, shown
-from harness.plugins.parameters import given_names
+from harness.plugins.parameters import PROMPT, given_names
 from harness.sweeps.context import Context
 from harness.sweeps.keys import ScoreKeys, read_keys
 
@@ -84,7 +85,13 @@ def _members(
     found: list[tuple[str, list[RunSpec]]] = []
     for place, pattern in patterns.items():
         where = (*path, "over", place) if keys.over else path
-        matching = {question: run for question, run in asked.items() if chosen(run, pattern)}
+        matching = _of_own_prompts({question: run for question, run in asked.items() if chosen(run, pattern)}, pattern)
+        prompts = Counter(_without_prompt(run) for run in matching.values())
+        if f"{PROMPT}=" not in pattern and (several := [label for label, count in prompts.items() if count > 1]):
+            labels = [run.scenario.label for run in matching.values() if _without_prompt(run) == several[0]]
+            if len(set(labels)) > 1:
+                message = f"{pattern!r} matches several prompts of one scenario: {', '.join(labels)}."
+                context.diagnostics.add(where, message, f"Name the prompt that counts: {labels[0]!r}.")
         if not matching:
             context.diagnostics.add(
                 where, f"{pattern!r} matches none of the sweep's runs.", did_you_mean(pattern, names)
@@ -118,16 +125,38 @@ def _members(
     )
 
 
+def _of_own_prompts(runs: Mapping[str, RunSpec], pattern: str) -> dict[str, RunSpec]:
+    """Return runs without those of further prompts of a scenario, where a pattern names no prompt."""
+    own = {_without_prompt(run) for run in runs.values() if PROMPT not in run.scenario.arguments}
+    named = f"{PROMPT}=" in pattern
+    return {
+        question: run
+        for question, run in runs.items()
+        if named or PROMPT not in run.scenario.arguments or _without_prompt(run) not in own
+    }
+
+
+def _without_prompt(run: RunSpec) -> str:
+    arguments = {name: value for name, value in run.scenario.arguments.items() if name != PROMPT}
+    return run.scenario.model_copy(update={"arguments": arguments}).model_dump_json()
+
+
 def _chances(keys: ScoreKeys, runs: Sequence[RunSpec], path: KeyPath, context: Context) -> Mapping[str, float]:
-    levels: dict[str, float] = {}
+    levels: dict[str, tuple[str, float]] = {}
     for pattern, level in keys.chance.items():
         matching = [run for run in runs if chosen(run, pattern)]
         if not matching:
             hint = did_you_mean(pattern, {run.scenario.name for run in runs})
             context.diagnostics.add((*path, "chance", pattern), "matches none of the score's runs.", hint)
-        for run in matching:
-            levels.setdefault(run.question, level)
-    return levels
+            continue
+        found = [levels.setdefault(run.question, (pattern, level)) for run in matching]
+        before = dict.fromkeys(other for other, _ in found if other != pattern)
+        if pattern not in (other for other, _ in found):
+            message = (
+                f"has no effect: the first pattern that matches a run counts, here {', '.join(map(repr, before))}."
+            )
+            context.diagnostics.add((*path, "chance", pattern), message, "Write it before them, or remove it.")
+    return {question: level for question, (_, level) in levels.items()}
 
 
 def _check_metrics(runs: Sequence[RunSpec], rescaled: bool, path: KeyPath, context: Context) -> None:

@@ -6,6 +6,7 @@ Each scenario is run as if it were named, with its own defaults; of a parameter 
 from __future__ import annotations
 
 import difflib
+import re
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +26,9 @@ from harness.sweeps.expand import expand_entry
 
 PREFIX = "tag:"
 """What such an entry begins with."""
+
+_MOST_NAMED = 8
+"""Scenarios that are named in one message."""
 
 
 def expand(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> Iterator[RunSpec]:
@@ -59,19 +63,46 @@ def expand(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> I
         shorthand = f"{name}:{arguments}" if arguments else name
         entry = shorthand if isinstance(value, str) else {**value, "scenario": shorthand}
         apart = Diagnostics(context.diagnostics.document, context.diagnostics.options)
-        runs = list(expand_entry(entry, path, defaults, replace(context, diagnostics=apart)))
+        runs = list(expand_entry(entry, path, defaults, replace(context, diagnostics=apart, without_prompt=None)))
         if apart.count:
             refused[name] = apart.found
             continue
         context.diagnostics.take_warnings(apart)
         chosen += 1
         yield from runs
+    if chosen:
+        for names, found in _alike({name: found[:1] for name, found in refused.items()}):
+            hint = found.hint if found.hint.startswith("Write") else ""
+            context.diagnostics.warn(path, f"leaves out {_listed(names)}: {_whole(found)}", hint)
+    else:
+        for names, found in _alike(refused):
+            more = f" This applies to {_listed(names)}." if len(names) > 1 else ""
+            context.diagnostics.extend([replace(found, message=found.message + more)])
+
+
+def _alike(refused: Mapping[str, Sequence[Diagnostic]]) -> Iterator[tuple[list[str], Diagnostic]]:
+    """Yield each different error with the scenarios that have it; its hint only where it is the same for all."""
+    groups: dict[tuple[KeyPath, str], dict[str, Diagnostic]] = {}
     for name, found in refused.items():
-        if not chosen:
-            context.diagnostics.extend(found)
-            continue
-        hint = found[0].hint if found[0].hint.startswith("Write") else ""
-        context.diagnostics.warn(path, f"leaves out {name}: {found[0].message}", hint)
+        for diagnostic in found:
+            groups.setdefault((diagnostic.keys, diagnostic.message), {})[name] = diagnostic
+    for group in groups.values():
+        first, hints = next(iter(group.values())), {diagnostic.hint for diagnostic in group.values()}
+        yield list(group), first if len(hints) == 1 else replace(first, hint="")
+
+
+def _whole(found: Diagnostic) -> str:
+    """Return an error's message, with what it is about where that is left to its place: ``foo is not a parameter``."""
+    if not found.message.startswith("is ") or not found.keys:
+        return found.message
+    last = str(found.keys[-1])
+    setting = re.search(r"\[([^\]]+)\]$", last)  # on the command line: --run boolq,foo=1 [foo]
+    return f"{setting[1] if setting else last} {found.message}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def unknown_tag_hint(tag: str, tags: Mapping[str, Sequence[str]]) -> str:

@@ -15,7 +15,7 @@ from harness import Adapted, Adapter, Example, GenerateRequest, Message, Respons
 from harness.contracts.specs import Component, RunSpec
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry, default_registry
-from harness.runs.pipeline import prepare
+from harness.runs.evaluation import prepare
 from harness.runs.plan import draw, plan
 from harness.runs.rescoring import rescored
 from harness.runs.runner import Settings, run_sweep

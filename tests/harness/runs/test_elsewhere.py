@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from harness.plugins.registry import Registry
-from harness.runs.claims import Claims, claim_key
+from harness.runs.claims import CLAIMS_FOLDER, Claims, claim_key
+from harness.runs.elsewhere import Elsewhere
 from harness.runs.runner import Settings, run_sweep
+from harness.runs.sweep_state import SweepState
 from harness.storage.results import RunRecord, read_run, run_directory, write_run
 from tests.harness.runs.test_runner import Silent, folder, registry, spec
 
@@ -120,3 +122,46 @@ def test_a_run_that_fails_for_the_other_is_not_tried_again_at_once(
     # Whoever asks for it again later gets it tried.
     again = run_sweep([sweep.held], registry, Settings(folder / "results", folder), Silent())
     assert [record.status for record in again] == ["ok"]
+
+
+def test_processes_take_other_models_before_they_share_one(folder: Path) -> None:
+    groups = [
+        [spec(model, seed=seed) for seed in range(runs)]
+        for model, runs in (("fake:0", 1), ("fake:1", 3), ("fake:2", 2))
+    ]
+    with Claims(folder / "results") as first, Claims(folder / "results") as second, Claims(folder / "results") as third:
+        one, two, three = (Elsewhere(folder / "results", claims, SweepState()) for claims in (first, second, third))
+        assert one.take_model(groups) is groups[0]
+        assert two.take_model(groups) is groups[1]
+        assert three.take_model(groups[:2]) is groups[1]  # the one with most runs left
+        one.release_model()
+        assert one.take_model(groups) is groups[0]
+        one.release_model()
+        assert one.take_model(groups[1:]) is groups[2]
+        for each in (one, two, three):
+            each.release_model()
+    assert list((folder / "results" / CLAIMS_FOLDER).iterdir()) == []
+
+
+def test_runs_that_others_have_ended_do_not_count_when_a_model_is_shared(folder: Path) -> None:
+    groups = [[spec("fake:0", seed=seed) for seed in range(3)], [spec("fake:1", seed=seed) for seed in range(2)]]
+    with Claims(folder / "results") as first, Claims(folder / "results") as second, Claims(folder / "results") as third:
+        for claims, group in ((first, groups[:1]), (second, groups[1:])):
+            Elsewhere(folder / "results", claims, SweepState()).take_model(group)
+        late = Elsewhere(folder / "results", third, SweepState(), lambda one: one in groups[0][1:])
+        assert late.take_model(groups) is groups[1]
+
+
+def test_the_record_of_a_run_that_another_process_of_the_job_has_ended_is_taken_as_it_is(
+    folder: Path, registry: Registry
+) -> None:
+    settings = Settings(folder / "results", folder)
+    done = spec(arguments={"log": str(folder / "asked")})
+    (record,) = run_sweep([done], registry, settings, Silent())
+    (folder / "quiz" / "valid.jsonl").unlink()  # without its data, it would not count as finished
+    state = Silent()
+    left = spec("fake:1", seed=1)
+    found = list(run_sweep([done, left], registry, settings, state, ended=lambda one: one == done))
+    assert [one.name for one in found] == [left.name]
+    assert (state.done, state.skipped_runs) == (2, [])
+    assert read_run(record.directory).status == "ok"

@@ -87,6 +87,7 @@ def comparable(file: Path) -> dict[str, Any]:
     """Return a run.json without times, and without what says that answers came from the cache."""
     value: dict[str, Any] = json.loads(file.read_text())
     del value["started"], value["finished"], value["spec"]["operational"]  # which names the log
+    del value["provenance"]["workers"]  # their process ids
     value["efficiency"] = {key: item for key, item in value["efficiency"].items() if key not in _TIMES}
     return {
         key: item for key, item in value.items() if key != "name"

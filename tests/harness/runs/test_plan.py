@@ -15,7 +15,7 @@ from harness.contracts import GenerateRequest, Model, Prompt, ScoreRequest
 from harness.costs.token_estimate import estimated_tokens
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry, default_registry
-from harness.runs.pipeline import Evaluation, prepare
+from harness.runs.evaluation import Evaluation, prepare
 from harness.runs.plan import CONFIDENT, FEWEST_INSTANCES, Plan, draw, plan, regressed
 from harness.sweeps.load import load_sweep
 
@@ -52,7 +52,7 @@ Prepare = Callable[..., Prepared]
 
 @pytest.fixture
 def prepared(tmp_path: Path, registry: Registry) -> Prepare:
-    """Return a function that prepares a run with so many instances."""
+    """Return a function that prepares a run with a given number of instances."""
 
     def make(
         rows: int, settings: str = "", *, options: int = 2, model: str = "fake:0", words: float = 60.0

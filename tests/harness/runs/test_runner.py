@@ -144,6 +144,8 @@ def test_a_run_is_recorded_whole(sweep: Sweep, folder: Path) -> None:
     assert stat["ci95"][0] <= stat["mean"] <= stat["ci95"][1]
     assert value["efficiency"]["queries"] == value["efficiency"]["examples"] == 30
     assert value["provenance"]["model"]["fingerprint"]["seed"] == "0"
+    (worker,) = value["provenance"]["workers"]
+    assert (worker["host"], worker["pid"]) == (platform.node(), os.getpid())
     assert value["provenance"]["data"]["sample"] is False
     assert {Path(file["path"]).name for file in value["provenance"]["data"]["files"]} == {"train.jsonl", "valid.jsonl"}
     assert value["started"] <= value["finished"]

@@ -422,12 +422,43 @@ def test_a_run_that_follows_the_end_of_another_has_its_own_part(monkeypatch: pyt
             self.charged = joules
 
     first, second = Payer(), Payer()
-    costs = cost_sharing.CostSharing[Payer]()
+    costs = cost_sharing.CostSharing[Payer](FakeModel("0"))
     costs.working()
     for payer in (first, second):
         costs.add(payer, Response(cached=True))
         costs.idle()
     assert (first.charged, second.charged) == ({"gpu": 0.0}, {"gpu": 0.0})
+
+
+def test_the_energy_of_cards_elsewhere_is_the_model_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_sharing, "gpu_counters", lambda: [Counter("gpu", lambda: 1e6)])
+    monkeypatch.setattr(cost_sharing, "rapl_counters", list)
+
+    class Elsewhere(FakeModel):
+        joules: float | None = 0.0
+
+        def gpu_joules(self) -> float:
+            if self.joules is None:
+                raise LookupError("not measured there")
+            return self.joules
+
+    class Payer:
+        charged: Mapping[str, float] | None = None
+
+        def charge(self, seconds: float, joules: Mapping[str, float]) -> None:
+            self.charged = joules
+
+    def charged(joules: float | None) -> Mapping[str, float] | None:
+        model, payer = Elsewhere("0"), Payer()
+        costs = cost_sharing.CostSharing[Payer](model)
+        costs.working()
+        model.joules = joules
+        costs.add(payer, Response(seconds=1.0))
+        costs.idle()
+        return payer.charged
+
+    assert charged(7.0) == {"gpu": 7.0}
+    assert charged(None) == {}
 
 
 def test_answers_are_not_kept_for_the_division_of_time() -> None:

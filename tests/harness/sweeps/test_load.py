@@ -339,7 +339,7 @@ def test_find_sweep(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").touch()
     assert find_sweep(str(tmp_path / "x.yaml")) == tmp_path / "x.yaml"
     assert find_sweep("classic") == shipped_sweeps()["classic"]
-    with pytest.raises(SpecError, match=r"clasic: no such file.* Did you mean 'classic'"):
+    with pytest.raises(SpecError, match=r"clasic: no such file.* Did you mean 'classic'\?.*`harness list sweeps`"):
         find_sweep("clasic")
     with pytest.raises(SpecError, match="is a folder, not a sweep"):
         find_sweep(str(tmp_path))

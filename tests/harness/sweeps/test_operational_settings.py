@@ -42,6 +42,17 @@ def test_they_are_kept_in_the_spec_and_leave_the_runs_identity_alone(tmp_path: P
     assert RunSpec.model_validate_json(tuned.model_dump_json()) == tuned
 
 
+@pytest.mark.parametrize("model", ["fake:0", "openai:gpt-4o-mini", "hf:gpt2", "vllm:gpt2"])
+@pytest.mark.parametrize("resources", ["{gpus: 4, replicas: auto}", "{replicas: 2}", "{gpus: 0}", "{}"])
+def test_resources_are_kept_apart_and_no_backend_sees_them(tmp_path: Path, model: str, resources: str) -> None:
+    (plain,), (tuned,) = runs(tmp_path, f"'{model}'"), runs(tmp_path, f"{{name: '{model}', resources: {resources}}}")
+    assert (tuned.name, tuned.identity, tuned.model) == (plain.name, plain.identity, plain.model)
+    assert (tuned.configured_model, tuned.model_label) == (plain.configured_model, plain.model_label)
+    assert tuned.settings.resources is not None
+    assert tuned.settings.resources.model_dump(exclude_unset=True) == yaml.safe_load(resources)
+    assert RunSpec.model_validate_json(tuned.model_dump_json()) == tuned
+
+
 def judged(folder: Path, model: str) -> RunSpec:
     file = folder / "sweep.yaml"
     metric = f"{{name: judge_score, rubric: simpleqa, model: {model}}}"
@@ -56,6 +67,7 @@ def judged(folder: Path, model: str) -> RunSpec:
     [
         ("'openai:m'", "{name: 'openai:m', budget_money: 2, max_concurrency: 5}"),
         ("{name: 'openai:m', api: chat}", "{name: 'openai:m', api: chat, api_key_env: MY_KEY}"),
+        ("'openai:m'", "{name: 'openai:m', resources: {replicas: 2}}"),
         ("['openai:m', 'fake:1']", "['openai:m', {name: 'fake:1', delay: 0.5}]"),
     ],
 )

@@ -87,4 +87,5 @@ def test_unknown_prompts_are_answered_with_the_known(tmp_path: Path) -> None:
 def test_a_scenario_with_one_prompt_says_so(tmp_path: Path, entry: Any) -> None:
     defaults = {"prompt": "lm_eval"} if entry == "imdb" else {}
     [found] = mistakes(tmp_path, entry, **defaults)
-    assert "scenario 'imdb' has only one" in found
+    said = "has no prompt 'lm_eval'" if defaults else "has only one"
+    assert f"scenario 'imdb' {said}" in found

@@ -101,6 +101,10 @@ def test_levels_of_chance_are_those_of_the_first_pattern(load: Load) -> None:
         ("{name: all, over: [exam], chance: {exam: 1.0}}", "scores[0].chance"),
         ("{name: all, over: [exam], chance: {chat: 0.5}}", "matches none of the score's runs."),
         (
+            "{name: all, over: [exam], chance: {exam: 0.25, 'exam:subject=law': 0.5}}",
+            "has no effect: the first pattern that matches a run counts, here 'exam'. Write it before them",
+        ),
+        (
             "{name: all, over: [exam]}\n  - {name: all, over: [exam]}",
             "scores[1].name: 'all' is already the name of another",
         ),
@@ -148,3 +152,17 @@ def test_the_scores_of_the_boards(sweep: str, members: dict[str, int]) -> None:
         if run.label.startswith("bbh:"):
             options = OPTIONS[task]
             assert run.chance == pytest.approx(1 / (options if isinstance(options, int) else len(options)), abs=1e-5)
+
+
+def boolq_score(*runs: str, over: str = "boolq") -> list[str]:
+    sweep, _ = sweep_from_mapping(
+        {"suite": "s", "models": ["fake:0"], "runs": list(runs), "scores": [{"name": "mean", "over": [over]}]}
+    )
+    return members(next(run for run in sweep.runs if run.scores))[over]
+
+
+def test_a_scenario_counts_with_its_own_prompt_unless_a_prompt_is_named() -> None:
+    both = ("boolq", "boolq:prompt=lm_eval")
+    assert boolq_score(*both) == ["boolq"]
+    assert boolq_score(*both, over="boolq:prompt=lm_eval") == ["boolq:prompt=lm_eval"]
+    assert boolq_score(both[1]) == ["boolq:prompt=lm_eval"]

@@ -224,7 +224,7 @@ def test_too_many_runs_are_refused_before_they_are_made(load: Load) -> None:
     years = list(range(2000))
     runs = f"[{{scenario: {{name: exam, subject: [law, virology], year: {years}}}, adapter: {{max_tokens: {years}}}}}]"
     found = mistakes(load, f"suite: s\nmodels: [hf:a]\nruns: {runs}")
-    assert any("more than 50,000" in mistake for mistake in found)
+    assert any("more than 250,000" in mistake for mistake in found)
 
 
 def test_a_mistake_on_the_command_line_names_the_option(load: Load, toy_registry: Registry) -> None:
@@ -309,6 +309,41 @@ def test_a_method_of_multiple_choice_needs_options(tmp_path: Path) -> None:
     first, second = map(str, refused.value.diagnostics)
     assert_says(first, ":4: runs[0].adapter: … 'multiple_choice_joint' … options … 'gsm8k' … 'generation'")
     assert_says(second, ":5: runs[1].adapter: … 'option_order' … options … 'narrative_qa'")
+
+
+def test_a_metric_of_options_needs_a_method_that_offers_or_scores_them(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "suite: s\nmodels: [fake:0]\nruns:\n"
+        "  - {scenario: gsm8k, metrics: [acc_norm]}\n"
+        "  - {scenario: openbookqa, adapter: multiple_choice_joint, metrics: [true_mass]}\n"
+        "  - {scenario: openbookqa, adapter: multiple_choice_joint, metrics: [multiple_choice_accuracy]}\n"
+        "  - {scenario: openbookqa, adapter: generation}\n"
+        "  - {scenario: openbookqa, metrics: [acc, multiclass_brier_score]}\n"
+    )
+    with pytest.raises(SpecError) as refused:
+        load_sweep(file)
+    first, second, third = map(str, refused.value.diagnostics)
+    assert_says(first, ":4: runs[0].metrics: acc_norm … scores each option; generation does not … 'gsm8k' … no wrong")
+    assert_says(second, ":5: runs[1].metrics: true_mass … multiple_choice_joint does not … multiple_choice_separate")
+    assert_says(third, ":7: runs[3] … multiple_choice_accuracy … lets the model choose … generation does not")
+
+
+def test_a_default_prompt_that_scenarios_lack_names_them_all_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "suite: s\nmodels: [fake:0]\ndefaults: {prompt: lm_eval}\nruns:\n"
+        "  - boolq\n  - imdb\n  - narrative_qa\n  - {scenario: boolq, prompt: helm}\n"
+    )
+    with pytest.raises(SpecError) as refused:
+        load_sweep(file)
+    (said,) = map(str, refused.value.diagnostics)
+    assert_says(
+        said, ":3: defaults.prompt: 2 scenarios have no prompt 'lm_eval': imdb, narrative_qa. … prompt: lm_eval"
+    )
+    file.write_text(file.read_text().replace("  - imdb\n  - narrative_qa\n", "  - {scenario: imdb, prompt: x}\n"))
+    with pytest.raises(SpecError, match="chooses a prompt, but scenario 'imdb' has only one"):
+        load_sweep(file)
 
 
 @pytest.mark.parametrize("model", ["hf:a/b,system_prompt=Be short, please", "hf:a/b,temperature=[0,1], x"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
@@ -133,3 +134,18 @@ def test_the_task_counts_only_with_other_tags() -> None:
     assert all_tags((), "summarization") == ()
     assert all_tags(("law",), "Sentiment analysis (binary)") == ("law", "sentiment-analysis-binary")
     assert all_tags(("law",), "") == ("law",)
+
+
+def test_a_setting_that_no_scenario_of_a_tag_has_is_said_once() -> None:
+    with pytest.raises(SpecError) as refused:
+        sweep_from_entries(["tag:reading,foo=1"], ["fake:x"], registry=default_registry())
+    (said,) = map(str, refused.value.diagnostics)
+    assert "[foo]: is not a parameter. This applies to belebele, boolq" in said
+    assert re.search(r" and \d+ more\.$", said)
+
+
+def test_scenarios_that_a_setting_leaves_out_share_a_warning() -> None:
+    sweep, _ = sweep_from_entries(["tag:reading,contrast_sets=true"], ["fake:x"], registry=default_registry())
+    assert {run.scenario.name for run in sweep.runs} == {"boolq"}
+    (said,) = (str(warning) for warning in sweep.warnings if "leaves out" in str(warning))
+    assert "more: contrast_sets is not a parameter." in said
