@@ -8,8 +8,9 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 from harness.contracts.plugins import Download
@@ -54,7 +55,14 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
     """
 
     def get() -> Path:
-        from huggingface_hub import constants, get_token, hf_hub_download, hf_hub_url
+        from huggingface_hub import (
+            constants,
+            get_session,
+            get_token,
+            hf_hub_download,
+            hf_hub_url,
+            hf_raise_for_status,
+        )
         from huggingface_hub.file_download import get_hf_file_metadata, repo_folder_name
 
         known = cached_file(repository.kind, repository.name, repository.commit, file.path)
@@ -69,7 +77,10 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repository.name, repo_type=repository.kind))
             size = found.size if found.size is not None else file.size
-            _fetch(found.location, folder / "blobs" / etag, size, file.digest or etag, report, headers)
+            remote = _Remote(
+                found.location, size, file.digest or etag, get_session(), hf_raise_for_status, headers
+            )
+            _fetch(remote, folder / "blobs" / etag, report)
         return Path(
             hf_hub_download(
                 repository.name, file.path, repo_type=repository.kind, revision=revision or repository.commit
@@ -102,14 +113,18 @@ def fetch_download(download: Download, data_dir: Path, report: Report) -> Path:
     if place.exists():
         return place
     try:
-        from huggingface_hub.errors import HfHubHTTPError
+        import httpx2
     except ImportError:
-        raise DataError(f"downloads need the Hub's library: {install_advice('hub')}.") from None
+        raise DataError(f"downloads need httpx2: {install_advice('hub')}.") from None
     try:
-        _fetch(download.url, place, download.bytes, download.sha256, report, {})
-    except Exception as error:  # the network's exceptions belong to a library that may change
-        if isinstance(error, DataError | OSError) and not isinstance(error, HfHubHTTPError):
-            raise
+        # Not the session of the Hub's library, which asks nobody at all where the Hub cannot be reached.
+        with httpx2.Client() as client:
+            _fetch(
+                _Remote(download.url, download.bytes, download.sha256, client, httpx2.Response.raise_for_status),
+                place,
+                report,
+            )
+    except httpx2.HTTPError as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(f"{download.url} cannot be downloaded: {reason.rstrip('.')}.") from None
     return place
@@ -133,7 +148,26 @@ def received_of_download(download: Download, data_dir: Path) -> int:
     return download.bytes if place.exists() else _received(place)
 
 
-def _fetch(url: str, place: Path, size: int, digest: str, report: Report, headers: Mapping[str, str]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Remote:
+    """A file on a server."""
+
+    url: str
+    size: int
+    digest: str
+    client: Any
+    """The client of httpx2 or of the Hub's library."""
+    raise_for_status: Callable[[Any], object]
+    """Raises an error with the attribute ``response`` if a response is one of refusal."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """The URL without its query, which may hold a signature."""
+        return self.url.partition("?")[0]
+
+
+def _fetch(remote: _Remote, place: Path, report: Report) -> None:
     """Download a file, continuing one that was begun, and put it in its place if its checksum is right."""
     partial = place.with_name(place.name + PARTIAL)
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -141,22 +175,22 @@ def _fetch(url: str, place: Path, size: int, digest: str, report: Report, header
         if place.exists():  # another process was faster
             partial.unlink(missing_ok=True)
             return
-        _receive(url, stream, size, report, headers)
+        _receive(remote, stream, report)
         stream.flush()
-        found = _digest(partial, digest)
-        if found != digest:
-            report(-size)
+        found = _digest(partial, remote.digest)
+        if found != remote.digest:
+            report(-remote.size)
             partial.unlink()
             raise HubError(
-                f"{place.name}: what was downloaded from {url.partition('?')[0]} has the checksum {found} "
-                f"instead of the published {digest}, so it was deleted. Try again; if the error "
+                f"{place.name}: what was downloaded from {remote.address} has the checksum {found} "
+                f"instead of the published {remote.digest}, so it was deleted. Try again; if the error "
                 "returns, a proxy may be changing the file."
             )
         os.fsync(stream.fileno())
         os.replace(partial, place)
 
 
-def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Mapping[str, str]) -> None:
+def _receive(remote: _Remote, stream: IO[bytes], report: Report) -> None:
     """Append the rest of a file to what is there of it; a lost connection is opened again.
 
     Raises:
@@ -164,21 +198,20 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
         Exception: The connection is lost again and again, the server refuses, or the disk cannot be written.
     """
     fruitless = 0
-    if stream.seek(0, os.SEEK_END) > size:  # it was begun for another size
+    if stream.seek(0, os.SEEK_END) > remote.size:  # it was begun for another size
         report(-stream.tell())
         stream.truncate(0)
-    while (begun := stream.seek(0, os.SEEK_END)) != size:
+    while (begun := stream.seek(0, os.SEEK_END)) != remote.size:
         try:
-            _receive_once(url, stream, begun, size, report, headers)
-        except (DataError, OSError) as error:
-            if getattr(getattr(error, "response", None), "status_code", 0) not in BUSY:
-                raise
-            lost: Exception = error
+            _receive_once(remote, stream, begun, report)
         except Exception as error:  # the network's exceptions belong to a library that may change
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            if status not in BUSY if status is not None else isinstance(error, DataError | OSError):
+                raise
             lost = error
         else:
             if stream.seek(0, os.SEEK_END) == begun:
-                raise DataError(f"{url.partition('?')[0]} ends after {begun:,} of {size:,} bytes.")
+                raise DataError(f"{remote.address} ends after {begun:,} of {remote.size:,} bytes.")
             continue
         fruitless = 0 if stream.seek(0, os.SEEK_END) > begun else fruitless + 1
         if fruitless == ATTEMPTS:
@@ -186,29 +219,27 @@ def _receive(url: str, stream: IO[bytes], size: int, report: Report, headers: Ma
         time.sleep(min(2**fruitless, 8))
 
 
-def _receive_once(
-    url: str, stream: IO[bytes], begun: int, size: int, report: Report, headers: Mapping[str, str]
-) -> None:
-    from huggingface_hub import get_session, hf_raise_for_status
-
+def _receive_once(remote: _Remote, stream: IO[bytes], begun: int, report: Report) -> None:
     # Compressed, the bytes that are still to come could not be counted.
-    wanted = {**headers, "Accept-Encoding": "identity", **({"Range": f"bytes={begun}-"} if begun else {})}
-    with get_session().stream("GET", url, headers=wanted, timeout=TIMEOUT_SECONDS, follow_redirects=True) as response:
+    wanted = {**remote.headers, "Accept-Encoding": "identity", **({"Range": f"bytes={begun}-"} if begun else {})}
+    with remote.client.stream(
+        "GET", remote.url, headers=wanted, timeout=TIMEOUT_SECONDS, follow_redirects=True
+    ) as response:
         if response.status_code == 416:  # it ends before the place from which the rest was asked for
             report(-begun)
             stream.truncate(0)
-            raise DataError(f"{url.partition('?')[0]} has fewer bytes than the published {size:,}.")
-        hf_raise_for_status(response)
+            raise DataError(f"{remote.address} has fewer bytes than the published {remote.size:,}.")
+        remote.raise_for_status(response)
         have = begun
         if begun and response.status_code != 206:  # the server gives the whole file
             report(-begun)
             stream.truncate(0)
             have = 0
         for chunk in response.iter_bytes():
-            if have + len(chunk) > size:
+            if have + len(chunk) > remote.size:
                 report(-have)
                 stream.truncate(0)
-                raise DataError(f"{url.partition('?')[0]} has more bytes than the published {size:,}.")
+                raise DataError(f"{remote.address} has more bytes than the published {remote.size:,}.")
             stream.write(chunk)
             report(len(chunk))
             have += len(chunk)

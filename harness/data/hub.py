@@ -58,6 +58,10 @@ class HubData(Data):
         hub = self.hub
         return {"kind": "hub", "sample": False, "path": hub.path, "config": hub.config, "revision": hub.revision}
 
+    @property
+    def identity(self) -> str:
+        return self.files.identity
+
     def has(self, relative: str) -> bool:
         return self.files.has(relative)
 
@@ -167,11 +171,16 @@ def _prepared_table(folder: Path, split: str) -> Any:
     return datasets.Dataset(**found)
 
 
-def _cached_folders(name: str) -> Iterator[Path]:
-    """Yield the folders in which the library may keep a data set; it writes names in snake case."""
+def arrow_cache() -> Path:
+    """Return the folder of the data sets that were converted to Arrow's format."""
     from huggingface_hub import constants
 
-    root = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME, "datasets")).expanduser()
+    return Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME, "datasets")).expanduser()
+
+
+def _cached_folders(name: str) -> Iterator[Path]:
+    """Yield the folders in which the library may keep a data set; it writes names in snake case."""
+    root = arrow_cache()
     wanted = _plain(name.replace("/", "___"))
     if root.is_dir():
         yield from (folder for folder in root.iterdir() if _plain(folder.name) == wanted and folder.is_dir())

@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import wraps
@@ -259,14 +259,49 @@ def data_files(repository: Repository, hub: HubSource, fetch: Callable[[RemoteFi
     return wanted
 
 
-def card_of(content: bytes, config: str | None) -> bytes:
-    """Return a data set's card with one of its configurations alone, which is quicker to read; else as it is."""
+@dataclass(frozen=True, slots=True)
+class CardInfo:
+    """What a data set's card says about one of its configurations."""
+
+    rows: Mapping[str, int]
+    """The rows of each split; empty if it does not say."""
+    size: int | None
+    """The bytes of all splits in memory and as Arrow files; None if it does not say."""
+
+
+def card_info(repository: Repository, hub: HubSource, fetch: Callable[[RemoteFile], Path]) -> CardInfo:
+    """Return what a data set's card says about a configuration; nothing where it has no such part.
+
+    Args:
+        repository: The data set.
+        hub: Its configuration.
+        fetch: Returns the path of a small file of the repository.
+    """
+    card = next((file for file in repository.files if file.path == CARD_FILES[0]), None)
+    known = _front_matter(fetch(card).read_bytes()) if card is not None else {}
+    listed = known.get("dataset_info")
+    infos = [one for one in (listed if isinstance(listed, list) else [listed]) if isinstance(one, dict)]
+    named = [one for one in infos if one.get("config_name", "default") == (hub.config or "default")]
+    info = named[0] if named else infos[0] if len(infos) == 1 and not hub.config else {}
+    splits = [one for one in info.get("splits") or () if isinstance(one, dict)]
+    rows = {str(one.get("name")): one["num_examples"] for one in splits if isinstance(one.get("num_examples"), int)}
+    size = info.get("dataset_size")
+    return CardInfo(rows, size if isinstance(size, int) and size >= 0 else None)
+
+
+def _front_matter(content: bytes) -> Mapping[str, Any]:
+    """Return the YAML between the dashes at the beginning of a card; empty if there is none."""
     header = re.match(rb"\s*---\s*\n(.*?)\n---", content, re.DOTALL)
     try:
-        known = yaml.load(header[1], getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if header and config else None  # noqa: S506
+        known = yaml.load(header[1], getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if header else None  # noqa: S506
     except yaml.YAMLError:
-        return content
-    listed = known.get("configs") if isinstance(known, dict) else None
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def card_of(content: bytes, config: str | None) -> bytes:
+    """Return a data set's card with one of its configurations alone, which is quicker to read; else as it is."""
+    listed = _front_matter(content).get("configs") if config else None
     chosen = [one for one in listed or () if isinstance(one, dict) and one.get("config_name") == config]
     return f"---\n{yaml.safe_dump({'configs': chosen})}---\n".encode() if chosen else content
 

@@ -298,6 +298,7 @@ def _details(schema: ScenarioKeys, prompts: Mapping[str, ScenarioKeys], path: Pa
         aliases=schema.aliases,
         file=path,
         short=schema.short,
+        train_from_files=not any(one.examples for one in (schema, *prompts.values())),
         prompt=schema.prompt,
         prompts={
             name: PromptVariant(

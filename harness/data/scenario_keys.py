@@ -64,7 +64,7 @@ def _commit(revision: str) -> str:
 
 def _address(url: str) -> str:
     if not re.match("https?://", url):
-        raise ValueError("must be an address that begins with https://")
+        raise ValueError("must be an address that begins with https:// or http://")
     return url
 
 

@@ -114,6 +114,10 @@ class _Files(Data):
         self.alternatives = {split: _alternatives(declared) for split, declared in source.files.items()}
         self.used: dict[str, Path] = {}
 
+    @property
+    def identity(self) -> str:
+        return f"{self.source} in {self.folder} and {self.home}"
+
     def any(self) -> bool:
         """Return whether any file that is needed is there."""
         return any(self.found().values())

@@ -21,7 +21,7 @@ from harness.data.fetching import (
     received,
     received_of_download,
 )
-from harness.data.hub import prepare
+from harness.data.hub import arrow_cache, prepare
 from harness.data.hub_repository import RemoteFile, Repository
 from harness.downloads.survey import Supply
 from harness.errors import DataError, HarnessError
@@ -89,7 +89,7 @@ def pull(supplies: Sequence[Supply], data_dir: Path | None, *, at_once: int, rep
 
 
 def lacking_space(supplies: Iterable[Supply], data_dir: Path | None) -> list[str]:
-    """Return a message for each disk that has not enough space for what is to be downloaded."""
+    """Return a message for each disk that has not enough space for downloads and copies of them in Arrow's format."""
     needed: dict[Path, int] = {}
     seen: set[tuple[str, ...]] = set()
     for supply in supplies:
@@ -99,6 +99,10 @@ def lacking_space(supplies: Iterable[Supply], data_dir: Path | None) -> list[str
                 seen.add(key)
                 folder = hub_cache()
                 needed[folder] = needed.get(folder, 0) + file.size - received(supply.repository, file)
+        if supply.hub and (copied := (supply.hub.path, supply.hub.revision, supply.hub.config or "")) not in seen:
+            seen.add(copied)
+            folder = arrow_cache()
+            needed[folder] = needed.get(folder, 0) + supply.converted
         for download in supply.downloads if data_dir else ():
             if data_dir and (download.file,) not in seen:
                 seen.add((download.file,))
@@ -109,8 +113,9 @@ def lacking_space(supplies: Iterable[Supply], data_dir: Path | None) -> list[str
         if wanted + FREE_BYTES > free:
             where = " and ".join(map(str, folders))
             problems.append(
-                f"{where}: {bytes_text(wanted)} have to be downloaded, but only {bytes_text(free)} are free. Make "
-                "room, or name a folder on another disk (HF_HOME for the Hub's cache, --data-dir for the data folder)."
+                f"{where}: {bytes_text(wanted)} are needed for downloads and for copies in Arrow's format, but only "
+                f"{bytes_text(free)} are free. Make room, or name a folder on another disk (HF_HOME for the Hub's "
+                "cache, --data-dir for the data folder)."
             )
     return problems
 

@@ -29,6 +29,7 @@ from harness.data.hub_repository import (
     RemoteFile,
     Repository,
     cached_model,
+    card_info,
     check_access,
     data_files,
     describe,
@@ -41,10 +42,12 @@ from harness.errors import HarnessError
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import Models
 from harness.plugins.registry import Registry
-from harness.runs.pipeline import lacking_examples, run_judges
+from harness.runs.lacking import lacking_examples, lacking_parts
+from harness.runs.pipeline import run_judges
 
-State = Literal["ready", "download", "missing"]
-"""``ready``: it is here; ``download``: it can be downloaded; ``missing``: the user has to do something first."""
+State = Literal["ready", "download", "incomplete", "missing"]
+"""``ready``: it is here; ``download``: it can be downloaded; ``incomplete``: it lacks some files; ``missing``: the user
+has to do something first."""
 
 Road = Literal["files", "computed", "sample", "hub", "address", "folder", "server", ""]
 
@@ -83,8 +86,12 @@ class Supply:
     """The data set on the Hub."""
     checkpoint: CheckpointSource | None = None
     """The model on the Hub."""
+    converted: int = 0
+    """The bytes of the copy, in Arrow's format, that reading a data set of the Hub makes of its files."""
     downloads: Sequence[Download] = ()
     """The files that are published at an address."""
+    to_come: Sequence[int] = ()
+    """The bytes of each of them that are still to come."""
 
 
 def survey(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None) -> list[Supply]:
@@ -135,7 +142,9 @@ def size_of(supplies: Iterable[Supply]) -> int | None:
         if supply.repository is not None
         for file in supply.files
     }
-    others = {tuple(supply.downloads): supply.size or 0 for supply in known if supply.downloads}
+    others = {
+        download.file: size for supply in known for download, size in zip(supply.downloads, supply.to_come, strict=True)
+    }
     return sum(files.values()) + sum(others.values())
 
 
@@ -176,6 +185,9 @@ def _data(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Supply:
         located = _located(name, local, details, data_dir)
         if located.state == "ready" and (lacking := lacking_examples(spec, registry, data_dir)):
             located = replace(located, state="missing", note=lacking)
+        elif located.road == "files" and (parts := lacking_parts(spec, registry, data_dir)):
+            files = ", ".join(str(local.source.files[part]) for part in parts)
+            located = replace(located, state="incomplete", note=f"Missing: {files}.")
         return replace(located, note=located.note.removeprefix(f"{plugin.name}: "))
     except (HarnessError, OSError) as error:
         return Supply("data", name, "missing", "", "", note=str(error).removeprefix(f"{plugin.name}: "))
@@ -207,11 +219,12 @@ def _located(name: str, local: LocalFiles, details: ScenarioDetails, data_dir: P
 
 def _published(known: Supply, data_dir: Path | None) -> Supply:
     where = ", ".join(dict.fromkeys(re.sub(r"(https?://[^/]+).*", r"\1", one.url) for one in known.downloads))
+    known = replace(known, to_come=[one.bytes for one in known.downloads])
     if data_dir is None:
         note = "Name the folder that it goes to with --data-dir or HARNESS_DATA_DIR."
         return replace(known, state="missing", road="address", where=where, note=note)
-    to_come = sum(one.bytes - received_of_download(one, data_dir) for one in known.downloads)
-    return replace(known, state="download", road="address", where=where, size=to_come)
+    to_come = [one.bytes - received_of_download(one, data_dir) for one in known.downloads]
+    return replace(known, state="download", road="address", where=where, size=sum(to_come), to_come=to_come)
 
 
 def _hub_data(known: Supply, hub: HubSource) -> Supply:
@@ -231,7 +244,11 @@ def _hub_data(known: Supply, hub: HubSource) -> Supply:
     try:
         repository = describe("dataset", hub.path, hub.revision)
         check_access(repository)
-        files = data_files(repository, hub, lambda file: fetch_hub_file(repository, file, lambda _: None))
+
+        def fetch(file: RemoteFile) -> Path:
+            return fetch_hub_file(repository, file, lambda _: None)
+
+        files, card = data_files(repository, hub, fetch), card_info(repository, hub, fetch)
     except HubError as problem:
         return _unanswered(known, problem)
     to_come = sum(file.size - received(repository, file) for file in files)
@@ -240,6 +257,8 @@ def _hub_data(known: Supply, hub: HubSource) -> Supply:
         size=to_come,
         repository=repository,
         files=tuple(files),
+        rows={ours: card.rows[theirs] for ours, theirs in hub.splits.items() if theirs in card.rows},
+        converted=sum(file.size for file in files) if card.size is None else card.size,
         gated=repository.gated or known.gated,
         licence=known.licence or repository.licence,
     )

@@ -15,7 +15,7 @@ import pytest
 from harness.contracts.plugins import Download
 from harness.errors import DataError
 
-pytest.importorskip("huggingface_hub")
+pytest.importorskip("httpx2")
 
 from harness.data import fetching
 
@@ -35,8 +35,7 @@ class FileServer:
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+def server(tmp_path: Path) -> Iterator[FileServer]:
     known = FileServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -81,6 +80,14 @@ def test_a_file_that_was_begun_is_continued(server: FileServer, tmp_path: Path) 
     place, received = fetch(server, tmp_path, CONTENT[:300])
     assert place.read_bytes() == CONTENT
     assert (received, server.asked) == (len(CONTENT) - 300, ["bytes=300-"])
+
+
+def test_a_file_of_another_server_needs_no_hub(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    place, _ = fetch(server, tmp_path)
+    assert place.read_bytes() == CONTENT
 
 
 def test_a_server_that_gives_only_whole_files_begins_anew(server: FileServer, tmp_path: Path) -> None:

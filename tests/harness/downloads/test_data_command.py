@@ -21,6 +21,9 @@ from typing import Any
 
 import pytest
 
+from harness.contracts.plugins import Download, HubSource
+from harness.downloads.pull import lacking_space
+from harness.downloads.survey import Supply, grouped, size_of
 from tests.hub_server import HubServer, digest_of, serve_hub
 
 pytest.importorskip("datasets")
@@ -236,6 +239,58 @@ def test_one_failure_does_not_stop_the_rest_and_all_are_listed(place: Place) -> 
     assert "2 of 5" in done.stdout, "the good one and the model"
 
 
+def test_a_file_that_two_scenarios_share_is_counted_once() -> None:
+    shared, own, other = (
+        Download(f"https://example.org/{name}", name, "0" * 64, size)
+        for name, size in (("shared", 100), ("own", 10), ("other", 1))
+    )
+    supplies = [
+        Supply("data", name, "download", "address", "", size=sum(sizes), downloads=downloads, to_come=sizes)
+        for name, downloads, sizes in (
+            ("first", (shared, own), (70, 10)),  # 30 have been received
+            ("second", (shared, other), (70, 1)),
+            ("third", (shared,), (70,)),
+        )
+    ]
+    assert size_of(supplies) == 81
+    assert size_of(grouped(supplies)) == 81
+
+
+@pytest.mark.parametrize("size", [None, 10**16])
+def test_the_copy_that_is_read_needs_space_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int | None
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
+    hub = HubSource("acme/huge", "0" * 40, {"test": "test"})
+    supply = Supply("data", "huge", "download", "hub", "", size=5, hub=hub, converted=size or 5)
+    found = lacking_space([supply, supply], None)
+    assert len(found) == (size is not None)
+    assert all("10,000 TB are needed" in problem for problem in found)
+
+
+@pytest.mark.slow
+def test_rows_and_the_size_of_the_copy_come_from_the_card(place: Place) -> None:
+    info = CARD.replace(
+        b"configs:",
+        b"""dataset_info:
+- config_name: anatomy
+  splits: [{name: test, num_examples: 1234, num_bytes: 10000000000000000}]
+  dataset_size: 10000000000000000
+configs:""",
+    )
+    files = {"README.md": info, **{f"{name}/test.parquet": parquet(name, 3) for name in ("anatomy", "virology")}}
+    commit = place.hub.add("datasets", "acme/subjects", files)
+    place.on_hub("subjects", "acme/subjects", commit, ', config: "{{ subject }}"}', PARAMETERS)
+    shown = place("data", "status", "-r", "subjects:subject=anatomy", "-m", "fake:0")
+    assert "Rows" in shown.stdout
+    assert "1,234" in shown.stdout
+    assert "Rows" not in place("data", "status", "-r", "subjects:subject=virology", "-m", "fake:0").stdout
+    refused = place("data", "pull", "-r", "subjects:subject=anatomy", "-m", "fake:0")
+    assert refused.returncode == 2
+    assert "10,000 TB are needed" in refused.stderr
+    assert place("data", "pull", "-r", "subjects:subject=virology", "-m", "fake:0").returncode == 0
+
+
 @pytest.mark.slow
 def test_a_disk_without_space_is_noticed_before_anything_is_downloaded(place: Place) -> None:
     commit = place.hub.add("datasets", "acme/huge", {"data/test.parquet": parquet("x", 2)})
@@ -243,7 +298,7 @@ def test_a_disk_without_space_is_noticed_before_anything_is_downloaded(place: Pl
     place.hub.sizes["data/test.parquet"] = 10**16
     done = place("data", "pull", "-r", "huge", "-m", "fake:0")
     assert done.returncode == 2
-    assert "10,000 TB have to be downloaded" in done.stderr
+    assert "20,000 TB are needed for downloads and for copies in Arrow's format" in done.stderr
     assert "HF_HOME" in done.stderr
     assert not place.received("resolve")
 
