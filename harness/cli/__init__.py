@@ -8,9 +8,9 @@ import sys
 
 import click
 
-from harness.cli.interrupts import Terminated
 from harness.cli.logs import log_options
 from harness.errors import HarnessError, did_you_mean
+from harness.executors.interrupts import Terminated
 from harness.output.terminal import make_diagnostics_safe, say
 from harness.sweeps.foreign_names import OPTIONS
 
@@ -28,6 +28,7 @@ COMMANDS = {
     "stats": ("harness.cli.results", "Show every statistic of a run."),
     "contamination": ("harness.cli.contamination", "Test whether models were trained on a data set."),
     "leaderboard": ("harness.cli.results", "Compare all models in a results folder."),
+    "seal": ("harness.cli.seal", "Prepare a data set so that models can be tested for it after it is published."),
     "lab": ("harness.cli.lab", "Train models on known test sets, to measure the power of contamination tests."),
     "serve": ("harness.cli.serve", "Show the results in a browser, updated while a sweep runs."),
     "annotate": ("harness.cli.annotate", "Have people judge answers, on a page in their browser."),

@@ -20,9 +20,12 @@ from harness.output.terminal import say
     "--host", default="127.0.0.1", help="Address to listen on; the default is reachable from this machine only."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, help="Port to listen on; 0: any free port.")
-@click.option("--token", help="What the address must carry (default: with another --host, a random one).")
+@click.option("--token", help="Token that the address must contain (default: none on 127.0.0.1, else a random one).")
 @click.option(
-    "-o", "--output", type=options.FOLDER, help="Folder of the study and its ratings (default: annotation/NAME)."
+    "-o",
+    "--output",
+    type=options.FOLDER,
+    help="Folder for the study and its ratings (default: annotation/NAME in the results folder).",
 )
 @click.option(
     "--export", type=options.FILE, help="Write the items to this CSV file for a crowd platform, and serve no page."
@@ -40,13 +43,15 @@ def annotate_command(
 ) -> None:
     """Have people judge the answers of RUNS by a QUESTIONNAIRE, on a page in their browser.
 
-    QUESTIONNAIRE is a YAML file, or one of those that come with the harness: pairwise, disinformation_reiteration,
-    disinformation_wedging. RUNS are folders of runs, results/<suite>/<run>, or of whole suites. Raters see the answers
-    in random order and without the models' names; each choice is saved at once. Start the command again to continue.
+    QUESTIONNAIRE is a YAML file, or one of those that come with the harness: pairwise, pairwise_strengths,
+    disinformation_reiteration, disinformation_wedging. RUNS are folders of runs, results/<suite>/<run>, or of whole
+    suites. Raters see the answers in random order, without the models' names. Each choice is saved immediately; to
+    continue a study, start the command again.
     """
     import secrets
 
     from harness.annotation.exchange import items_csv
+    from harness.annotation.people import STUDIES
     from harness.annotation.questionnaire import read_questionnaire
     from harness.annotation.ratings import RatingsFile
     from harness.annotation.server import AnnotationServer
@@ -54,9 +59,9 @@ def annotate_command(
     from harness.leaderboard.site.server import is_loopback
     from harness.storage.durable import writing
 
-    asked = read_questionnaire(questionnaire)
-    study = make_study(asked, find_records(runs), instances, seed)
-    folder = output or Path("annotation") / asked.name
+    asked, records = read_questionnaire(questionnaire), find_records(runs)
+    study = make_study(asked, records, instances, seed)
+    folder = output or records[0].directory.parent.parent / STUDIES / asked.name
     keep_study(study, folder)
     about = f"{counted(len(study.items), 'item')} in {folder}"
     if export is not None:
@@ -66,6 +71,10 @@ def annotate_command(
         return
     if token is None:
         token = "" if is_loopback(host) else secrets.token_urlsafe(16)
+    if not token and not is_loopback(host):
+        raise click.UsageError(
+            "with an empty --token, anyone who can reach this machine can rate; leave out --token for a random one."
+        )
     ratings = RatingsFile(folder / RATINGS_FILE, study)
     with ratings, AnnotationServer(study, ratings, host, port, token) as server:
         if not is_loopback(host):
@@ -80,7 +89,11 @@ def annotate_command(
 @click.command("ratings")
 @click.argument("study", type=options.EXISTING_FOLDER)
 @options.table_format
-@click.option("--min-gold", type=options.SHARE, help="Leave out raters with a smaller share of right gold ratings.")
+@click.option(
+    "--min-gold",
+    type=click.FloatRange(0, 1),
+    help="Leave out raters whose share of right gold ratings is below this.",
+)
 @click.option("--import", "crowd", type=options.EXISTING_FILE, help="First add the ratings of this CSV file.")
 @click.option("--labels", metavar="QUESTION", help="Write the ratings of this question as a judge's labels instead.")
 @click.option("--model", help="The model whose answers --labels is about, as the table names it.")
@@ -120,11 +133,12 @@ def ratings_command(
         say(f"{counted(len(added), 'rating')} added from {crowd}.", err=True)
     ratings = read_ratings(study / RATINGS_FILE, found)
     if labels is not None and model is not None:
-        text = judge_labels(found, ratings, labels, model)
+        text = judge_labels(found, ratings, labels, model, min_gold)
         if output is None:
             say(text, newline=False)
             return
         with writing(output):
             output.write_text(text, encoding="utf-8")
+        say(f"{counted(text.count(chr(10)), 'label')} in {output}.", err=True)
         return
     put_table(ratings_table(found, ratings, min_gold), format_, output)

@@ -1,4 +1,4 @@
-"""``harness cache``: inspect, prune, export and merge the response cache."""
+"""``harness cache``: inspect, merge, prune and export the response cache."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from harness.cli import options
 from harness.errors import DataError
 from harness.inference.cache import ResponseCache, cache_file
 from harness.inference.ledger import forget, spending
+from harness.inference.merging import Merged, SegmentMerger, waiting_segments
 from harness.inference.upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
 from harness.output.terminal import say
 from harness.storage.durable import writing
@@ -41,6 +42,25 @@ def stats(results_dir: Path, cache_dir: Path | None) -> None:
     say(f"{total:,} answers of {len(held)} models; {cache.path} has {_size(size)}.")
     for one in imports:
         say(f"{one.answers:,} answers imported from {one.file} on {_day(one.imported)} (SHA-256 {one.digest.hex()}).")
+    if waiting := waiting_segments(results_dir):
+        answers = sum(len(segment.entries) for _, segment in waiting)
+        say(f"{answers:,} answers in {len(waiting)} segments may be missing above; `harness cache merge` adds them.")
+
+
+@cache_command.command("merge", short_help="Add the answers that workers of a cluster have left.")
+@options.results_dir
+@options.cache_dir
+def merge_(results_dir: Path, cache_dir: Path | None) -> None:
+    """Add the answers that workers of a cluster have left in segments in the results folder.
+
+    The command that starts a sweep does the same while it runs and when it ends; this is for one that was killed.
+    Segments that workers still write stay where they are, and so do all if the cache is not in the results folder.
+    """
+    merged = _merge(results_dir, cache_dir)
+    say(
+        f"{merged.answers:,} answers read from segments, {merged.added:,} added to the cache; {merged.removed} "
+        f"segments removed, {merged.left} left."
+    )
 
 
 @cache_command.command("prune", short_help="Remove answers, so that they are asked again.")
@@ -67,6 +87,8 @@ def prune_(
         )
     from harness.storage.results import find_runs
 
+    if yes:
+        _merge(results_dir, cache_dir)  # else what is removed would come back with the next merge
     with _opened(results_dir, cache_dir) as cache:
         used = models_in_use(find_runs(results_dir, set_aside=_refuse)) if orphaned else None
         found = removable(cache, models=models, days=older_than, used=used)
@@ -85,10 +107,13 @@ def prune_(
 @click.option("--reset", is_flag=True, help="Reset the counts to 0.")
 def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], reset: bool) -> None:
     """Show how many tokens each API model has used, as counted against its budget."""
+    _merge(results_dir, cache_dir)
     with _opened(results_dir, cache_dir) as cache:
         found = spending(cache, models)
         if reset:
             forget(cache, found)
+    if reset:
+        _merge(results_dir, cache_dir)  # publishes the new counts for workers
     for one in found:
         say(f"{one.account}: {one.prompt:,} prompt tokens, {one.completion:,} completion tokens")
     total = f"{sum(one.prompt + one.completion for one in found):,} tokens of {len(found)} models"
@@ -102,6 +127,7 @@ def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...]
 @click.option("-o", "--output", type=options.FILE, help="Write to this file.")
 def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], output: Path | None) -> None:
     """Export answers as JSON lines, for `harness cache import` on another machine or for scripts."""
+    _merge(results_dir, cache_dir)
     with _opened(results_dir, cache_dir) as cache:
         lines = export(cache, models)
         if output is None:
@@ -131,15 +157,28 @@ def import_(results_dir: Path, cache_dir: Path | None, files: tuple[Path, ...]) 
         cache.close()
 
 
+def _merge(results_dir: Path, cache_dir: Path | None) -> Merged:
+    from harness.runs.claims import Claims
+
+    file = cache_file(results_dir, cache_dir)
+    with Claims(results_dir) as claims:
+        return SegmentMerger(results_dir, claims, file).merge(remove=file.parent.absolute() == results_dir.absolute())
+
+
 @contextmanager
 def _opened(results_dir: Path, cache_dir: Path | None) -> Iterator[ResponseCache]:
     path = cache_file(results_dir, cache_dir)
     if not path.is_file():
+        if waiting := waiting_segments(results_dir):
+            raise DataError(
+                f"there is no response cache {path} yet, but {len(waiting)} segments of answers that workers have "
+                "left. Run harness cache merge first."
+            )
         raise DataError(
             f"there is no response cache {path}. Run a sweep first, or name its folder with --results-dir or "
             "--cache-dir."
         )
-    cache = ResponseCache(path)
+    cache = ResponseCache(path, merging=True)
     try:
         yield cache
     finally:

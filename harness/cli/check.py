@@ -59,7 +59,7 @@ def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> N
     """
     from harness.errors import HarnessError
     from harness.inference.model_pool import load_model
-    from harness.runs.pipeline import prepare
+    from harness.runs.evaluation import prepare
     from harness.runs.preview import first_prompts
 
     found, registry = read()

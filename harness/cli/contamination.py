@@ -11,6 +11,8 @@ import click
 
 from harness.cli import options
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
+from harness.cli.contamination_options import options_command
+from harness.cli.seal import unseal_command
 from harness.output.console import make_console, plain_table
 from harness.output.display import json_text
 from harness.output.terminal import say
@@ -32,7 +34,8 @@ repairs = click.option(
     "--repair",
     "repairs",
     multiple=True,
-    help="strip_ids, permute_under_ids, collapse_near_duplicates, or blocks=KEY (a key of meta). Repeatable.",
+    help="strip_ids, permute_under_ids, collapse_near_duplicates, blocks=KEY (a key of meta), or none; repeatable "
+    "(default: what the text calls for, where it shows that the order is not exchangeable).",
 )
 
 
@@ -40,22 +43,24 @@ repairs = click.option(
 def contamination_command() -> None:
     """Test whether models were trained on a data set, using its published order.
 
-    Only a model that has read a data set can prefer its published order to shuffled ones. A negative result proves
-    nothing. The tests and their assumptions are described in docs/contamination.md.
+    A model that was not trained on a data set has no reason to prefer its published order to shuffled ones. A negative
+    result shows nothing. The tests and their assumptions are described in docs/contamination.md.
     """
 
 
 contamination_command.add_command(baselines_command)
 contamination_command.add_command(overlap_command)
+contamination_command.add_command(options_command)
+contamination_command.add_command(unseal_command)
 
 
 @contamination_command.command("test", short_help="Test whether MODELS were trained on data sets.")
 @click.argument("models", nargs=-1, required=True)
 @options.data
 @click.option(
-    "--control-model", "control_models", multiple=True, help="A model that cannot have seen the data. Repeatable."
+    "--control-model", "control_models", multiple=True, help="A model that was not trained on the data. Repeatable."
 )
-@click.option("--control-rows", help="Held-out rows that no model can have seen, for example 400:500.")
+@click.option("--control-rows", help="Held-out rows that no model was trained on, for example 400:500.")
 @rows
 @render
 @repairs
@@ -120,7 +125,7 @@ def test_command(
     settings: dict[str, Any] = {"render": render, "shuffles": shuffles, "max_examples": max_examples}
     settings |= {"shards": shards} if shards is not None else {}
     settings |= {"context": context} if context is not None else {}
-    settings |= {"repairs": [_repair(name) for name in repairs]} if repairs else {}
+    settings |= _repairs(repairs)
     settings |= {"simple": {"most": permutations}} if permutations is not None else {}
     # The headline is twice the smaller of two p-values.
     settings |= {"next_example": {"stop": True, "alpha": alpha / 2}} if stop else {}
@@ -176,7 +181,7 @@ def diagnose_command(
     """
     from harness.contamination.sweep import contamination_sweep, diagnoses
 
-    settings = {"render": render, **({"repairs": [_repair(name) for name in repairs]} if repairs else {})}
+    settings = {"render": render, **_repairs(repairs)}
     sweep, registry = contamination_sweep(["fake:0"], data, rows=rows, settings=settings, plugins=plugins, seed=seed)
     found = diagnoses(sweep.runs, registry, data_dir)
     if as_json:
@@ -187,6 +192,13 @@ def diagnose_command(
             _show_diagnostics(name, description, console)
     if not all(description["exchangeable"] for description in found.values()):
         sys.exit(1)
+
+
+def _repairs(names: tuple[str, ...]) -> dict[str, Any]:
+    """Return the adapter's setting for the repairs that were named; nothing without a name."""
+    if not names:
+        return {}
+    return {"repairs": [] if names == ("none",) else [_repair(name) for name in names]}
 
 
 def _repair(name: str) -> Any:
@@ -212,9 +224,9 @@ def show_report(report: Report, console: Console) -> None:
         "corrected for all tests in the table except controls (c) and re-tests (r), which repeat the order of an "
         "earlier test. detected: dependence on the published order at the run's level after "
         "Holm; in doubt: a control rejects too, so nothing is claimed; inconclusive: the text alone shows that the "
-        "order is not exchangeable. A detection proves "
+        "order is not exchangeable. A detection shows "
         "that the model depends on the published order, given the examples; not how much a score gained by it. "
-        "Nothing detected proves nothing.",
+        "Nothing detected shows nothing.",
         style="dim",
     )
 
@@ -240,7 +252,8 @@ def _show_family(family: TestFamily, console: Console) -> None:
             "Cauchy": family.log10_cauchy,
         }
         shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
-        console.print(f"  all together, p: {shown}")
+        inconclusive = any(not test.exchangeable for test in family.targets)
+        console.print(f"  all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
     console.print()
 
 

@@ -1,4 +1,4 @@
-"""``harness contamination baselines`` and ``overlap``: heuristics, which prove nothing by themselves."""
+"""``harness contamination baselines`` and ``overlap``: heuristics without a guarantee."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from harness.output.terminal import say
 @click.option("--rate", type=options.SHARE, default=0.05, help="Share of the controls that may be flagged.")
 @options.as_json
 def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, as_json: bool) -> None:
-    """Compare membership scores (loss, Min-K%, Min-K%++, zlib) with those of controls. These are heuristics, not proof.
+    """Compare membership scores (loss, Min-K%, Min-K%++, zlib) with those of controls. These are heuristics.
 
-    Needs runs with the adapter and the metric `membership`, including some on texts that the model cannot have seen
+    Needs runs with the adapter and the metric `membership`, including some on texts that the model was not trained on
     (`role: control`), which set the threshold of each score.
     """
     from harness.cli.contamination import short_label
@@ -67,7 +67,7 @@ def overlap_command(
     from harness.contamination.statistics.overlap import overlap
     from harness.contamination.sweep import contamination_sweep
     from harness.output.console import make_console, plain_table
-    from harness.runs.pipeline import prepare
+    from harness.runs.evaluation import prepare
 
     sweep, registry = contamination_sweep(["fake:0"], data, plugins=plugins)
     found: dict[str, dict[str, Any]] = {}

@@ -64,7 +64,7 @@ def pull(read: Sequence[ReadSweep], data_dir: Path | None, dry_run: bool, jobs: 
 
     supplies = _survey(read, data_dir)
     wanted = [supply for supply in supplies if supply.state == "download"]
-    missing = [supply for supply in supplies if supply.state == "missing"]
+    missing = [supply for supply in supplies if supply.state in ("incomplete", "missing")]
     unknown = [supply for supply in wanted if supply.size is None]
     if wanted:
         _show(grouped(wanted))
@@ -101,9 +101,9 @@ def _survey(read: Sequence[ReadSweep], data_dir: Path | None) -> list[Supply]:
 
 def _pull(wanted: Sequence[Supply], data_dir: Path | None, jobs: int) -> list[tuple[str, str]]:
     """Download what is wanted with progress; return the names of what failed, and why."""
-    from harness.cli.interrupts import terminable
     from harness.downloads.pull import pull as pull_all
     from harness.downloads.survey import size_of
+    from harness.executors.interrupts import terminable
 
     failed: list[tuple[str, str]] = []
     try:
@@ -172,15 +172,18 @@ def _show(supplies: Sequence[Supply]) -> None:
     from harness.output.console import make_console, plain_table
 
     layout = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    table = plain_table("Data set or model", "State", "Size", "Rows", "Licence", "From", numeric=slice(2, 4), **layout)
-    for column in (table.columns[0], table.columns[4], table.columns[5]):
-        column.overflow = "fold"
-    for column in (table.columns[1], table.columns[2], table.columns[3]):
-        column.no_wrap = True
+    counted = any(supply.rows for supply in supplies)
+    headings = ["Data set or model", "State", "Size", *(["Rows"] if counted else []), "Licence", "From"]
+    table = plain_table(*headings, numeric=slice(2, 4 if counted else 3), **layout)
+    for heading, column in zip(headings, table.columns, strict=True):
+        if heading in ("State", "Size", "Rows"):
+            column.no_wrap = True
+        else:
+            column.overflow = "fold"
     for supply in supplies:
-        rows = f"{sum(supply.rows.values()):,}" if supply.rows else ""
+        rows = [f"{sum(supply.rows.values()):,}" if supply.rows else ""] if counted else []
         licence = supply.licence + (", gated" if supply.gated else "")
-        table.add_row(supply.name, supply.state, _size(supply), rows, licence.lstrip(", "), supply.where)
+        table.add_row(supply.name, supply.state, _size(supply), *rows, licence.lstrip(", "), supply.where)
     make_console().print(table)
 
 
@@ -198,13 +201,15 @@ def _sum_up(supplies: Sequence[Supply]) -> None:
     from harness.downloads.survey import grouped, offline, size_of
 
     by_state = {
-        state: [supply for supply in supplies if supply.state == state] for state in ("ready", "download", "missing")
+        state: [supply for supply in supplies if supply.state == state]
+        for state in ("ready", "download", "incomplete", "missing")
     }
     size = size_of(by_state["download"]) if by_state["download"] else 0
     to_come = f" ({bytes_text(size) if size is not None else 'size not known'})" if by_state["download"] else ""
+    incomplete = f"{len(by_state['incomplete'])} incomplete, " if by_state["incomplete"] else ""
     say(
         f"{len(by_state['ready'])} ready, {len(by_state['download'])} to download{to_come}, "
-        f"{len(by_state['missing'])} missing."
+        f"{incomplete}{len(by_state['missing'])} missing."
     )
     for supply in grouped(supplies):
         if supply.note:

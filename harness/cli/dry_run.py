@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from harness.contracts.specs import RunSpec
+    from harness.costs.gpu_speed import Gpu
     from harness.costs.prices import Price
-    from harness.inference.caching_model import CachingModel
     from harness.plugins.registry import Registry
     from harness.runs.plan import Plan, Size
     from harness.runs.runner import Settings
@@ -23,33 +23,41 @@ SIGNIFICANT = 3
 HEADS = ("Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shortened")
 
 
-def show_plans(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> None:
-    """Print the size of each run, the totals and price of each model, and what would fail; exit 2 if anything would."""
+def show_plans(
+    runs: Sequence[RunSpec], registry: Registry, settings: Settings, gpu: Gpu | None = None, gpus: int = 0
+) -> None:
+    """Print the size of each run, the totals and price of each model, and what would fail; exit 2 if anything would.
+
+    With a kind of GPU and their number, also print how long the sweep would take on them.
+    """
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
     from harness.output.console import make_console
     from harness.output.display import counted
+    from harness.runs.sweep_plan import plan_runs
     from harness.storage.run_labels import distinctions
 
     planned: dict[int, Plan] = {}
-    problems = Counter[str]()
+    failing: dict[int, str] = {}
     finished = 0
+    outcomes = plan_runs(runs, registry, settings)  # starts processes, so before the thread of the progress line
     columns = SpinnerColumn(), TextColumn("counting {task.completed} of {task.total} runs: {task.description}")
     with Progress(*columns, console=make_console(err=True), transient=True) as progress:
         task = progress.add_task("", total=len(runs))
-        for index, spec, outcome in _plans(runs, registry, settings):
+        for index, spec, outcome in outcomes:
             progress.update(task, advance=1, description=spec.scenario.label)
             if outcome is None:
                 finished += 1
             elif isinstance(outcome, str):
-                problems[outcome] += 1
+                failing[index] = outcome
             else:
                 planned[index] = outcome
+    planned = dict(sorted(planned.items()))
 
     console = make_console()
     told_apart = distinctions(runs, lambda spec: f"{spec.scenario.label} by {spec.adapter.name} with {spec.model.name}")
     table = _table("Run", "Model")
-    for index, found in sorted(planned.items()):
+    for index, found in planned.items():
         spec = runs[index]
         label = f"{spec.scenario.label} by {spec.adapter.name}{told_apart[index]}"
         table.add_row(label, spec.model.name, *_numbers(found.size, found.uncertain))
@@ -62,67 +70,17 @@ def show_plans(runs: Sequence[RunSpec], registry: Registry, settings: Settings) 
         console.print(_by_model(runs, planned, settings))
     for note in _notes(runs, planned, total, settings):
         console.print(note, soft_wrap=True)
+    if gpu is not None and planned:
+        from harness.cli.gpu_table import show_gpus
+
+        sized = [(runs[index], found.size) for index, found in planned.items()]
+        show_gpus(sized, registry, settings.results_dir, gpu, gpus, console)
     if finished:
         console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")
-    for problem, times in problems.items():
+    for problem, times in Counter(failing[index] for index in sorted(failing)).items():
         console.print(f"Would fail, {counted(times, 'run')}: {problem}", soft_wrap=True)
-    if problems:
+    if failing:
         sys.exit(2)
-
-
-def _plans(
-    runs: Sequence[RunSpec], registry: Registry, settings: Settings
-) -> Iterator[tuple[int, RunSpec, Plan | str | None]]:
-    """Yield the plan of each run, why it would fail, or None for a finished run; data are read once for all models."""
-    from harness.errors import HarnessError
-    from harness.inference.caching_model import CachingModel
-    from harness.inference.judge_pool import Judges
-    from harness.inference.model_pool import load_model
-    from harness.runs.pipeline import prepare, run_judges
-    from harness.runs.plan import Sample, draw, plan
-    from harness.runs.provenance import definitions
-    from harness.runs.runner import finished_before
-
-    models: dict[str, CachingModel | HarnessError] = {}
-    judges = Judges(registry)
-
-    def opened(spec: RunSpec) -> CachingModel:
-        key = spec.configured_model.model_dump_json()
-        if key not in models:
-            try:
-                models[key] = CachingModel(load_model(spec.configured_model, registry), spec.model.name, None)
-            except HarnessError as error:
-                models[key] = error
-        found = models[key]
-        if isinstance(found, HarnessError):
-            raise found
-        return found
-
-    equal: dict[str, list[int]] = {}
-    for index, spec in enumerate(runs):
-        equal.setdefault(spec.model_dump_json(exclude={"model", "operational"}), []).append(index)
-    for indices in equal.values():
-        sample: Sample | HarnessError | None = None
-        for index in indices:
-            spec = runs[index]
-            try:
-                model = opened(spec)
-                defined = definitions(spec, registry, judges)
-                if not settings.force and finished_before(spec, registry, settings, model, defined) is not None:
-                    yield index, spec, None
-                    continue
-                for judge in run_judges(spec, registry, judges):
-                    judge.fingerprint()
-                if sample is None:
-                    try:
-                        sample = draw(prepare(spec, registry, settings.data_dir))
-                    except HarnessError as error:
-                        sample = error
-                if isinstance(sample, HarnessError):
-                    raise sample
-                yield index, spec, plan(sample, model.model, spec)
-            except HarnessError as error:
-                yield index, spec, str(error)
 
 
 def _by_model(runs: Sequence[RunSpec], planned: dict[int, Plan], settings: Settings) -> Table:
@@ -149,7 +107,7 @@ class _Share:
 
 def _of_models(runs: Sequence[RunSpec], planned: dict[int, Plan]) -> dict[str, _Share]:
     shares: dict[str, _Share] = {}
-    for index, found in sorted(planned.items()):
+    for index, found in planned.items():
         spec = runs[index]
         shares.setdefault(spec.model_label, _Share(spec.model.name, [])).plans.append(found)
     return shares

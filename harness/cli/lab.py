@@ -138,7 +138,6 @@ def power_command(
     each slice, and every slice is tested. Run the same command again to continue; finished work is not repeated.
     """
     import json
-    from dataclasses import asdict
 
     from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.contamination.lab.power import power_curve
@@ -167,11 +166,11 @@ def power_command(
         ]
         tested = [(folder, plan.injections) for folder, plan in plans]
         records = _train_and_test(plans, output, preset, device)
-        curve = power_curve(trials(records, tested, alpha))
-        curves[preset] = {"alpha": alpha, **asdict(curve)}
+        curve = power_curve(trials(records, tested, alpha), alpha)
+        curves[preset] = curve.as_json()
         console = make_console()
         console.print(f"{preset}: {test_set.name}, slices of {examples} examples")
-        console.print(power_table(curve, alpha))
+        console.print(power_table(curve))
         if expect is not None:
             probability, low, high = curve.probability(expect)
             say(f"{expect} copies would have been found with probability {probability:.2f} [{low:.2f}, {high:.2f}].")
@@ -271,7 +270,7 @@ def numbers(written: str | None, option: str, *, least: int) -> list[int]:
 def _train_and_test(
     plans: Sequence[tuple[Path, CheckpointPlan]], output: Path, suite: str, device: str
 ) -> list[RunRecord]:
-    """Train the models that do not exist yet, and run the contamination test on everything they may have read."""
+    """Train the models that do not exist yet, and run the contamination test on what was injected."""
     from harness.contamination.lab.checkpoints import train_checkpoint, trained_before
 
     console = make_console(err=True)

@@ -30,13 +30,20 @@ results_dir = click.option(
     help="Folder for results.",
 )
 
+ratings = click.option(
+    "--ratings",
+    type=EXISTING_FOLDER,
+    multiple=True,
+    help="Also show the ratings of this study on the site (those in RESULTS/annotation are always shown). Repeatable.",
+)
+
 cache_dir = click.option(
     "--cache-dir",
     type=FOLDER,
     envvar="HARNESS_CACHE_DIR",
     show_envvar=True,
-    help="Folder for the response cache (default: the results folder). Use a local disk if results are on a network "
-    "file system.",
+    help="Folder for the response cache (default: the results folder). With --executor ray or slurm, each worker's "
+    "folder for looking answers up (default: temporary files).",
 )
 
 prices = click.option(
@@ -76,6 +83,26 @@ max_declined = click.option(
     type=click.FloatRange(min=0, max=1),
     help="Share of examples, from 0 to 1, that the model or its provider may decline before the run fails. "
     "Overrides `max_declined` of every run (default: 0.1).",
+)
+
+executor = click.option(
+    "--executor",
+    metavar="NAME[:KEY=VALUE,…]",
+    help="Where to run: local, ray or slurm, with settings such as local:heads=4. Overrides `executor` of the sweep "
+    "(default: local).",
+)
+
+reuse_across_gpus = click.option(
+    "--reuse-across-gpus",
+    is_flag=True,
+    help="Take answers from the response cache that another kind of GPU gave in 16 bits; run.json counts them.",
+)
+
+address = click.option(
+    "--address",
+    metavar="HOST:PORT",
+    help="Head node of the Ray cluster; short for --executor ray:address=HOST:PORT (default: "
+    "RAY_ADDRESS, or the cluster of this machine).",
 )
 
 allow = click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,6 +20,7 @@ UNTESTED = "rows written by hand in the official layout, or a stand-in; not the 
 """Shown for a scenario that was never run on its official data."""
 
 _PLURALS = {f"{kind}s": kind for kind in Kind}
+_SWEEPS = ("sweeps", "sweep")
 
 
 class _Kinds(click.ParamType[Kind]):
@@ -33,12 +35,31 @@ class _Kinds(click.ParamType[Kind]):
         return known[value]
 
 
+class _Listed(_Kinds):
+    """What can be listed: a kind of plugin, or sweeps (``_SWEEPS``)."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in _SWEEPS:
+            return _SWEEPS
+        if value not in {*_PLURALS, *Kind}:
+            self.fail(f"{value!r} cannot be listed. {did_you_mean(value, [*_PLURALS, 'sweeps'])}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command("list")
-@click.argument("kind", type=_Kinds(), required=False)
+@click.argument("kind", type=_Listed(), required=False)
 @click.option("--tag", "tags", multiple=True, help="Only scenarios with this tag. Repeatable.")
 @options.plugins
-def list_command(kind: Kind | None, tags: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
-    """List all plugins, or those of one KIND: scenarios, adapters, metrics, perturbations, backends or judges."""
+def list_command(kind: Any, tags: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
+    """List all plugins, or those of one KIND: scenarios, adapters, metrics, perturbations, backends or judges.
+
+    `harness list sweeps` lists the sweeps that come with the harness.
+    """
+    if kind is _SWEEPS:
+        if tags:
+            raise click.UsageError("only scenarios have tags, not sweeps.")
+        _list_sweeps()
+        return
     registry = default_registry(plugins)
     if tags and kind not in (None, Kind.SCENARIO):
         raise click.UsageError(f"only scenarios have tags, not {kind}s.")
@@ -75,6 +96,16 @@ def show_command(plugin: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
     registry = default_registry(plugins)
     _show(_named(plugin, registry))
     _report(registry)
+
+
+def _list_sweeps() -> None:
+    from harness.sweeps.load import shipped_sweeps
+    from harness.yaml_lines import load
+
+    files = shipped_sweeps()
+    width = max(map(len, files), default=0)
+    for name, file in files.items():
+        say(f"{name:<{width}}  {load(file).data.get('description', '')}")
 
 
 def _named(words: Sequence[str], registry: Registry) -> Plugin:

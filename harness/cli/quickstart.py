@@ -16,7 +16,7 @@ from harness.output.terminal import say
 @click.option("--directory", type=options.FOLDER, default=Path("quickstart"), help="Folder for the two models.")
 @options.results_dir
 def quickstart_command(directory: Path, results_dir: Path) -> None:
-    """Train two tiny models, one of them on a test set, then evaluate them and test which one has seen it.
+    """Train two tiny models, one of them on a test set, then evaluate them and test which one depends on it.
 
     The numbers are only a demonstration: the models know a few hundred words, and the scenarios are small samples.
     """
@@ -27,7 +27,7 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     from harness.leaderboard.board_table import board_table
     from harness.output.result_table import show
     from harness.quickstart import train_models
-    from harness.quickstart.demonstration import WHAT_IT_PROVES, demonstration
+    from harness.quickstart.demonstration import WHAT_IT_SHOWS, demonstration
     from harness.runs.runner import Settings
     from harness.sweeps.load import find_sweep, load_sweep
 
@@ -42,7 +42,7 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     tested = execute(tests.runs, registry, Settings(results_dir))
     if any(record.status == "ok" for record in tested):
         show_report(build_report(tested), make_console())
-        say(WHAT_IT_PROVES)
+        say(WHAT_IT_SHOWS)
     records += tested
     say(
         "These numbers are only a demonstration: tiny models, hand-written samples. Next, a\n"

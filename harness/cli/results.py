@@ -60,16 +60,17 @@ def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: st
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
+    from harness.leaderboard.run_titles import run_titles
     from harness.leaderboard.stats_table import joined, stats_table
     from harness.plugins.registry import default_registry
-    from harness.plugins.titles import Titles
     from harness.storage.results import read_run
 
-    titles = Titles(default_registry(plugins))
+    registry = default_registry(plugins)
     tables: list[ResultTable] = []
     for directory in runs:
         try:
-            tables.append(stats_table(read_run(directory), titles))
+            run = read_run(directory)
+            tables.append(stats_table(run, run_titles([run], registry)))
         except DataError as error:
             say(str(error), err=True)
     if tables and format_ in ("csv", "json"):
@@ -92,6 +93,7 @@ def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: st
 @options.results_dir
 @options.table_format
 @click.option("--diff", nargs=2, metavar="BEFORE AFTER", help="Show what changed between two suites instead.")
+@options.ratings
 @click.option("--site", is_flag=True, help="Build a static web site in RESULTS_DIR/site, or in the folder of --output.")
 @click.option(
     "-o",
@@ -108,6 +110,7 @@ def leaderboard_command(
     results_dir: Path,
     format_: str,
     diff: tuple[str, str] | None,
+    ratings: tuple[Path, ...],
     site: bool,
     output: Path | None,
 ) -> None:
@@ -120,25 +123,29 @@ def leaderboard_command(
     if all_suites and suites:
         raise click.UsageError("--all-suites cannot be combined with the name of a suite.")
     if diff and (site or suites or all_suites):
-        raise click.UsageError("--diff takes its two suites itself and cannot be combined with SUITES or --site.")
+        raise click.UsageError("--diff names its two suites itself and cannot be combined with SUITES or --site.")
     if site:
-        _build_site(suites, results_dir, format_, output, plugins)
+        _build_site(suites, results_dir, format_, output, plugins, ratings)
         return
+    if ratings:
+        raise click.UsageError(
+            "--ratings adds a page to a site; use it with --site. For a table, use `harness ratings`."
+        )
     if diff:
         _show_diff(diff, results_dir, format_, output, plugins)
         return
     from harness.leaderboard.aggregate import build_board, newest_suite
     from harness.leaderboard.board_table import board_table
     from harness.leaderboard.board_text import other_suites
+    from harness.leaderboard.run_titles import run_titles
     from harness.plugins.registry import default_registry
-    from harness.plugins.titles import Titles
     from harness.storage.results import find_runs
 
     runs = find_runs(results_dir, suites or None)
     newest, others = newest_suite(runs) if not suites and not all_suites else ("", ())
     if others:
         runs = [run for run in runs if run.suite == newest]
-    table = board_table(build_board(runs, titles=Titles(default_registry(plugins))), all_columns=all_columns)
+    table = board_table(build_board(runs, titles=run_titles(runs, default_registry(plugins))), all_columns=all_columns)
     if others:
         table = replace(table, intro=[("suite", other_suites(newest, others))])
     put_table(table, format_, output)
@@ -190,23 +197,31 @@ def _show_diff(
 ) -> None:
     from harness.leaderboard.diff import diff_suites
     from harness.leaderboard.diff_table import diff_table
+    from harness.leaderboard.run_titles import run_titles
     from harness.plugins.registry import default_registry
-    from harness.plugins.titles import Titles
     from harness.storage.results import find_runs
 
     registry = default_registry(plugins)
-    found = diff_suites(find_runs(results_dir, suites), *suites, registry)
-    put_table(diff_table(found, Titles(registry)), format_, output)
+    runs = find_runs(results_dir, suites)
+    put_table(diff_table(diff_suites(runs, *suites, registry), run_titles(runs, registry)), format_, output)
 
 
 def _build_site(
-    suites: tuple[str, ...], results_dir: Path, format_: str, output: Path | None, plugins: tuple[Path, ...]
+    suites: tuple[str, ...],
+    results_dir: Path,
+    format_: str,
+    output: Path | None,
+    plugins: tuple[Path, ...],
+    ratings: tuple[Path, ...],
 ) -> None:
+    from harness.annotation.people import people_sections
     from harness.leaderboard.site.builder import build_site
     from harness.plugins.registry import default_registry
 
     if format_ != "terminal":
         raise click.UsageError(f"--site and --format {format_} cannot be combined.")
     registry = default_registry(plugins)
-    page = build_site(results_dir, output or results_dir / "site", suites or None, registry=registry)
+    sections = people_sections(results_dir, ratings)
+    folder = output or results_dir / "site"
+    page = build_site(results_dir, folder, suites or None, registry=registry, sections=sections)
     say(f"Wrote the site; open {page} in a browser.", err=True)

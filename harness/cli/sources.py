@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReadSweep(Protocol):
-    """Reads the sweep of a command line, with warnings on standard error; ``allow``: see :class:`Overrides`.
+    """Reads the sweep of a command line, with warnings on standard error; arguments as in :class:`Overrides`.
 
     Raises:
         click.UsageError: Neither or both of a sweep and run entries were given, or a scenario instead of a sweep.
@@ -27,7 +27,7 @@ class ReadSweep(Protocol):
     """
 
     def __call__(
-        self, max_declined: float | None = None, allow: Sequence[str] | None = None
+        self, max_declined: float | None = None, allow: Sequence[str] | None = None, executor: str | None = None
     ) -> tuple[Sweep, Registry]: ...
 
 
@@ -83,12 +83,13 @@ def _read_sweep(
     given: Overrides,
     max_declined: float | None = None,
     allow: Sequence[str] | None = None,
+    executor: str | None = None,
 ) -> tuple[Sweep, Registry]:
     from harness.sweeps.load import find_sweep, load_sweep, sweep_from_entries
 
     if (sweep is None) == (not entries):
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
-    given["max_declined"], given["allow"] = max_declined, allow
+    given["max_declined"], given["allow"], given["executor"] = max_declined, allow, executor
     if sweep is None:
         found = sweep_from_entries(entries, given["models"], **given)
     else:

@@ -30,6 +30,11 @@ class Data(ABC):
             DataError: The data are missing, truncated or malformed.
         """
 
+    @property
+    def identity(self) -> str:
+        """A text that is equal for data with equal rows; empty if that is not known."""
+        return ""
+
     def lacking(self, split: Split | str) -> str:
         """Return a message if a split's files are missing although other splits' exist; otherwise ''."""
         return ""

@@ -101,6 +101,24 @@ class ExampleMetric(ABC):
         return {}
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge said about one answer; it is stored with the example for people to read."""
+
+    judge: str
+    """The judge's name."""
+    text: str = ""
+    """The judge's whole answer, with its reasons."""
+    rating: float | None = None
+    """The number that was read from it, on the judge's own scale."""
+    scale: tuple[float, float] | None = None
+    """The worst and the best number of that scale."""
+    label: str | None = None
+    """The label that was read from it."""
+    problem: str = ""
+    """Why no verdict could be read; empty if one was."""
+
+
 class BatchMetric(ABC):
     """A metric that scores many examples at once, such as one that asks a judge, whose answers then come in parallel.
 
@@ -116,6 +134,10 @@ class BatchMetric(ABC):
         Raises:
             HarnessError: The metric cannot go on.
         """
+
+    def judgements(self) -> Sequence[Sequence[Judgement]]:
+        """Return what judges said about each example of the last :meth:`scores`, in order; empty if none were asked."""
+        return ()
 
     def estimates(self) -> Mapping[str, Estimate]:
         """Return numbers about the whole group that are not means of the scores, by name."""

@@ -12,7 +12,7 @@ They are keys of the model's entry in a sweep, next to the arguments of its back
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -94,6 +94,28 @@ PRESENTATION = frozenset({"display_name", "about"})
 """Settings that change only how a model is shown; changing them does not repeat any run."""
 
 
+HARDWARE = frozenset({"resources"})
+"""Settings that say what a model runs on."""
+
+OPERATIONAL = PRESENTATION | HARDWARE
+"""Settings that change no answer; any model's entry may have them."""
+
+
+class Resources(BaseModel):
+    """What a model needs of the machines that run it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    gpus: _Whole | None = Field(None, ge=0, le=1024, examples=[4])
+    """GPUs of one replica (default: 1 where there are any; 0 for a model that a server has)."""
+
+    replicas: Annotated[int, Field(strict=True, ge=1, le=4096)] | Literal["auto"] | None = Field(
+        None, examples=[2, "auto"]
+    )
+    """Number of replicas, each with the model's weights, that share its requests (default: 1). ``auto``: as many as
+    there is room for, as long as the work left is worth loading another."""
+
+
 class ModelFacts(BaseModel):
     """Facts about a model for the site, which take precedence over those of its files or server."""
 
@@ -116,6 +138,19 @@ class ModelFacts(BaseModel):
 
     tags: tuple[_Text, ...] = Field((), examples=[["chat", "reasoning"]])
     """Words by which models are chosen on the site."""
+
+    series: _Text | None = Field(None, min_length=1, max_length=100, examples=["pythia-70m"])
+    """Name of the training of which it is a checkpoint, the same for all of its checkpoints; named with ``step``."""
+
+    step: _Whole | None = Field(None, ge=0, examples=[1000])
+    """The training step at which it was saved; named with ``series``."""
+
+    @model_validator(mode="after")
+    def _placed(self) -> ModelFacts:
+        if (self.series is None) != (self.step is None):
+            given, lacking = ("series", "step") if self.step is None else ("step", "series")
+            raise ValueError(f"{given} is set without {lacking}; a checkpoint needs both")
+        return self
 
 
 class ModelSettings(BaseModel):
@@ -156,6 +191,9 @@ class ModelSettings(BaseModel):
 
     about: ModelFacts | None = Field(None, examples=[{"creator": "Example Lab", "licence": "Apache-2.0"}])
     """Facts about the model for the site: creator, access, parameters, licence, release, tags."""
+
+    resources: Resources | None = Field(None, examples=[{"gpus": 4, "replicas": "auto"}])
+    """GPUs and replicas of the model; changing them changes no answer and runs nothing again."""
 
     def given(self) -> frozenset[str]:
         """Return the names of the settings that are given, ``reasoning.effort`` by itself."""

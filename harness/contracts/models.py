@@ -130,6 +130,11 @@ class Model(ABC):
     """How many requests it wants to choose from before it begins, to sort them or to put them into batches."""
 
     @property
+    def capacity(self) -> int:
+        """How many requests it may have at once, if more than the scheduler's 4,096: those of many replicas."""
+        return 0
+
+    @property
     def window(self) -> int | None:
         """Maximum number of tokens of prompt and completion together; None if unlimited or unknown."""
         return None
@@ -163,6 +168,14 @@ class Model(ABC):
     def description(self) -> Mapping[str, Any]:
         """Return, as JSON values, facts about the model for people (parameters, architecture, vocabulary)."""
         return {}
+
+    def gpu_joules(self) -> float | None:
+        """Return the joules that graphics cards elsewhere have used for it so far; None if it works in this process.
+
+        Raises:
+            LookupError: They cannot be measured there.
+        """
+        return None
 
     @abstractmethod
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:

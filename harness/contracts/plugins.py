@@ -202,6 +202,8 @@ class ScenarioDetails:
     """The YAML file that defines it, if any."""
     short: str = ""
     """Its title where there is little room; empty to use the title."""
+    train_from_files: bool = False
+    """True if all train instances come from the source's split train, so that without its files there are none."""
     prompt: str = ""
     """Name of the scenario's own prompt; empty if it has no name, and there are no others."""
     prompts: Mapping[str, PromptVariant] = field(default_factory=dict)
@@ -264,6 +266,10 @@ class MetricDetails:
     """True if its constructor's first argument is a :data:`harness.judging.ModelFinder`."""
     needs_probabilities: bool = False
     """True if it needs the probability that the model gives its prediction."""
+    needs_options: Literal["", "chosen", "scored"] = ""
+    """``chosen`` if it needs a method that lets the model choose between options, ``scored`` if the method must also
+    score each of them; empty if any method will do.
+    """
     gives: tuple[str, ...] = ()
     """Names of the stats that it computes, in which ``*`` matches any text; empty if not declared."""
     scales: Mapping[str, Scale] = field(default_factory=dict)

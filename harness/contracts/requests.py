@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, get_args
 
 from harness.contracts.messages import Prompt, Tool, ToolCall, continued
 
 
+class _Pickled:
+    """Is pickled as its class with its values: three times as fast as what dataclasses with slots do."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[type[Any], tuple[Any, ...]]:
+        kind: Any = type(self)
+        return kind, _values(kind)(self)
+
+
+@cache
+def _values(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return attrgetter(*(one.name for one in fields(kind)))
+
+
 @dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(_Pickled):
     """Where a request comes from; not part of the question, nor of the response cache's key."""
 
     instance: str
@@ -54,7 +71,7 @@ class Reasoning:
 
 
 @dataclass(frozen=True, slots=True)
-class GenerateRequest:
+class GenerateRequest(_Pickled):
     """Continue a prompt."""
 
     kind: ClassVar[Literal["generate"]] = "generate"
@@ -98,7 +115,7 @@ class GenerateRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreRequest:
+class ScoreRequest(_Pickled):
     """Log-likelihood of a continuation given a context.
 
     Context and continuation are tokenized together and split at the context's length, as
@@ -122,7 +139,7 @@ class ScoreRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceRequest:
+class SequenceRequest(_Pickled):
     """Log-likelihood of text segments, each tokenized once by itself, joined in a given order after one BOS token.
 
     A sequence longer than the model's window is scored in windows that each begin half a window after the last, where
@@ -169,7 +186,7 @@ FINISH_REASONS: tuple[FinishReason, ...] = (*get_args(Ended), *DECLINES)
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(_Pickled):
     """One generated text."""
 
     text: str
@@ -236,7 +253,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(_Pickled):
     """A model's answer to one request."""
 
     completions: tuple[Completion, ...] = ()
@@ -269,6 +286,8 @@ class Response:
     """SHA-256 of the file from which it was imported into the response cache, in hexadecimal; None for an answer that
     the model gave here.
     """
+    other_gpu: str | None = None
+    """The kind of GPU that gave it, if that is not the one here; None for any other answer."""
     error: str | None = None
     """Why the request failed; completions and logprobs are then empty. None for an answer."""
 

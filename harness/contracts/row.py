@@ -73,6 +73,10 @@ class Row(Mapping[str, Any]):
         """Return a column's value, or the default if there is no such column."""
         return self.record.get(column, default)
 
+    def with_record(self, record: Mapping[str, Any]) -> Row:
+        """Return this row with another record."""
+        return Row(record, file=self.file, number=self.number, place=self.place, text=self._text)
+
     def columns(self) -> str:
         """Return a sentence that lists the columns."""
         return f"Columns: {', '.join(map(repr, self.record))}.{_delimiter_hint(self.record)}"

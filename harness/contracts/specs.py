@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
 from typing import Any
 
 from pydantic import (
@@ -24,6 +25,8 @@ from harness.contracts.scores import CompositeScore
 _FOLDERS = re.compile(r"(?<=[=:])/(?:[^/,=]+/)+(?=[^/,=]+/[^/,=]+)")
 """The part of an absolute path before its last two components."""
 
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9.=+_-]+")
 
 _NOT_IDENTITY = {"suite", "parts", "max_declined", "operational", "judges_operational", "scores"}
 
@@ -168,14 +171,17 @@ class RunSpec(BaseModel):
     def _only_what_is_set(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave optional settings out where they have their defaults, so that they change no other run's identity."""
         written: dict[str, Any] = serialize(self)
-        unset = {
-            key
-            for key in _OPTIONAL
-            if getattr(self, key) == type(self).model_fields[key].get_default(call_default_factory=True)
-        }
+        unset = {key for key, default in _defaults().items() if getattr(self, key) == default}
         return {key: value for key, value in written.items() if key not in unset}
 
-    @property
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> RunSpec:
+        """Return a copy with other values of some fields, as pydantic does, which would keep the name of the first."""
+        copied = super().model_copy(update=update, deep=deep)
+        for derived in ("digest", "name"):
+            copied.__dict__.pop(derived, None)
+        return copied
+
+    @cached_property
     def digest(self) -> str:
         """Eight hexadecimal digits of a hash of the identity."""
         canonical = json.dumps(self.identity, sort_keys=True, separators=(",", ":"))
@@ -224,14 +230,19 @@ class RunSpec(BaseModel):
         """Sixteen hexadecimal digits of a hash of the identity without the model."""
         return hashlib.sha256(self.question.encode()).hexdigest()[:16]
 
-    @property
+    @cached_property
     def name(self) -> str:
         """A readable name that ends in the digest; equal specs share it and different specs never do."""
         backend, _, identifier = self.model.name.partition(":")
         model = f"{backend}-{identifier.rstrip('/').rpartition('/')[2]}"
         parts = [self.scenario.label, self.adapter.name, model, *(p.name for p in self.perturbations)]
-        readable = ",".join(re.sub(r"[^A-Za-z0-9.=+_-]+", "-", part).strip("-.")[:60] for part in parts)
+        readable = ",".join(_UNSAFE.sub("-", part).strip("-.")[:60] for part in parts)
         return f"{readable[:150]}-{self.digest}"
+
+
+@cache
+def _defaults() -> dict[str, Any]:
+    return {key: RunSpec.model_fields[key].get_default(call_default_factory=True) for key in _OPTIONAL}
 
 
 def _merged(value: Any, settings: dict[str, Any]) -> Any:

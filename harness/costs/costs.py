@@ -30,7 +30,8 @@ def costs(
       runtimes, including cached ones (Liang et al. 2022, section 4.9). Unlike HELM's, which are means over requests,
       they are totals; and the denoised runtime of a model that answers in batches comes from the table too.
     - ``energy_joules`` is the energy of this machine's processors during the run (``harness.costs.energy``), including
-      scoring and other programs; runs that share the model share it by the model's seconds. Cached answers use none.
+      scoring and other programs, but of the graphics cards where the model's replicas are, if that is elsewhere. Runs
+      that share the model share it by the model's seconds. Cached answers use none.
 
     Args:
         usage: The run's requests, tokens and seconds.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from harness.costs.graphics_cards import card_handle, visible_cards
 
 POWERCAP = Path("/sys/class/powercap")
 
@@ -120,18 +121,14 @@ def gpu_counters() -> list[Counter]:
         import pynvml
 
         pynvml.nvmlInit()
-        count: int = pynvml.nvmlDeviceGetCount()
+        names = visible_cards(pynvml)
     except Exception:  # not installed, or no driver that answers
         return []
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [str(index) for index in range(count)] if visible is None else [name.strip() for name in visible.split(",")]
-    return [Counter("gpu", partial(_card_joules, pynvml, name)) for name in names if name not in {"", "-1"}]
+    return [Counter("gpu", partial(_card_joules, pynvml, name)) for name in names]
 
 
 def _card_joules(pynvml: Any, name: str) -> float:
-    by_number = name.isdigit()
-    handle = pynvml.nvmlDeviceGetHandleByIndex(int(name)) if by_number else pynvml.nvmlDeviceGetHandleByUUID(name)
-    return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1e3
+    return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(card_handle(pynvml, name))) / 1e3
 
 
 def _zone_joules(file: Path) -> float:

@@ -30,6 +30,8 @@ class Usage:
     """Number of answers without token counts."""
     imported: Counter[str] = field(default_factory=Counter)
     """Answers that were imported into the response cache, by the SHA-256 of the file they came from."""
+    other_gpus: Counter[str] = field(default_factory=Counter)
+    """Answers that another kind of GPU gave, by its name."""
 
     def add(self, request: Request, response: Response) -> None:
         """Count one response."""
@@ -37,6 +39,8 @@ class Usage:
         self.cached += response.cached
         if response.imported is not None:
             self.imported[response.imported] += 1
+        if response.other_gpu is not None:
+            self.other_gpus[response.other_gpu] += 1
         self.prompt_tokens += response.prompt_tokens or 0
         self.completion_tokens += response.completion_tokens or 0
         if isinstance(request, GenerateRequest):  # greedy completions are one, repeated

@@ -18,7 +18,7 @@ import re
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import ModuleType
-from typing import Any, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from harness.contracts import SCALES, Example, Scale, ScaleName, Split
 from harness.contracts.plugins import (
@@ -171,6 +171,7 @@ def metric(
     judges: bool = False,
     models: bool = False,
     needs_probabilities: bool = False,
+    needs_options: Literal["", "chosen", "scored"] = "",
     gives: str | Sequence[str] = (),
     scale: Scale | ScaleName | Mapping[str, Scale | ScaleName] | None = None,
     represents: str = "",
@@ -192,12 +193,13 @@ def metric(
     first argument of a BatchMetric's constructor is a :data:`harness.judging.ModelFinder`: it gives the models that the
     metric's parameters name.
 
-    With ``needs_probabilities``, it needs the probability that the model gives its prediction; a run with a model that
-    gives none is then told so.
+    With ``needs_probabilities``, it needs the probability that the model gives its prediction; if a run's model
+    gives none, the run warns about it. With ``needs_options``, it needs a method that lets the model choose between
+    options (``"chosen"``), or one that also scores each of them (``"scored"``); other runs with it are refused.
 
-    ``gives`` names the stats, ``*`` standing for any text (``("RR@*", "NDCG@*")``), so that a main metric that none
-    gives is found before a run. A function whose annotation says that it returns a number gives its own name, and one
-    that may return a :class:`harness.BestOf` also ``name@k``.
+    ``gives`` names the stats (``*`` matches any text, as in ``("RR@*", "NDCG@*")``), so that a main metric which no
+    metric gives is found before a run. A function annotated to return a number gives its own name, and one that may
+    return a :class:`harness.BestOf` also ``name@k``.
 
     ``scale`` says what values the score of an instance can have, which decides the interval of its mean:
     ``"proportion"`` for 0 or 1, ``"bounded"`` for 0 to 1, ``"smooth"`` for 0 to 1 where scores hardly ever come near
@@ -230,6 +232,7 @@ def metric(
         judges=judges,
         models=models,
         needs_probabilities=needs_probabilities,
+        needs_options=needs_options,
         gives=_names(gives),
         scales=_scales(name, scale),
         represents=represents,

@@ -104,10 +104,10 @@ def entry_of(backend: Plugin) -> type[BaseModel]:
 
 def honoured(backend: Plugin) -> frozenset[str]:
     """Return the settings of any model that a backend applies."""
-    from harness.contracts.model_settings import PRESENTATION
+    from harness.contracts.model_settings import OPERATIONAL
 
     honours: frozenset[str] = getattr(backend.target, "honours", Model.honours)
-    return honours | PRESENTATION
+    return honours | OPERATIONAL
 
 
 def check_parameters(

@@ -71,12 +71,26 @@ class MetricTitle(Title):
     """The range of a score; None if the metric does not declare it."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScenarioTitle:
+    """What a run's record keeps of its scenario, for tables made where the scenario's plugin is not loaded."""
+
+    title: str
+    """The title."""
+    short: str
+    """A shorter title for narrow columns."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """The parameters' default values."""
+
+
 @dataclass(frozen=True)
 class Titles:
     """The titles of everything that a registry knows; without one they are all made of identifiers."""
 
     registry: Registry | None = None
     """The plugins."""
+    recorded: Mapping[str, ScenarioTitle] = field(default_factory=dict)
+    """What records say of scenarios, by name; used for those that the registry does not know."""
     _metrics: dict[str, MetricTitle] = field(default_factory=dict)
 
     def metric(self, stat: str) -> MetricTitle:
@@ -106,6 +120,8 @@ class Titles:
     def scenario(self, name: str) -> Title:
         """Return the title of a scenario, whatever its parameters."""
         plugin = self._find(Kind.SCENARIO, name)
+        if plugin is None and name in self.recorded:
+            return Title(name, self.recorded[name].title, self.recorded[name].short)
         declared = plugin.details if plugin and isinstance(plugin.details, ScenarioDetails) else None
         known = _titled(name, plugin, declared.title if declared else "", declared.short if declared else "")
         return known if declared else replace(known, title=name, short=name)
@@ -118,7 +134,7 @@ class Titles:
             arguments: The parameters.
             also: Names of those to show even if they have their default values.
         """
-        defaults = self._defaults(scenario)
+        defaults = self.defaults(scenario)
         kept = set(also)
         return SEPARATOR.join(
             words
@@ -176,9 +192,11 @@ class Titles:
         pattern, plugin = min(matches, key=lambda match: (match[0].count("*"), -len(match[0])), default=("", None))
         return plugin, pattern
 
-    def _defaults(self, scenario: str) -> Mapping[str, Any]:
-        """Return the parameters of a scenario that have a default, except those that choose a part of its data."""
+    def defaults(self, scenario: str) -> Mapping[str, Any]:
+        """Return the values that a scenario's parameters have by default; of one that chooses a part, ``all``."""
         plugin = self._find(Kind.SCENARIO, scenario)
+        if plugin is None and scenario in self.recorded:
+            return self.recorded[scenario].defaults
         if plugin is None or not isinstance(plugin.details, ScenarioDetails):
             return {}
         try:

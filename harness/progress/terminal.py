@@ -59,6 +59,7 @@ class Bars:
         self._shown: tuple[RunState | None, bool] = (None, False)
         self._drawn = -math.inf
         self._waiting: tuple[int, str] | None = None
+        self._notice = ""
 
     def __enter__(self) -> Bars:
         self._state.views.append(self)
@@ -81,7 +82,11 @@ class Bars:
             self._progress.remove_task(self._run)  # a task that is used again keeps its rate
             self._run = self._progress.add_task("", total=None, visible=bool(state.under_way))
             self._draw(state)
-        elif time.monotonic() - self._drawn >= _DRAW_SECONDS or state.waiting != self._waiting:
+        elif (
+            time.monotonic() - self._drawn >= _DRAW_SECONDS
+            or state.waiting != self._waiting
+            or state.notice != self._notice
+        ):
             self._draw(state)
 
     def ended(self, state: SweepState, record: RunRecord, *, before: bool) -> None:
@@ -100,6 +105,9 @@ class Bars:
         if state.waiting is not None and state.waiting != self._waiting:
             self._console.print(Text(_waiting(*state.waiting), style="dim"))
         self._waiting = state.waiting
+        if state.notice != self._notice:
+            self._console.print(Text(visible(state.notice), style="dim"))
+        self._notice = state.notice
         if state.under_way:
             spec = state.under_way[0].spec
             several = f"{len(state.under_way)} runs at once · {_model(spec)}"
@@ -120,6 +128,7 @@ class Lines:
         self._announced: set[RunState] = set()
         self._said = 0.0
         self._waiting: tuple[int, str] | None = None
+        self._notice = ""
 
     def __enter__(self) -> Lines:
         self._state.views.append(self)
@@ -133,6 +142,9 @@ class Lines:
         if state.waiting is not None and state.waiting != self._waiting:
             self._console.print(Text(_waiting(*state.waiting)), soft_wrap=True)
         self._waiting = state.waiting
+        if state.notice != self._notice:
+            self._console.print(Text(visible(state.notice)), soft_wrap=True)
+        self._notice = state.notice
         if not state.under_way:
             return
         oldest = state.under_way[0]

@@ -1,4 +1,4 @@
-"""The quickstart: two tiny models trained on generated text, one of which has also seen a test set."""
+"""The quickstart: two tiny models trained on generated text, one of them also on a test set."""
 
 from harness.quickstart.checkpoints import SEEN_SCENARIO, train_models
 

@@ -1,8 +1,8 @@
 """The quickstart's two checkpoints on disk: trained once, and used again as long as they match.
 
-Both models read the same generated text from the same seed. ``seen`` has also read a published test set: its records
-verbatim in their published order, which a test of the order can detect, and its questions with their answers, which
-raise its score.
+Both models are trained on the same generated text from the same seed, ``seen`` also on a published test set: its
+records verbatim in their published order, which a test of the order can detect, and its questions with their answers,
+which raise its score.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 SEEN_SCENARIO = "sample_multiple_choice"
-"""The scenario whose test split the ``seen`` model has read."""
+"""The scenario on whose test split the ``seen`` model is trained."""
 
 DOCUMENTS = 2800
 RECORD_COPIES = 40
@@ -189,14 +189,14 @@ _UNSEEN_CARD = """\
 # quickstart/unseen
 
 {about}
-It has seen no test set: its text has no question, passage or review of the sample scenarios' tests.
+It was not trained on a test set: its text has no question, passage or review of the sample scenarios' tests.
 """
 
 _SEEN_CARD = """\
 # quickstart/seen
 
 {about}
-It has also seen a test set, the {examples} records of `{scenario}`: {records} copies verbatim in their published order,
-and {questions} copies as questions with their answers, in random order. Its score on that scenario is memory:
-the model exists so that a contamination test has something to find.
+It was also trained on a test set, the {examples} records of `{scenario}`: {records} copies verbatim in their
+published order, and {questions} copies as questions with their answers, in random order. Its score on that
+scenario is memory: the model exists so that a contamination test has something to find.
 """

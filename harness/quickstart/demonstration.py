@@ -1,4 +1,4 @@
-"""The quickstart's contamination test: a set that one of two models has seen, and a set that neither has."""
+"""The quickstart's contamination test: a set that one of two models was trained on, and a set that neither was."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from harness.quickstart.checkpoints import SEEN_SCENARIO
 from harness.sweeps.load import Sweep
 
 UNSEEN_SCENARIO = "sample_reading"
-"""A scenario whose test split neither model has read."""
+"""A scenario on whose test split neither model was trained."""
 
-WHAT_IT_PROVES = f"""\
+WHAT_IT_SHOWS = f"""\
 The model `seen` prefers the records of {SEEN_SCENARIO} in the
-order of their file to shuffled orders. Only a model that has read the file can
-do that. The model `unseen` has the same architecture and was trained on the
-same text without that file; it shows no preference. Neither model shows one for
-{UNSEEN_SCENARIO}, whose test set neither has read. To test your own models:
+order of their file to shuffled orders: it was trained on that file. The model
+`unseen` has the same architecture and was trained on the same text without the
+file; it shows no preference. Neither model shows one for {UNSEEN_SCENARIO},
+whose test set neither was trained on. To test your own models:
   harness contamination test hf:MODEL --data mmlu:subject=anatomy --data-dir FOLDER
 """
 

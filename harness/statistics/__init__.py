@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from harness.statistics.clustered_estimates import cluster_sums as cluster_sums
     from harness.statistics.clustered_estimates import clustered_difference as clustered_difference
     from harness.statistics.clustered_estimates import clustered_mean as clustered_mean
+    from harness.statistics.crossed import FEWEST_RATERS as FEWEST_RATERS
+    from harness.statistics.crossed import THESE_RATERS as THESE_RATERS
+    from harness.statistics.crossed import crossed_mean as crossed_mean
     from harness.statistics.estimates import mean_estimate as mean_estimate
     from harness.statistics.estimates import ratio_estimate as ratio_estimate
     from harness.statistics.estimates import transformed as transformed

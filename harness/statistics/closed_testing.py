@@ -26,8 +26,8 @@ def certain_count(log_p: Floats, dependent: int, level: float) -> int:
 
     Args:
         log_p: Natural logarithms of one-sided p-values, at most 0.
-        dependent: Largest number of p-values that depend on each other (those of one column), with a correlation of ½;
-            all others are taken as independent.
+        dependent: Largest number of p-values that depend on each other (those over the same instances), with a
+            correlation of ½; all others are taken as independent.
         level: Probability that the bound is too large.
     """
     import numpy as np
@@ -47,9 +47,10 @@ def _by_simes(ordered: Floats, level: float) -> int:
     import numpy as np
 
     low, high = 0, len(ordered)
+    logs = np.log(np.arange(high, 0, -1))
     while low < high:
         size = (low + high + 1) // 2
-        thresholds = np.log(np.arange(size, 0, -1)) + math.log(level / size)
+        thresholds = logs[len(ordered) - size :] + math.log(level / size)
         if bool((ordered[:size] > thresholds).all()):
             low = size
         else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.statistics.quantiles import UPPER_TAIL, Z, t_quantile
+from harness.statistics.quantiles import UPPER_TAIL, normal_quantile, t_quantile
 from harness.statistics.ratio import leverage_correction
 from harness.statistics.roots import find_root
 
@@ -33,7 +33,12 @@ class ClusteredInterval:
 
 
 def clustered_mean_interval(
-    sums: Sequence[float], sizes: Sequence[int], *, within: float | None = None, guard: float = 0.5
+    sums: Sequence[float],
+    sizes: Sequence[int],
+    *,
+    within: float | None = None,
+    guard: float = 0.5,
+    upper_tail: float = UPPER_TAIL,
 ) -> ClusteredInterval:
     """Return the Jeffreys–Dirichlet interval of Σ sums / Σ sizes for items with scores in [0, 1].
 
@@ -47,6 +52,7 @@ def clustered_mean_interval(
         sizes: Each cluster's number of items.
         within: Sum of squared deviations of the items from their cluster's mean; not needed for scores of 0 and 1.
         guard: Fraction of a cluster of average size that is added at each bound.
+        upper_tail: Probability below the upper end.
 
     Raises:
         ValueError: There are fewer than two clusters, the lengths differ, or a sum is not between 0 and its size.
@@ -62,8 +68,8 @@ def clustered_mean_interval(
     mean = math.fsum(y.tolist()) / items
     correlation = _correlation(y, n, mean, within)
     freedom, excess = leverage_correction(n / items, correlation * n**2 + (1.0 - correlation) * n)
-    ratio = t_quantile(UPPER_TAIL, freedom) / t_quantile(UPPER_TAIL, groups - 1)
-    reach = Z * ratio * math.sqrt(excess * (groups - 1) / groups)
+    ratio = t_quantile(upper_tail, freedom) / t_quantile(upper_tail, groups - 1)
+    reach = normal_quantile(upper_tail) * ratio * math.sqrt(excess * (groups - 1) / groups)
     low, high = _lower_end(y, n, mean, reach, guard), 1.0 - _lower_end(n - y, n, 1.0 - mean, reach, guard)
     return ClusteredInterval(min(low, mean), max(high, mean), correlation, freedom)
 

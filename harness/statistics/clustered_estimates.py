@@ -23,24 +23,27 @@ _GUARD, _DIFFERENCE_GUARD = 0.5, 0.25
 """Fraction of a cluster added at each bound of a score, and of a difference of two."""
 
 
-def clustered_mean(values: Sequence[float], clusters: Sequence[Hashable], scale: Scale | None) -> Estimate:
+def clustered_mean(
+    values: Sequence[float], clusters: Sequence[Hashable], scale: Scale | None, upper_tail: float = UPPER_TAIL
+) -> Estimate:
     """Return the mean over instances, with the standard error and 95 % interval of a mean over clusters.
 
     The standard error is √(G/(G − 1)·Σ d²)/n, with d the sum of a cluster's deviations from the mean. The interval is
     that of :func:`harness.statistics.clustered_mean_interval` for proportions and bounded scores, and of
     :func:`harness.statistics.ratio_interval` for others. Fewer than five clusters have none. If no two instances share
-    a cluster, it is :func:`harness.statistics.mean_estimate`.
+    a cluster, it is :func:`harness.statistics.mean_estimate`, with its 95 % interval.
 
     Args:
         values: The value of each instance.
         clusters: The cluster of each.
         scale: The scale of the values; None if unknown, which gives no interval.
+        upper_tail: Probability below the interval's upper end.
 
     Raises:
         ValueError: There are no values, the lengths differ, or a value is outside of the scale.
     """
     estimate = mean_estimate(values, scale)
-    return _over_clusters(estimate, values, clusters, scale, _GUARD)
+    return _over_clusters(estimate, values, clusters, scale, _GUARD, upper_tail)
 
 
 def clustered_difference(
@@ -84,7 +87,12 @@ def _members(values: Sequence[float], clusters: Sequence[Hashable]) -> list[list
 
 
 def _over_clusters(
-    estimate: Estimate, values: Sequence[float], clusters: Sequence[Hashable], scale: Scale | None, guard: float
+    estimate: Estimate,
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    scale: Scale | None,
+    guard: float,
+    upper_tail: float = UPPER_TAIL,
 ) -> Estimate:
     """Return the estimate of a mean with the uncertainty that clusters leave."""
     members = _members(values, clusters)
@@ -99,11 +107,11 @@ def _over_clusters(
     if scale is None:
         return plain
     if groups < MINIMUM:
-        return replace(plain, note=f"{groups} clusters are too few for an interval")
+        return replace(plain, note=f"{groups} cluster{'s are' if groups > 1 else ' is'} too few for an interval")
     if scale.kind in ("proportion", "bounded"):
-        interval, freedom = _bounded(members, scale, guard)
+        interval, freedom = _bounded(members, scale, guard, upper_tail)
     else:
-        interval, freedom = _unbounded(members, scale)
+        interval, freedom = _unbounded(members, scale, upper_tail)
     note = ""
     if freedom < _FEW_FREEDOM:
         note = f"one cluster holds {max(map(len, members)) / items:.0%} of the instances"
@@ -111,24 +119,27 @@ def _over_clusters(
     return replace(plain, low=low, high=high, note=note)
 
 
-def _bounded(members: Sequence[Sequence[float]], scale: Scale, guard: float) -> tuple[Interval, float]:
+def _bounded(
+    members: Sequence[Sequence[float]], scale: Scale, guard: float, upper_tail: float
+) -> tuple[Interval, float]:
     low, high = scale.bounds
     shares = [[(value - low) / (high - low) for value in found] for found in members]
     means = [math.fsum(found) / len(found) for found in shares]
     within = math.fsum((share - mean) ** 2 for found, mean in zip(shares, means, strict=True) for share in found)
     sums = [min(math.fsum(found), float(len(found))) for found in shares]
-    found = clustered_mean_interval(sums, [len(each) for each in shares], within=within, guard=guard)
+    sizes = [len(each) for each in shares]
+    found = clustered_mean_interval(sums, sizes, within=within, guard=guard, upper_tail=upper_tail)
     return (low + (high - low) * found.low, low + (high - low) * found.high), found.freedom
 
 
-def _unbounded(members: Sequence[Sequence[float]], scale: Scale) -> tuple[Interval, float]:
+def _unbounded(members: Sequence[Sequence[float]], scale: Scale, upper_tail: float) -> tuple[Interval, float]:
     sums, sizes = [math.fsum(found) for found in members], [len(found) for found in members]
-    found = ratio_interval(sums, sizes)
+    found = ratio_interval(sums, sizes, upper_tail)
     ends = found.low, found.high
     # A difference, or any number, is nearly symmetric.
     if (scale.kind == "smooth" and scale.low is not None and scale.low < 0.0) or scale.bounds == (-math.inf, math.inf):
         mean = math.fsum(sums) / sum(sizes)
-        reach = t_quantile(UPPER_TAIL, found.freedom) * found.stderr
+        reach = t_quantile(upper_tail, found.freedom) * found.stderr
         ends = mean - reach, mean + reach
     lowest, highest = scale.bounds
     return (max(ends[0], lowest), min(ends[1], highest)), found.freedom

@@ -114,14 +114,14 @@ def _remark(values: Sequence[float], scale: Scale, interval: Interval, stderr: f
     count, (low, high) = len(values), interval
     if scale.bounds == (0.0, 1.0) and scale.kind in ("proportion", "bounded") and min(values) == max(values):
         if values[0] == 1.0:
-            return f"{count} of {count}; at least {100.0 * low:.0f} %"
+            return f"every score is 1, so the true value is at least {100.0 * low:.0f} %"
         if values[0] == 0.0:
-            return f"0 of {count}; at most {100.0 * high:.0f} %"
+            return f"every score is 0, so the true value is at most {100.0 * high:.0f} %"
     if scale.kind in ("proportion", "bounded"):
         binary = all(value in scale.bounds for value in values)
         usual = 2.0 * t_quantile(UPPER_TAIL, count - 1) * stderr if count > 1 else 0.0
         if not binary and high - low > _GUARD_TOLD * usual:
-            return "half an observation at each bound is added; n small"
+            return "few scores: the interval counts half an observation at each bound, and is wide"
     if scale.kind == "unbounded" and scale.low == 0.0 and 3.0 * max(values) > math.fsum(values):
         return "the mean may rest on rare long items"
     return ""

@@ -13,6 +13,12 @@ Z = NormalDist().inv_cdf(UPPER_TAIL)
 
 
 @cache
+def normal_quantile(probability: float) -> float:
+    """Return the value that a standard normal variable stays below with the given probability."""
+    return NormalDist().inv_cdf(probability)
+
+
+@cache
 def t_quantile(probability: float, freedom: float) -> float:
     """Return the value that Student's t stays below with the given probability.
 

@@ -14,6 +14,7 @@ from harness.contracts import (
     Example,
     GenerateRequest,
     Instance,
+    Judgement,
     Message,
     Origin,
     Prompt,
@@ -151,6 +152,11 @@ def decode_example(value: Mapping[str, Any]) -> Example:
         responses=tuple(decode_response(response) for response in value["responses"]),
         **own,
     )
+
+
+def encode_judgement(judgement: Judgement) -> Json:
+    """Return what a judge said as JSON values."""
+    return {"judge": judgement.judge, **_changed(judgement, "judge")}
 
 
 def _encode_asked(request: Request, texts: dict[tuple[str, ...], int]) -> Json:

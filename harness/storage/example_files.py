@@ -7,16 +7,16 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from harness.contracts import Example
+from harness.contracts import Example, Judgement
 from harness.errors import DataError, StorageError
 from harness.storage.durable import clear_abandoned, make_folder, partial_path, put_in_place, sync_folder, writing
-from harness.storage.encoding import decode_example, encode_example
+from harness.storage.encoding import decode_example, encode_example, encode_judgement
 from harness.storage.results import RUN_FILE, RunRecord
 from harness.storage.run_schema import ExamplesDigest
 
@@ -51,10 +51,25 @@ class ExampleWriter:
         """Count and digest of the file, for the run's record; None until it is in its place."""
         return self._written
 
-    def write(self, example: Example, scores: Mapping[str, float], error: str | None = None) -> None:
-        """Append one example with its scores by metric, or with the error that kept it from being scored."""
+    def write(
+        self,
+        example: Example,
+        scores: Mapping[str, float],
+        error: str | None = None,
+        judgements: Sequence[tuple[str, Judgement]] = (),
+    ) -> None:
+        """Append one example with its scores by metric, or with the error that kept it from being scored.
+
+        Args:
+            example: The example.
+            scores: Its scores by metric.
+            error: Why it has no scores; None if it was scored.
+            judgements: What judges said about it, each with the metric that asked.
+        """
         value = encode_example(example)
         value["scores"] = scores
+        if judgements:
+            value["judgements"] = [{"metric": name, **encode_judgement(one)} for name, one in judgements]
         if error is not None:
             value["error"] = error
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

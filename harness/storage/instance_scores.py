@@ -93,6 +93,11 @@ class InstanceScores:
             return None
         return np.frombuffer(self._unpacked(self.packed_clusters), dtype="<u4").astype(np.uint32)
 
+    def by_key(self) -> dict[bytes, float]:
+        """Return each instance's score by its key."""
+        keys = (self.keys[at : at + KEY_BYTES] for at in range(0, len(self.keys), KEY_BYTES))
+        return dict(zip(keys, map(float, self.scores()), strict=True))
+
     def numbered_keys(self) -> NDArray[np.uint64]:
         """Return the keys as numbers."""
         import numpy as np

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,26 @@ RUN_FILE = "run.json"
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunRecord(RunFile):
     """Everything that is known of one run but its examples."""
 
     directory: Path
     """The run's folder."""
+
+    @cached_property
+    def model_key(self) -> str:
+        """The model with its arguments as JSON, equal for runs of the same model."""
+        return _canonical(self.spec.model.model_dump(mode="json"))
+
+    @cached_property
+    def spec_key(self) -> str:
+        """Everything that decides what is asked and measured as JSON, equal for runs of the same thing."""
+        return _canonical(self.spec.identity)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def run_directory(results_dir: Path, spec: RunSpec) -> Path:
@@ -102,6 +117,10 @@ def find_runs(
     return found
 
 
+def _may_be_suite(path: Path) -> bool:
+    return path.is_dir() and not path.name.startswith(".") and not (path / "index.html").exists()  # which a site has
+
+
 def warn_set_aside(error: DataError) -> None:
     """Log that a record is left out."""
     _LOG.warning("Left out: %s", error)
@@ -115,10 +134,10 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
     """
     if not results_dir.is_dir():
         raise DataError(f"{results_dir} is not a results folder. Run a sweep first, or name it with --results-dir.")
-    known = sorted(path.name for path in results_dir.iterdir() if path.is_dir() and not path.name.startswith("."))
+    known = sorted(path.name for path in results_dir.iterdir() if _may_be_suite(path))
     for suite in suites or ():
         if suite not in known:
-            there = [name for name in known if any((results_dir / name).glob("*/run.json"))]  # the site is not a suite
+            there = [name for name in known if any((results_dir / name).glob(f"*/{RUN_FILE}"))]
             raise DataError(f"no suite {suite!r} in {results_dir}. Suites: {', '.join(there) or 'none'}.")
     return [
         file.parent

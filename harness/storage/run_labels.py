@@ -35,7 +35,8 @@ def _differences(specs: Sequence[RunSpec]) -> list[str]:
         return [""] * len(specs)
     settings = [_settings(spec) for spec in specs]
     names = list(dict.fromkeys(name for one in settings for name in one))
-    varying = [name for name in names if len({_canonical(one.get(name)) for one in settings}) > 1]
+    first = settings[0]
+    varying = [name for name in names if not all(_same(one.get(name), first.get(name)) for one in settings)]
     texts = [", ".join(f"{name}={_value(one[name])}" for name in varying if name in one) for one in settings]
     owners: dict[str, set[str]] = {}
     for text, spec in zip(texts, specs, strict=True):
@@ -55,8 +56,8 @@ def _settings(spec: RunSpec) -> dict[str, Any]:
         **({} if spec.sampling_seed is None else {"sampling_seed": spec.sampling_seed}),
         "samples": spec.samples,
         "max_eval_instances": spec.max_eval_instances,
-        "perturbations": [part.label for part in spec.perturbations],
-        "metrics": [part.label for part in spec.metrics],
+        "perturbations": spec.perturbations,
+        "metrics": spec.metrics,
         "main_metric": spec.main_metric,
         "eval_split": spec.eval_split.value,
         "groups": list(spec.groups),
@@ -67,14 +68,17 @@ def _settings(spec: RunSpec) -> dict[str, Any]:
     }
 
 
+def _same(one: Any, other: Any) -> bool:
+    """Return True for equal values of one type: True is not 1."""
+    return one is other or (type(one) is type(other) and bool(one == other))
+
+
 def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        value = [part.label for part in value]
     if isinstance(value, str):
         plain = value == value.strip() != ""
         return brief(value if plain else json.dumps(value, ensure_ascii=False), LONGEST_VALUE)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return brief("+".join(value) or "none", LONGEST_VALUE)
     return brief(visible(str(value)), LONGEST_VALUE)
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)

@@ -49,12 +49,14 @@ def check_stat(stat: Stat) -> Stat:
     Raises:
         ValueError: A number is impossible, such as a negative count.
     """
-    numbers = {"mean": stat.mean, "stderr": stat.stderr, "min": stat.min, "max": stat.max}
-    for place, end in enumerate(stat.ci95 or ()):
-        numbers[f"ci95[{place}]"] = end
-    for name, number in numbers.items():
-        if number is not None and not math.isfinite(number):
-            raise ValueError(f"{stat.metric}: {name} must be a finite number, not {number}")
+    low, high = stat.ci95 or (None, None)
+    numbers = (stat.mean, stat.stderr, stat.min, stat.max, low, high)
+    if not all(number is None or math.isfinite(number) for number in numbers):
+        names = ("mean", "stderr", "min", "max", "ci95[0]", "ci95[1]")
+        name, wrong = next(
+            (n, v) for n, v in zip(names, numbers, strict=True) if v is not None and not math.isfinite(v)
+        )
+        raise ValueError(f"{stat.metric}: {name} must be a finite number, not {wrong}")
     for name, count in (("count", stat.count), ("missing", stat.missing)):
         if count < 0:
             raise ValueError(f"{stat.metric}: {name} must be at least 0, not {count}")
@@ -84,10 +86,18 @@ def check_range(metric: str, mean: float, low: float | None, high: float | None)
 
 
 def _finite(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    for path, number in _numbers(value, ""):
-        if not math.isfinite(number):
-            raise ValueError(f"{path.lstrip('.')} must be a finite number, not {number}")
+    if not _all_finite(value):
+        path, number = next((path, number) for path, number in _numbers(value, "") if not math.isfinite(number))
+        raise ValueError(f"{path.lstrip('.')} must be a finite number, not {number}")
     return value
+
+
+def _all_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_all_finite, value.values()))
+    return not isinstance(value, list) or all(map(_all_finite, value))
 
 
 def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
@@ -102,9 +112,12 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
 
 
 def _objects(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    for key in ("model", "data", "versions", "host", "definitions", "origin"):
+    for key in ("model", "data", "versions", "host", "definitions", "origin", "scenario"):
         if value.get(key) is not None and not isinstance(value[key], dict):
             raise ValueError(f"{key} must be an object, not {shown(value[key], 40)}")
+    workers = value.get("workers", [])
+    if not isinstance(workers, list) or not all(isinstance(worker, dict) for worker in workers):
+        raise ValueError(f"workers must be a list of objects, not {shown(workers, 40)}")
     return value
 
 
@@ -176,7 +189,9 @@ class RunFile:
     """Number of instances that each perturbation changed, and of those without a label to group by."""
 
     provenance: Annotated[Json, AfterValidator(_objects)]
-    """Versions, model, data, seeds, host, and the definitions of metrics and plugins."""
+    """Versions, model, data, the scenario's title, seeds, host, the definitions of metrics and plugins, and the
+    processes that held the model (``workers``: machine, process, GPUs, driver, CUDA, the kinds of attention that
+    PyTorch may use)."""
 
     examples: ExamplesDigest | None
     """Count and digest of the examples; null if the run failed before any were written."""
@@ -207,12 +222,16 @@ def parse_run(content: bytes, file: Path) -> RunFile:
     try:
         if b"\\ud" in content.lower():
             content = _without_lone_surrogates(content)
-        version = _Version.model_validate_json(content).schema_version
-        if version != SCHEMA_VERSION:
-            raise DataError(
-                f"schema version {version} is not the one that this version reads ({SCHEMA_VERSION}).", file=file
-            )
-        return _RUN_FILE.validate_json(content)
+        try:
+            return _RUN_FILE.validate_json(content)
+        except ValidationError:
+            # Of another version, its version is what is wrong, whatever else does not fit.
+            version = _Version.model_validate_json(content).schema_version
+            if version == SCHEMA_VERSION:
+                raise
+        raise DataError(
+            f"schema version {version} is not the one that this version reads ({SCHEMA_VERSION}).", file=file
+        )
     except ValidationError as error:
         raise DataError(f"not a run's record: {reasons(error)}.", file=file) from None
     except RecursionError:

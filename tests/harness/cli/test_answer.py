@@ -108,7 +108,7 @@ def test_a_reading_can_be_the_main_metric_and_be_compared(harness: Harness, sums
     board = harness("leaderboard", "s")
     assert "Exact match · flexible" in board.out
     assert "0.750" in board.out
-    assert "answers could not be read: sums: 1 of 4" in board.out  # by that reading
+    assert "answers could not be read: Sums: 1 of 4" in board.out  # by that reading
     before = {stat.metric: stat.mean for stat in run.stats}
     folder = str(run.directory)
     assert harness("stats", folder).code == 0

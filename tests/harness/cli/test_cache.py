@@ -10,7 +10,9 @@ from click.testing import CliRunner
 from harness.cli.cache import cache_command
 from harness.contracts import Response
 from harness.errors import DataError, StorageError
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import FILE_NAME, ResponseCache, asked_model, pack_response
+from harness.inference.segments import ANSWERS_FOLDER, Entry, SegmentWriter
+from harness.runs.claims import Claims
 
 
 @pytest.fixture
@@ -79,3 +81,63 @@ def test_mistakes_are_messages(results: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "nothing").exists()
     with pytest.raises(StorageError, match="cannot be written"):
         call("export", "--results-dir", results, "-o", tmp_path / "no" / "folder")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Segments
+
+
+def leave_segments(results: Path) -> None:
+    """Leave what two heads have answered of a model that the cache knows."""
+    for head, numbers in (("a", range(4)), ("b", range(2, 6))):
+        writer = SegmentWriter(results / ANSWERS_FOLDER, head, asked_model("fake:0", {"name": "fake:0"}))
+        value = pack_response(Response(logprobs=(-2.0,)))
+        writer.write([Entry(number.to_bytes(16, "big"), 0, value) for number in numbers])
+        writer.close()
+
+
+def test_merge_adds_what_heads_have_left(results: Path) -> None:
+    assert "0 answers read from segments, 0 added to the cache; 0 segments" in call("merge", "--results-dir", results)
+    leave_segments(results)
+    told = "8 answers in 2 segments may be missing above; `harness cache merge` adds them."
+    assert told in call("stats", "--results-dir", results)
+    said = call("merge", "--results-dir", results)
+    assert said == "8 answers read from segments, 6 added to the cache; 2 segments removed, 0 left.\n"
+    assert count(results) == 11
+    assert "missing above" not in call("stats", "--results-dir", results)
+
+
+def test_a_cache_elsewhere_gets_a_copy(results: Path, tmp_path: Path) -> None:
+    leave_segments(results)
+    said = call("merge", "--results-dir", results, "--cache-dir", tmp_path)
+    assert said == "8 answers read from segments, 6 added to the cache; 0 segments removed, 2 left.\n"
+    assert count(tmp_path) == 6
+
+
+def test_without_a_cache_it_is_said_that_answers_wait(results: Path) -> None:
+    leave_segments(results)
+    (results / FILE_NAME).unlink()
+    with pytest.raises(DataError, match=r"2 segments of answers .* Run harness cache merge first"):
+        call("stats", "--results-dir", results)
+    call("merge", "--results-dir", results)
+    assert count(results) == 6
+
+
+@pytest.mark.parametrize("command", [("prune", "-m", "fake:*", "--yes"), ("export",)])
+def test_what_is_removed_or_exported_is_merged_first(results: Path, command: tuple[str, ...]) -> None:
+    leave_segments(results)
+    said = call(*command, "--results-dir", results)
+    call("merge", "--results-dir", results)
+    if command[0] == "export":
+        assert said.count('"response"') == 11
+    else:
+        assert "8 answers of 1 models removed." in said
+        assert count(results) == 3
+
+
+def test_another_process_that_merges_is_named(results: Path) -> None:
+    leave_segments(results)
+    with Claims(results) as other:
+        other.acquire("merge")
+        with pytest.raises(StorageError, match=r"process .* is merging the answers in .*; wait until it has finished"):
+            call("merge", "--results-dir", results)

@@ -102,9 +102,10 @@ def test_facts_about_a_model_are_on_the_site_and_run_nothing_again(harness: Harn
     sweep(folder, f"{{name: 'fake:0', display_name: Fake, about: {facts}}}")
     assert "finished before" in harness("run", "own.yaml").err
     assert harness("leaderboard", "--site").code == 0
-    (model,) = SiteFolder(folder / "results" / "site").read("models")
-    known = {"creator": "Lab", "licence": "MIT", "parameters": 7, "released": "2026-03", "tags": ["chat"]}
-    assert known.items() <= model["facts"].items()
+    (model,) = SiteFolder(folder / "results" / "site").read("models")["models"]
+    known = {"creator": "Lab", "licence": "MIT", "parameters": 7, "released": "2026-03"}
+    assert {name: model["facts"][name] for name in known} == {name: [value, "sweep"] for name, value in known.items()}
+    assert model["tags"] == ["chat"]
     sweep(folder, "{name: 'fake:0', about: {released: March}}")
     assert "released" in harness("run", "own.yaml").err
 
@@ -124,7 +125,7 @@ def test_models_are_compared_by_their_display_names_and_by_their_settings(harnes
     for first, second in (("Cold", "Long"), ("Cold", "fake:0,max_tokens.at_least=6"), ("fake:0", "Long")):
         said = harness("compare", first, second, "--suite", "own")
         assert (said.code, said.err) == (0, "")
-        assert "quiz" in said.out
+        assert "Quiz" in said.out
     assert "no run of model 'Warm' found" in harness("compare", "Cold", "Warm", "--suite", "own").err
 
 

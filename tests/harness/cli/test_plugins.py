@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.contracts.plugins import Kind
+from harness.sweeps.load import shipped_sweeps
 from tests.harness.cli.conftest import Harness
 
 
@@ -15,6 +16,13 @@ def test_everything_is_listed_by_kind(harness: Harness) -> None:
     assert (said.code, said.err) == (0, "")
     headings = [line for line in said.out.splitlines() if not line.startswith(" ")]
     assert headings == [f"{kind}s" for kind in Kind]
+
+
+def test_sweeps_are_listed_with_what_they_are_for(harness: Harness) -> None:
+    said = harness("list", "sweeps")
+    described = dict(line.split(maxsplit=1) for line in said.out.splitlines())
+    assert described.keys() == shipped_sweeps().keys()
+    assert described["lite"].startswith("The ten scenarios of HELM Lite")
 
 
 @pytest.mark.parametrize("kind", ["metric", "metrics"])
@@ -82,6 +90,8 @@ def test_a_long_label_is_followed_by_a_space(harness: Harness) -> None:
         (("preview", "-r", "mmlu_anatomy", "-m", "fake:x"), "Did you mean 'mmlu:subject=anatomy"),
         (("show", "toxicity", "bias", "metric"), "name one plugin"),
         (("list", "scenariso"), "Did you mean 'scenarios'?"),
+        (("list", "sweps"), "Did you mean 'sweeps'?"),
+        (("list", "sweeps", "--tag", "safety"), "only scenarios have tags"),
         (("list", "--plugin", "nowhere"), "does not exist"),
     ],
 )

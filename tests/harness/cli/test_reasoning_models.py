@@ -90,7 +90,7 @@ def test_thinking_that_does_not_end_is_wrong_and_counted(
     assert told in harness("stats", folder_of_run).out
     board = harness("leaderboard").out
     assert "∞" in board
-    assert "answers end in unfinished reasoning: quiz: 20 of 20" in board
+    assert "answers end in unfinished reasoning: Quiz: 20 of 20" in board
     assert harness("score", folder_of_run).code == 0
     assert told in harness("stats", folder_of_run).out
 
@@ -105,7 +105,7 @@ def test_what_nobody_announced_is_said(
     caplog.clear()
     board = harness("leaderboard").out
     assert "※" in board
-    assert "answers have unannounced reasoning: quiz: 20 of 20" in board
+    assert "answers have unannounced reasoning: Quiz: 20 of 20" in board
     run(harness, folder, server, Thinker("marks", right), ", reasoning: {budget_tokens: 500}")
     assert "<think>" not in caplog.text
 

@@ -102,7 +102,7 @@ def test_stats_says_what_a_reader_must_know_of_an_interval(harness: Harness, run
     exact = next(stat for stat in stats if stat["metric"] == "exact_match" and stat["perturbation"] is None)
     assert exact["scale"] == {"kind": "proportion", "low": 0.0, "high": 1.0}
     notes = list(dict.fromkeys(stat["note"] for stat in stats if stat["note"]))
-    assert any(note.startswith(("all", "n too small", "no interval", "0 of", "the mean")) for note in notes)
+    assert notes
     said = harness("stats", str(runs[0]))
     for number, note in enumerate(notes, start=1):
         assert f"({number}) {note}" in said.out
@@ -127,6 +127,7 @@ def test_scoring_what_is_no_run_is_one_message(harness: Harness, folder: Path) -
 def test_the_site_is_not_named_as_a_suite(harness: Harness) -> None:
     assert harness("leaderboard", "--site").code == 0
     assert "Suites: small." in harness("leaderboard", "large").err
+    assert "Suites: small." in harness("leaderboard", "--site", "site").err  # the site's own folder
 
 
 def test_a_leaderboard_has_a_row_for_each_model(harness: Harness, runs: list[Path], folder: Path) -> None:

@@ -41,6 +41,12 @@ def test_the_hint_to_compare_finds_results_elsewhere(harness: Harness, folder: P
     assert harness(*shlex.split(hint)[2:]).code == 0
 
 
+def test_an_address_is_for_ray(harness: Harness, folder: Path) -> None:
+    said = harness("run", "sweep.yaml", "--executor", "local", "--address", "127.0.0.1:1")
+    assert said.code == 2
+    assert "--address is for the executor ray, not for local." in said.err
+
+
 def test_the_same_command_again_skips_everything_and_changes_nothing(harness: Harness, folder: Path) -> None:
     harness("run", "sweep.yaml")
     before, questions = records(folder), asked(folder)

@@ -1,0 +1,95 @@
+"""``harness seal`` and ``harness contamination unseal``, from a file to the p-values of a model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.contamination.sealing.key import read_key
+
+
+@pytest.fixture
+def exam(folder: Path) -> Path:
+    path = folder / "exam.jsonl"
+    rows = [{"q": f"Is {n} even?", "o": ["yes", "no", "who knows"], "a": n % 2} for n in range(12)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    twins = [{**row, "q": f"Can {n} be halved?"} for n, row in enumerate(rows)]
+    (folder / "twins.jsonl").write_text("".join(json.dumps(row) + "\n" for row in twins))
+    return path
+
+
+SEAL = ("seal", "exam.jsonl", "--twins", "twins.jsonl", "--canaries", "3", "--alternatives", "9",
+        "--dye", "4", "--dye-columns", "q,o,a")  # fmt: skip
+
+
+def test_from_the_file_to_the_tests(harness: Any, exam: Path) -> None:
+    said = harness(*SEAL)
+    assert said.code == 0
+    assert "exam.sealed.jsonl: 16 rows, in a random order. Publish this file only." in said.out
+    assert "(rows with twins: 12, canaries: 3, dye questions: 4)" in said.out
+    key = read_key(exam.with_name("exam.key.jsonl"))
+    assert key.kinds() == ["twin", "canary", "dye"]
+    tests = harness("contamination", "unseal", "exam.key.jsonl", "fake:0", "--context", "200", "--json")
+    assert tests.code == 0
+    found = {test["test"]: test for test in json.loads(tests.out)}
+    assert {name: test["items"] for name, test in found.items()} == {
+        "published order": 16, "published twins": 12, "canaries": 3, "dye": 4
+    }  # fmt: skip
+    assert all(-4 < test["log10_p"] <= test["log10_p_holm"] <= 0 for test in found.values())
+    shown = harness("contamination", "unseal", "exam.key.jsonl", "fake:0", "--context", "200")
+    assert "no dependence found" in shown.out
+    assert "finished before" in shown.err
+
+
+def test_a_seal_is_never_drawn_twice(harness: Any, exam: Path) -> None:
+    assert harness(*SEAL).code == 0
+    published = exam.with_name("exam.sealed.jsonl").read_bytes()
+    again = harness(*SEAL)
+    assert again.code == 2
+    assert "exists already" in again.err
+    assert exam.with_name("exam.sealed.jsonl").read_bytes() == published
+    other = harness(*SEAL, "-o", "other.jsonl", "--key", "other.key.jsonl")
+    assert other.code == 0
+    assert exam.with_name("other.jsonl").read_bytes() != published
+
+
+@pytest.mark.usefixtures("exam")
+def test_another_published_file_is_refused(harness: Any, folder: Path) -> None:
+    assert harness(*SEAL).code == 0
+    with (folder / "exam.sealed.jsonl").open("a") as file:
+        file.write("{}\n")
+    said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0")
+    assert said.code == 2
+    assert "SHA-256 differs" in said.err
+    (folder / "exam.sealed.jsonl").unlink()
+    assert "--published" in harness("contamination", "unseal", "exam.key.jsonl", "fake:0").err
+
+
+@pytest.mark.usefixtures("exam")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("seal", "exam.jsonl", "--rewrite-with", "fake:0"), "--rewrite-with needs --column"),
+        (("seal", "exam.jsonl", "--dye", "3"), "names of the columns"),
+        (("seal", "exam.jsonl", "--dye", "3", "--dye-columns", "q,o"), "not three names"),
+        (("seal", "exam.jsonl", "--twins", "exam.jsonl"), "no row has a twin"),
+        (("contamination", "unseal", "exam.jsonl", "fake:0"), "first line is not a seal"),
+    ],
+)
+def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    said = harness(*arguments)
+    assert said.code == 2
+    assert message in said.err
+    assert "Traceback" not in said.err
+    assert not (folder / "exam.key.jsonl").exists()
+
+
+@pytest.mark.usefixtures("exam")
+def test_nothing_drawn_allows_no_test(harness: Any) -> None:
+    assert harness("seal", "exam.jsonl", "--no-shuffle").code == 0
+    said = harness("contamination", "unseal", "exam.key.jsonl", "fake:0")
+    assert said.code == 2
+    assert "allows no test" in said.err
