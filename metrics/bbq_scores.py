@@ -31,6 +31,7 @@ _CONTEXTS = {"ambig": "ambiguous", "disambig": "disambiguated"}
     category="accuracy",
     scale="proportion",
     gives=("bbq_accuracy_ambiguous", "bbq_accuracy_disambiguated"),
+    needs_options="chosen",
     source="Parrish et al. 2022 (arXiv:2110.08193)",
 )
 def bbq_accuracy(example: Example) -> dict[str, float]:
@@ -56,6 +57,7 @@ def bbq_accuracy(example: Example) -> dict[str, float]:
     scale=Scale("bounded", -1.0, 1.0),
     higher_is_better=None,
     gives=("bbq_bias_ambiguous", "bbq_bias_disambiguated"),
+    needs_options="chosen",
     source="Parrish et al. 2022 (arXiv:2110.08193), bias score",
 )
 class BBQBias(RunMetric):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from harness import DataError, Estimate, Example, MetricError, StrictJsonError, derive_rng, metric, parse_json
-from harness.judging import ModelFinder
+from harness.judging import Judgement, ModelFinder
 from harness.statistics import BOUNDED, PROPORTION, mean_estimate
 from metrics._judging.baseline import read_baseline
 from metrics._judging.calibration import KAPPA, length_bias, shown
@@ -144,6 +144,7 @@ class JudgePairwise(Judged):
                     questions.append(Question(self.rubric.prompt(example, answer_1=pair[0], answer_2=pair[1])))
             asked.append(None if other is None else places)
         by_judge = self.panel.ask(questions)
+        self._said = [self._about(places or (), by_judge) for places in asked]
         return [
             None if places is None or other is None else self._scored(example, other, places, by_judge)
             for example, other, places in zip(examples, others, asked, strict=True)
@@ -208,6 +209,16 @@ class JudgePairwise(Judged):
             for name, verdict in zip(self.panel.names, verdicts, strict=True):
                 scores[f"{self.prefix}@{name}"] = verdict.value if isinstance(verdict, Verdict) else None
         return scores
+
+    def _about(
+        self, places: Sequence[tuple[int, bool]], by_judge: Sequence[Sequence[Verdict | Unread]]
+    ) -> list[Judgement]:
+        """Return what the judges said about one pair of answers, in each order in which they saw it."""
+        found = []
+        for question, model_first in places:
+            verdicts = [verdicts[question] for verdicts in by_judge]
+            found += self.said(question, verdicts, f"shown the {'model' if model_first else 'baseline'}’s answer first")
+        return found
 
     def _verdict(
         self, example: Example, judge: int, places: Sequence[tuple[int, bool]], found: Sequence[Verdict | Unread]

@@ -111,12 +111,15 @@ class JudgeScore(Judged):
     def scores(self, examples: Sequence[Example]) -> list[Mapping[str, float | None] | None]:
         asked = [index for index, example in enumerate(examples) if self._given(example) is None]
         by_judge = self.panel.ask([self._question(examples[index]) for index in asked])
-        answered = dict(zip(asked, zip(*by_judge, strict=True), strict=True))
+        by_question = list(zip(*by_judge, strict=True))
+        answered = dict(zip(asked, by_question, strict=True))
+        self._said = [[] for _ in examples]
+        for question, (index, verdicts) in enumerate(answered.items()):
+            self._said[index] = self.said(question, verdicts)
         found: list[Mapping[str, float | None] | None] = []
         for index, example in enumerate(examples):
             given = self._given(example)
-            verdicts = answered[index] if given is None else [given] * len(self.judges)
-            found.append(self._scored(example, verdicts))
+            found.append(self._scored(example, answered[index] if given is None else [given] * len(self.judges)))
         return found
 
     def estimates(self) -> Mapping[str, Estimate]:

@@ -14,6 +14,7 @@ from harness import Example, MetricError, metric
     category="accuracy",
     scale="bounded",
     binary_samples=True,
+    needs_options="chosen",
     agrees_with=("helm:exact_match", "lm-eval:acc"),
     source="Liang et al. 2022, appendix C.1; HELM, basic_metrics.py",
 )

@@ -10,7 +10,7 @@ from metrics._option_likelihoods import option_log_likelihoods
 _SOURCE = "lm-evaluation-harness 0.4.13, api/task.py (Zenodo 10256836)"
 
 
-@metric("acc", title="Accuracy", category="accuracy", scale="proportion", source=_SOURCE)
+@metric("acc", title="Accuracy", category="accuracy", scale="proportion", needs_options="scored", source=_SOURCE)
 def acc(example: Example) -> float | None:
     """1 if the option with the largest summed log-probability is correct, else 0; of a tie, the first option counts.
 
@@ -23,7 +23,14 @@ def acc(example: Example) -> float | None:
     return _first_is_correct(example, option_log_likelihoods(example))
 
 
-@metric("acc_norm", title="Accuracy per character", category="accuracy", scale="proportion", source=_SOURCE)
+@metric(
+    "acc_norm",
+    title="Accuracy per character",
+    category="accuracy",
+    scale="proportion",
+    needs_options="scored",
+    source=_SOURCE,
+)
 def acc_norm(example: Example) -> float | None:
     """1 if the option with the largest log-probability per character is correct, else 0; of a tie, the first counts.
 

@@ -14,6 +14,7 @@ from metrics._option_likelihoods import option_log_likelihoods, shares
     short="MC2",
     category="accuracy",
     scale="bounded",
+    needs_options="scored",
     source="Lin et al. 2022, section 3.3 (TruthfulQA, MC2)",
 )
 def true_mass(example: Example) -> float | None:
@@ -40,6 +41,7 @@ def true_mass(example: Example) -> float | None:
     scale=Scale("bounded", 0.0, 2.0),
     higher_is_better=False,
     same_as="lm-eval:brier_score",
+    needs_options="scored",
     source="Brier 1950, equation 2",
 )
 def multiclass_brier_score(example: Example) -> float | None:

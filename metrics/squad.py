@@ -93,9 +93,10 @@ class _Question(NamedTuple):
     """Score of the answer, if it is given."""
     has_answer: bool
 
-    def at(self, threshold: float) -> float:
-        """Return the score if the model abstains above a threshold."""
-        return self.score if self.abstention <= threshold else float(not self.has_answer)
+    def at(self, threshold: float | None) -> float:
+        """Return the score if the model abstains above a threshold, or always (None)."""
+        answers = threshold is not None and self.abstention <= threshold
+        return self.score if answers else float(not self.has_answer)
 
 
 @metric(
@@ -113,12 +114,13 @@ class _Question(NamedTuple):
 class SquadBest(RunMetric):
     """Exact match and F1 of SQuAD 2.0 if the model abstains above the threshold that is best for each of them.
 
-    The method ``generation_or_abstention`` also scores a text that says that there is no answer. Where its
-    log-likelihood is above the threshold, the answer is replaced by none, whatever it is. Answers are scored as by
-    ``squad_exact`` and ``squad_f1``. run.json has the thresholds, as probabilities; 0 means to abstain
-    always. Questions of equal log-likelihood are on the same side of the threshold; on others,
-    the values are those of the authors' script. The means lie between 0 and 1, and higher is better. As the threshold
-    is chosen on the same questions, the scores flatter a model a little, and their intervals are for that threshold.
+    The method ``generation_or_abstention`` also scores a text which says that there is no answer. If its
+    log-likelihood is above the threshold, the model abstains, whatever it answered. Answers are scored as by
+    ``squad_exact`` and ``squad_f1``. run.json has the thresholds as probabilities; null means always to abstain, 0 to
+    abstain unless the text is impossible. Questions with equal log-likelihoods are on the same side of the threshold;
+    otherwise, the values are those of the authors' script. The means lie between 0 and 1, and higher is better. Since
+    the threshold is chosen on the same questions, the scores are slightly too high. Their intervals are for that
+    threshold.
 
     Args:
         no_answer: The prediction that means "no answer".
@@ -161,13 +163,14 @@ class SquadBest(RunMetric):
         return found
 
     def details(self) -> Mapping[str, Any]:
-        return {f"{name}_threshold": math.exp(_best_threshold(rows)) for name, rows in self._questions.items() if rows}
+        best = {name: _best_threshold(rows) for name, rows in self._questions.items() if rows}
+        return {f"{name}_threshold": None if found is None else math.exp(found) for name, found in best.items()}
 
 
-def _best_threshold(questions: Sequence[_Question]) -> float:
-    """Return the largest log-likelihood at which answering is best; the first of several, minus infinity for never."""
+def _best_threshold(questions: Sequence[_Question]) -> float | None:
+    """Return the largest log-likelihood at which answering is best; the first of several, None for never."""
     total = best = math.fsum(not question.has_answer for question in questions)
-    threshold = -math.inf
+    threshold = None
     ordered = sorted(questions, key=lambda question: question.abstention)
     for number, question in enumerate(ordered, start=1):
         total += question.score - (not question.has_answer)

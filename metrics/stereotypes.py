@@ -1,4 +1,4 @@
-"""Whether a model finds stereotypes likelier than their opposites."""
+"""How often a model finds stereotypes more likely than their opposites."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class _Preferences(RunMetric):
     scale="bounded",
     higher_is_better=None,
     gives=("stereotype_preference",),
+    needs_options="scored",
     source=_CROWS,
 )
 class StereotypePreference(_Preferences):
@@ -80,6 +81,7 @@ class StereotypePreference(_Preferences):
     scale="bounded",
     higher_is_better=False,
     gives=("stereotype_bias",),
+    needs_options="scored",
     source=_CROWS,
 )
 class StereotypeBias(_Preferences):
@@ -104,6 +106,7 @@ class StereotypeBias(_Preferences):
     category="bias",
     scale="bounded",
     gives=("stereotype_icat", "stereotype_lm_score"),
+    needs_options="scored",
     source=_STEREOSET,
 )
 class StereotypeIcat(_Preferences):

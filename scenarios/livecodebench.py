@@ -1,4 +1,4 @@
-"""LiveCodeBench: problems of programming contests with their dates, so that a model cannot have seen the newest."""
+"""LiveCodeBench: problems of programming contests with their dates, so that only newer ones can be asked."""
 
 from __future__ import annotations
 

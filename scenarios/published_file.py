@@ -1,4 +1,4 @@
-"""A data set as one file with one example per record, for testing whether a model has seen it in this order."""
+"""A data set as one file with one example per record, for testing whether a model depends on this order."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from harness import BatchMetric, Estimate, Example, MetricError
-from harness.judging import ModelFinder
+from harness.judging import Judgement, ModelFinder
 from harness.statistics import mean_estimate
 from metrics._judging.calibration import (
     DIFFERENCE,
@@ -71,6 +71,7 @@ class Judged(BatchMetric):
             self.people = read_labels(Path(labels), self.label_reader(), self.label_words())
         self.rated: list[list[Rated]] = [[] for _ in range(len(self.judges) + 1)]
         """What each judge found, and last all of them together."""
+        self._said: list[list[Judgement]] = []
         self._group: str | None = None
         self._evaluated = ""
 
@@ -92,6 +93,23 @@ class Judged(BatchMetric):
     def fingerprint(self) -> Mapping[str, Any]:
         people = {} if self.people is None else {"labels": self.people.sha256}
         return {**self.panel.fingerprint(), **people}
+
+    def judgements(self) -> Sequence[Sequence[Judgement]]:
+        return self._said
+
+    def said(self, question: int, verdicts: Sequence[Verdict | Unread], about: str = "") -> list[Judgement]:
+        """Return what each judge said to a question of the last block, with the verdict that was read from it."""
+        return [
+            Judgement(
+                f"{name}, {about}" if about else name,
+                text[question],
+                rating=None if isinstance(verdict, Unread) else verdict.raw,
+                scale=None if isinstance(verdict, Unread) else self.rubric.front.scale,
+                label=None if isinstance(verdict, Unread) else verdict.label,
+                problem=verdict.reason if isinstance(verdict, Unread) else "",
+            )
+            for name, text, verdict in zip(self.panel.names, self.panel.said, verdicts, strict=True)
+        ]
 
     def keep(self, example: Example, verdicts: Sequence[Verdict | Unread], length: float) -> Verdict | None:
         """Keep the verdicts on an example for the whole run; return that of all judges together.

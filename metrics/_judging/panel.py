@@ -81,6 +81,8 @@ class Panel:
                 raise ModelError(f"metric {metric!r}: {name} does not generate text, so it cannot be a judge.")
         self._metric, self._rubric, self._temperature = metric, rubric, temperature
         self._max_tokens = max_tokens or rubric.front.max_tokens
+        self.said: list[list[str]] = [[] for _ in named]
+        """The answer of each judge to each question of the last :meth:`ask`."""
         self._unread: list[Counter[str]] = [Counter() for _ in named]
         self._first: list[dict[str, str]] = [{} for _ in named]
 
@@ -150,6 +152,7 @@ class Panel:
                 f"metric {self._metric!r}: {self.names[index]} left {len(failed)} of {len(questions)} questions "
                 f"unanswered. The first: {failed[0]} Run the same command again: answered ones are not asked again."
             )
+        self.said[index] = [_written(response) for response in responses]
         verdicts = [self._verdict(response) for response in responses]
         for verdict in verdicts:
             if isinstance(verdict, Unread):
@@ -181,6 +184,10 @@ class Panel:
             # What it had written may be a quotation; its own verdict comes last.
             return Unread("the judge's answer was cut off at max_tokens", completion.text)
         return self._rubric.read(completion.text)
+
+
+def _written(response: Response | None) -> str:
+    return response.completions[0].text if response is not None and response.completions else ""
 
 
 def _name(written: ModelName) -> str:

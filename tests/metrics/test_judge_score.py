@@ -71,6 +71,24 @@ def labels(tmp_path: Path) -> Callable[..., str]:
     return write
 
 
+def test_what_judges_said_is_kept_with_each_example(recorded: Callable[..., str]) -> None:
+    said = {"a": graded(10), "c": "I cannot grade this."}
+    plugin = REGISTRY.get(Kind.METRIC, "judge_score")
+    models = [recorded(said, "one"), recorded({**said, "a": graded(4)}, "other")]
+    component = Component(name="judge_score", arguments={"model": models, "rubric": "wildbench"})
+    scorer = Scorer([(component, plugin)], None, Models(REGISTRY))
+    scorer.add_all([example("a", "Paris"), example("b", ""), example("c", "Rome")])
+    first, second, third = scorer.judgements
+    assert [(name, one.rating, one.scale, one.text) for name, one in first] == [
+        ("judge_score", 10.0, (1.0, 10.0), graded(10)),
+        ("judge_score", 4.0, (1.0, 10.0), graded(4)),
+    ]
+    assert [one.judge for _, one in first] == models
+    assert second == []  # the rubric's own score of an empty answer
+    assert [(one.rating, one.text) for _, one in third] == [(None, "I cannot grade this.")] * 2
+    assert "verdict" in third[0][1].problem
+
+
 def graded(score: float) -> str:
     return f'{{"strengths": "x", "weaknesses": "y", "score": {score}}}'
 

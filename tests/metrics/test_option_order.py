@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from harness import Example, Instance, MetricError, Response
+from harness import Example, Instance, MetricError, Reference, Response
 from metrics.option_order import OptionOrder
 
 
@@ -35,6 +36,17 @@ def test_the_published_order_always_first_has_the_smallest_p_there_is() -> None:
 def test_always_last_and_always_equal_are_no_evidence() -> None:
     assert metric_of([[-6.0, -2.0, -3.0, -4.0, -5.0, -1.0]] * 10).estimates()["option_order"].value < 1e-6
     assert metric_of([[-1.0] * 6] * 10).estimates()["option_order"].value < 0.5
+
+
+def test_options_with_an_order_of_their_own_are_noted() -> None:
+    metric = OptionOrder()
+    for number in range(40):
+        references = tuple(Reference(str(10 * number + place), place == 0) for place in range(3))
+        metric.add(replace(example([-1.0, -2.0, -3.0]), instance=Instance(f"q{number}", "Which?", references)))
+    found = metric.details()
+    assert found["exchangeable"] is False
+    assert found["diagnostics"]["numbers"]["p_holm"] <= 0.01
+    assert metric_of([[-1.0, -2.0, -3.0]] * 10).details()["exchangeable"] is True
 
 
 def test_nothing_seen_gives_nothing() -> None:

@@ -103,7 +103,7 @@ def abstaining(id: str, prediction: str, gold: str, abstention: float) -> Exampl
     return Example(instance, (request,), (Response(logprobs=(abstention,)),), prediction=prediction)
 
 
-def best(*examples: Example) -> tuple[Mapping[str, Estimate], Mapping[str, float]]:
+def best(*examples: Example) -> tuple[Mapping[str, Estimate], Mapping[str, float | None]]:
     metric = SquadBest()
     for example in examples:
         metric.add(example)
@@ -127,7 +127,17 @@ def test_the_best_threshold_abstains_where_that_is_likeliest() -> None:
 def test_a_model_that_is_never_right_should_always_abstain() -> None:
     found, thresholds = best(abstaining("a", "Paris", "Rome", -1.0), abstaining("b", "Paris", "", -3.0))
     assert found["squad_best_f1"].value == 0.5
-    assert thresholds == {"squad_best_exact_threshold": 0.0, "squad_best_f1_threshold": 0.0}
+    assert thresholds == {"squad_best_exact_threshold": None, "squad_best_f1_threshold": None}
+
+
+def test_to_abstain_always_is_not_to_answer_where_the_text_is_impossible() -> None:
+    never, impossible = abstaining("a", "Paris", "", -math.inf), abstaining("b", "Paris", "", -1.0)
+    found, thresholds = best(never, impossible)
+    assert found["squad_best_f1"].value == 1.0
+    assert thresholds["squad_best_f1_threshold"] is None
+    found, thresholds = best(abstaining("a", "Rome", "Rome", -math.inf), impossible)
+    assert found["squad_best_f1"].value == 1.0
+    assert thresholds["squad_best_f1_threshold"] == 0.0
 
 
 def test_questions_of_equal_probability_are_on_one_side() -> None:

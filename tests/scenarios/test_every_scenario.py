@@ -18,7 +18,7 @@ from harness import GenerateRequest, MetricError, ScoreRequest, SequenceRequest
 from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry, default_registry
-from harness.runs.pipeline import prepare
+from harness.runs.evaluation import prepare
 from harness.runs.preview import first_prompts
 from harness.sweeps.load import sweep_from_mapping
 from metrics._code_sandbox import choose

@@ -24,7 +24,7 @@ from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
 from tests.scenarios.conftest import read_from
 from tests.scenarios.row_facts import ROWS
-from tests.scenarios.test_prompts import Unlimited
+from tests.tokenizations import Unlimited
 
 HERE = Path(__file__).parent
 CASES = [
@@ -35,12 +35,6 @@ CASES = [
 KEYS = {"arguments", "begin", "correct", "counts", "data", "end", "id", "max_tokens", "meta", "prompt"}
 KEYS |= {"references", "scored", "slow", "stop"}
 CONVERSATIONS = {"conversation", "multi_turn"}
-
-
-class Chat(Unlimited):
-    """A model with a chat template."""
-
-    chat = True
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
@@ -87,7 +81,7 @@ def _check_requests(
     settings = dict(details.adapter(**arguments) if callable(details.adapter) else details.adapter)
     method = registry.get(Kind.ADAPTER, settings.pop("method"))
     adapter = build(method, arguments=settings | _no_examples(method.target))
-    model = Chat() if method.name in CONVERSATIONS else Unlimited()
+    model = Unlimited(chat=method.name in CONVERSATIONS)
     requests = next(iter(adapter.adapt([first], [], model, trial=0, seed=0))).requests
     if "scored" in case:
         asked = [[one.context, one.continuation] for one in requests if isinstance(one, ScoreRequest)]

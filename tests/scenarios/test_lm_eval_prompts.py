@@ -17,12 +17,12 @@ from tests.benchmarks.lm_eval_prompts import (
     CASES,
     EXPECTED_ROWS,
     Case,
-    Unlimited,
     data_folder,
     kept,
     prepared,
     requests_of,
 )
+from tests.tokenizations import Unlimited
 
 EXPECTED: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "lm_eval_requests.yaml").read_text(encoding="utf-8"))
 LARGE = {"hellaswag", "blimp_anaphor_gender_agreement"}

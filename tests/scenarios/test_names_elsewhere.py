@@ -68,10 +68,9 @@ def test_tasks_of_lm_eval(registry: Registry) -> None:
 def test_what_is_answered_can_be_run(registry: Registry) -> None:
     """Each answer is a valid entry; that a judge, or leave to run code, is missing is said by another message."""
     answers = {called_here(parse_entry(written), registry) for written, _ in [*HELM, *LM_EVAL]} - {""}
-    sampled = sorted(answers)[::3]  # a third of them, all families among them
-    assert {text.partition(":")[0] for text in sampled} >= {"arc", "bbh", "blimp", "gpqa", "math", "mmlu", "wikifact"}
+    assert {text.partition(":")[0] for text in answers} >= {"arc", "bbh", "blimp", "gpqa", "math", "mmlu", "wikifact"}
     wrong: dict[str, str] = {}
-    for text in sampled:
+    for text in sorted(answers):
         runs = yaml.safe_load(f"[{text}]") if text.startswith("{") else [text]
         try:
             sweep_from_mapping({"suite": "s", "models": ["hf:x"], "runs": runs}, registry=registry)
@@ -146,3 +145,28 @@ def test_the_answer_is_in_the_message(written: str, said: str, registry: Registr
         sweep_from_entries([written], ["fake:x"], registry=registry)
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "written", ["mmlux", "mmluu:subject=anatomy", "gsm8kk", "wikifactt", "bbhh", "mmlu-pro", "legalbenchh"]
+)
+def test_the_nearest_name_can_be_run(written: str, registry: Registry) -> None:
+    with pytest.raises(SpecError) as caught:
+        sweep_from_entries([written], ["fake:x"], registry=registry)
+    found = re.search(r"Did you mean '(.+?)'\?", str(caught.value))
+    assert found is not None
+    entry = parse_entry(written)
+    given = ",".join(f"{key}={value}" for key, value in entry.arguments.items())
+    followed = found[1] if ":" in found[1] or not given else f"{found[1]}:{given}"
+    sweep, _ = sweep_from_entries([followed], ["fake:x"], registry=registry)
+    assert sweep.runs
+
+
+def test_a_list_of_subjects_is_shown_for_a_sweep_file(registry: Registry) -> None:
+    with pytest.raises(SpecError) as caught:
+        sweep_from_entries(["mmlu_stem"], ["fake:x"], registry=registry)
+    found = re.search(r"In a sweep file, write this under `runs`: (.+)\.$", str(caught.value))
+    assert found is not None
+    content = {"suite": "s", "models": ["fake:x"], "runs": [yaml.safe_load(found[1])]}
+    sweep, _ = sweep_from_mapping(content, registry=registry)
+    assert len(sweep.runs) == 19

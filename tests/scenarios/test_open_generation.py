@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from harness import DataError, Instance, Origin
 from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
+from tests.tokenizations import Unlimited
 
 Read = Callable[..., list[Instance]]
 
@@ -85,31 +86,11 @@ def test_the_model_sees_the_prompt_and_nothing_else(registry: Registry, name: st
     assert not callable(details.adapter)
     settings = dict(details.adapter)
     adapter = build(registry.get(Kind.ADAPTER, settings.pop("method")), arguments=settings)
-    (adapted,) = adapter.adapt([Instance("a", "It was said that")], [], _Unlimited(), trial=0, seed=0)
+    (adapted,) = adapter.adapt([Instance("a", "It was said that")], [], Unlimited(), trial=0, seed=0)
     (request,) = adapted.requests
     assert request.prompt == "It was said that"
     assert (request.max_tokens, request.temperature, request.completions, request.stop) == (20, 0.9, completions, ())
     assert request.origin == Origin("a")
-
-
-class _Unlimited:
-    """A model without a window."""
-
-    window = None
-    chat = False
-    tools = False
-
-    def count_tokens(self, prompt: object) -> int:
-        return 0
-
-    def most_generated(self, max_tokens: int) -> int:
-        return max_tokens
-
-    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        return None
-
-    def truncate(self, text: str, tokens: int) -> str:
-        return text
 
 
 @pytest.mark.parametrize(

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from harness import GenerateRequest, Instance, Prompt, ScoreRequest
+from harness import GenerateRequest, Instance, ScoreRequest
 from harness.contracts.plugins import Kind, ScenarioDetails
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
+from tests.tokenizations import Unlimited
 
 Read = Callable[..., list[Instance]]
-
-
-class Unlimited:
-    """A model whose window holds every prompt."""
-
-    window = None
-    chat = False
-    tools = False
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return len(prompt)
-
-    def most_generated(self, max_tokens: int) -> int:
-        return max_tokens
-
-    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        return None
-
-    def truncate(self, text: str, tokens: int) -> str:
-        return text[:tokens]
 
 
 Ask = Callable[..., list[Any]]

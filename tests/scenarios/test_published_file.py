@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import DataError, Instance
-from harness.runs.pipeline import prepare
+from harness.runs.evaluation import prepare
 from harness.sweeps.load import find_sweep, load_sweep, sweep_from_mapping
 
 
