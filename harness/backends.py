@@ -27,8 +27,16 @@ if TYPE_CHECKING:
         set_reasoning_apart as set_reasoning_apart,
         split_reasoning as split_reasoning,
     )
+    from harness.costs.graphics_cards import GraphicsCards as GraphicsCards, graphics_cards as graphics_cards
     from harness.costs.prices import Price as Price, load_prices as load_prices
     from harness.costs.token_estimate import estimated_tokens as estimated_tokens
+
+    # A model in several processes.
+    from harness.inference.process_replica import local_pool as local_pool
+    from harness.inference.replica_pool import ReplicaPool as ReplicaPool
+
+    # True unless models in this process only count tokens and describe themselves.
+    from harness.inference.asked import models_are_asked as models_are_asked
 
     # Messages: secrets hidden, interrupts passed on.
     from harness.errors import reraise_interrupt as reraise_interrupt

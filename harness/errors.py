@@ -12,12 +12,14 @@ Anything else that reaches the command line is a bug in the harness or in a plug
     ├── SpecError                   a sweep or scenario file has errors; holds a Diagnostic for each
     └── StorageError                results cannot be read or written
         └── CacheError              nor can the response cache (inference.cache)
+            └── MergeBusyError      another process is merging answers into it (inference.merging)
     ValueError
     ├── ConversationError           an instance's turns or tools are not as they should be (adapters/_prompt)
     ├── NothingToScoreError         a scored text is empty or the whole window (models.tokens)
+    ├── SegmentDamagedError         a file of a worker's answers is damaged (inference.segments)
     └── StrictJsonError             a text is not JSON; whoever reads it says of which file
     KeyboardInterrupt
-    └── Terminated                  the system asked this process to end (cli.interrupts)
+    └── Terminated                  the system asked this process to end (executors.interrupts)
 
 These never leave the module that raises them, or the few that it serves::
 
@@ -66,7 +68,16 @@ class DataError(HarnessError):
 
 
 class ModelError(HarnessError):
-    """A model cannot be loaded, cannot answer what it is asked, or gave an unusable answer."""
+    """A model cannot be loaded, cannot answer what it is asked, or gave an unusable answer.
+
+    Args:
+        message: What is wrong and what would be right.
+        process_lost: True if the model will not work again in this process, but may in a new one.
+    """
+
+    def __init__(self, message: str, *, process_lost: bool = False) -> None:
+        self.process_lost = process_lost
+        super().__init__(message)
 
 
 class PluginError(HarnessError):

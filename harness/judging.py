@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Models that are asked, and prompts from files.
-    from harness.contracts import JudgeModel as JudgeModel, ModelFinder as ModelFinder
+    # Models that are asked, what they said, and prompts from files.
+    from harness.contracts import Judgement as Judgement, JudgeModel as JudgeModel, ModelFinder as ModelFinder
     from harness.data.prompt_file import PromptFile as PromptFile, read_prompt_file as read_prompt_file
 
     __all__: list[str]

@@ -26,7 +26,7 @@ M = TypeVar("M", bound="BaseModel")
 Keys = Sequence[str | int]
 
 MAX_BYTES = 1_000_000
-MAX_NODES = 10_000  # with aliases written out
+MAX_NODES = 100_000  # with aliases written out
 MAX_DEPTH = 50
 
 

@@ -164,6 +164,7 @@ NAMED = {
     "drop": "how much worse perturbed copies score than their originals",
     "generation": "a tag of chat templates",
     "next_example": "a part of a test's settings and details",
+    "ratings": "a command, and a number of ratings",
 }
 """Names of built-in plugins and stats that the engine may use, since they also mean something else to it."""
 

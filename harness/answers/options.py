@@ -84,8 +84,9 @@ def read_option(text: str, labels: Sequence[str], options: Sequence[str] = ()) -
 def read_options(text: str, labels: Sequence[str], options: Sequence[str] = ()) -> tuple[int, ...]:
     """Return the positions of all options that a text names as its answer, in order; empty if it names none.
 
-    The options are a list of labels, joined in any way ("AC", "A, C", "(A) and (C)"), that is the whole answer, the
-    last line, or what follows "the answer is"; else the one that :func:`read_option` finds.
+    The text may list labels, joined in any way ("AC", "A, C", "(A) and (C)"), as its whole answer, in its first or last
+    line, or after "the answer is". Or each line is a single label ("A", "C"); if these are all options, they only
+    repeat the question, and none counts. Otherwise the answer is the one option that :func:`read_option` finds.
 
     Args:
         text: What the model wrote.
@@ -97,6 +98,10 @@ def read_options(text: str, labels: Sequence[str], options: Sequence[str] = ()) 
         return ()
     rules = _rules(labels)
     lines = answer.splitlines()
+    listed = [rules.several(line) for line in lines if line.strip()]
+    if len(listed) > 1 and all(listed):
+        named = tuple(sorted({position for line in listed for position in line}))
+        return named if len(named) < len(labels) else ()
     stated = final_answer(_OPTION_IS.split(answer)[-1])
     for place in dict.fromkeys(part for part in (stated, lines[0], lines[-1], _before_list_end(stated)) if part):
         found = rules.several(place)

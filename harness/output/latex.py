@@ -51,6 +51,7 @@ _ESCAPES = {
     "◊": r"$\diamond$",
     "⋯": r"$\cdots$",
     "∅": r"$\emptyset$",
+    "⊖": r"$\ominus$",
     "∞": r"$\infty$",
     "※": r"$\ast$",
     "✗": r"$\times$",

@@ -33,7 +33,8 @@ from harness.inference.caching_model import CachingModel
 from harness.inference.judge_pool import Judges
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.plugins.registry import default_registry
-from harness.runs.pipeline import build_scorer, prepare
+from harness.runs.evaluation import prepare
+from harness.runs.pipeline import build_scorer
 from tests.benchmarks.published_sharded import likelihood_table, t_test
 
 REGISTRY = default_registry()

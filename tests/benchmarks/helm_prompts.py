@@ -29,42 +29,21 @@ from typing import Any, TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the repository, where this runs as a script
 
-from harness import Adapter, GenerateRequest, Instance, Prompt, Reference, ScoreRequest, Split
+from harness import Adapter, GenerateRequest, Instance, Reference, ScoreRequest, Split
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import RunSpec
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
-from harness.runs.pipeline import prepare
+from harness.runs.evaluation import prepare
 from harness.sweeps.load import find_sweep, load_sweep
 from tests.benchmarks.helm_cases import CASES, Case, lay_out
+from tests.tokenizations import Unlimited
 
 HELM = "crfm-helm==0.5.16"
 SIDE = Path(__file__).with_name("helm_side.py")
 SETTINGS = ("max_tokens", "temperature", "stop", "completions")
 Request = Mapping[str, Any]
 T = TypeVar("T")
-
-
-class Endless:
-    """A model whose window holds every prompt."""
-
-    window = None
-    tools = False
-
-    def __init__(self, *, chat: bool) -> None:
-        self.chat = chat
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return len(prompt)
-
-    def most_generated(self, max_tokens: int) -> int:
-        return max_tokens
-
-    def count_segments(self, segments: Sequence[str]) -> Sequence[int] | None:
-        return None
-
-    def truncate(self, text: str, tokens: int) -> str:
-        return text[:tokens]
 
 
 @dataclass
@@ -174,7 +153,7 @@ def next_requests(spec: RunSpec, registry: Registry, instance: Instance, example
         arguments |= {"max_train_instances": len(examples), "sample_train": False}
     adapter: Adapter = build(registry.get(Kind.ADAPTER, spec.adapter.name), arguments=arguments)
     asks_chat = spec.adapter.name in ("conversation", "multi_turn")
-    adapted = next(iter(adapter.adapt([instance], examples, Endless(chat=asks_chat), trial=0, seed=0)))
+    adapted = next(iter(adapter.adapt([instance], examples, Unlimited(chat=asks_chat), trial=0, seed=0)))
     return [_plain(request) for request in adapted.requests if isinstance(request, GenerateRequest | ScoreRequest)]
 
 

@@ -60,7 +60,7 @@ def read_questions(checkpoint: Path, data: Path, instances: int) -> Questions:
     """Adapt real instances, exactly as a run does."""
     from harness import GenerateRequest, ScoreRequest
     from harness.models.transformers.huggingface import HuggingFaceModel
-    from harness.runs.pipeline import prepare
+    from harness.runs.evaluation import prepare
     from harness.sweeps.load import load_sweep
 
     model = HuggingFaceModel(str(checkpoint))

@@ -75,7 +75,7 @@ def mmlu_documents(model: Path, data: Path, questions: int) -> list[dict[str, An
     """Return prompts and answers as a run of the harness makes them."""
     from harness import ScoreRequest
     from harness.models.transformers.huggingface import HuggingFaceModel
-    from harness.runs.pipeline import prepare
+    from harness.runs.evaluation import prepare
     from harness.sweeps.load import load_sweep
 
     with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,10 @@ METRICS = {
 PERTURBATIONS = {"mild_mix": "robustness", "dialect": "fairness", "gender": "fairness", "person_name": "fairness"}
 LIBRARY = "assets/vendor/"
 """The grid library, which is counted apart."""
+TIMES = 9
+"""How often an action on the leaderboard is timed."""
+SETTLE = 700
+"""Milliseconds after an action in which the page may finish what it put off."""
 
 
 def questions() -> list[dict[str, Any]]:
@@ -179,55 +184,83 @@ def processor(session: Any) -> float:
 def board(browser: Any, site: Path, name: str = "") -> None:
     """Print how soon the leaderboard is drawn, sorted and filtered, and what the first view loads.
 
-    Best of three, in milliseconds; in brackets the processor time of the page's main thread.
+    Milliseconds from the action until the frame that shows its effect is painted: medians, and the least. In brackets
+    the processor time of the page's main thread until then. The first drawing is the median of three.
     """
-    timed = """async (act) => {
-      const go = (query) => { document.documentElement.dataset.ready = ""; location.hash = `#/board${query}`; };
-      const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-      await frame();
+    timed = """async ([act, until]) => {
+      const go = (query) => { location.hash = `#/board${query}`; };
+      const soon = () => new Promise((done) => {
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = done;
+        port2.postMessage(0);
+      });
+      const painted = async () => {
+        await new Promise((done) => requestAnimationFrame(done));
+        await soon();
+      };
+      await painted();
+      await painted();
+      document.documentElement.dataset.ready = "";
       const start = performance.now();
       eval(act);
-      await frame();
-      while (document.documentElement.dataset.ready === "") await new Promise((done) => setTimeout(done, 1));
-      await frame();
+      while (until && document.documentElement.dataset.ready === "") await soon();
+      await painted();
       return performance.now() - start;
     }"""
-    acts = {
-        "sort": "document.querySelectorAll('.ag-header-cell-label')[10].click()",
-        "sort back": "document.querySelectorAll('.ag-header-cell-label')[10].click()",
-        "one model left out": "go('?without-models=' + id)",
-        "it comes back": "go('')",
-        "left out again": "go('?without-models=' + id)",
-        "heat off": "go('?heat=0')",
-    }
-    times: dict[str, list[float]] = {}
-    used: dict[str, list[float]] = {}
+    drawn: list[float] = []
     loaded: set[str] = set()
     first: list[str] = []
     for _ in range(3):
         page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)
-        session = page.context.new_cdp_session(page)
-        session.send("Performance.enable")
         page.on("request", lambda request: loaded.add(request.url.partition("?")[0].removeprefix("file://")))
         page.goto(f"{site.as_uri()}/index.html", wait_until="commit")
         while not page.evaluate("!!document.querySelector('.ag-row .score')"):
             page.wait_for_timeout(5)
-        times.setdefault("drawn", []).append(page.evaluate("performance.now()"))
+        drawn.append(page.evaluate("performance.now()"))
         first = first or sorted(loaded)
-        used.setdefault("drawn", []).append(processor(session))
-        address = page.evaluate("document.querySelector('.ag-row').getAttribute('row-id')")
-        for what, act in acts.items():
-            before = processor(session)
-            times.setdefault(what, []).append(page.evaluate(timed, act.replace("+ id", f"+ '{address}'")))
-            used.setdefault(what, []).append(processor(session) - before)
-        page.close()
+        if len(drawn) < 3:
+            page.close()
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    models = page.eval_on_selector_all(".ag-row", "rows => rows.map(row => row.getAttribute('row-id'))")
+    columns = page.eval_on_selector_all(
+        ".ag-header-cell[col-id]", "cells => cells.map(cell => cell.getAttribute('col-id')).slice(4)"
+    )
+    acts = {
+        "sorted": [("document.querySelectorAll('.ag-header-cell-label')[10].click()", False)] * TIMES,
+        "a model left out": [(f"go('?without-models={model}')", True) for model in models[:TIMES]],
+        "a column left out": [(f"go('?without-columns={column}')", True) for column in columns[:TIMES]],
+        "heat off": [("go('?heat=0')", True)] * TIMES,
+    }
+    took: dict[str, list[tuple[float, float]]] = {}
+
+    def act(what: str, script: str, until: bool) -> None:
+        before = processor(session)
+        wall = page.evaluate(timed, [script, until])
+        took.setdefault(what, []).append((wall, processor(session) - before))
+        page.wait_for_timeout(SETTLE)
+
+    act("", f"go('?without-models={models[-1]}')", True)  # loads the numbers that every choice needs
+    act("", "go('')", True)
+    for what, each in acts.items():
+        for script, until in each:
+            act(what, script, until)
+            if until:
+                act(f"{what}, and back", "go('')", True)
+    lines = [
+        f"{what} {median(wall for wall, _ in each):.0f}, least {min(each)[0]:.0f} "
+        f"({median(used for _, used in each):.0f})"
+        for what, each in took.items()
+        if what
+    ]
+    page.close()
     packed = {path: len(gzip.compress(Path(path).read_bytes(), 9)) for path in first if path.startswith("/")}
     own = [size for path, size in packed.items() if LIBRARY not in path]
     library = (sum(packed.values()) - sum(own)) / 1000
     print(
         f"  {name}first view: {sum(own) / 1000:.0f} kB gzipped in {len(own)} files; the grid library {library:.0f} kB"
     )
-    print("  " + ", ".join(f"{what} {min(each):.0f} ms ({min(used[what]):.0f})" for what, each in times.items()))
+    print(f"  drawn {median(drawn):.0f} ms; " + "; ".join(lines))
 
 
 def enlarge(site: Path, models: int, columns: int) -> None:
@@ -256,11 +289,12 @@ def enlarge(site: Path, models: int, columns: int) -> None:
             cell = list(measure["cells"][m % len(known)] or [0.5, 0.4, 0.6, 100, 1, 0, 1, models, ""])
             cell[0] = (cell[0] or 0.5) * random_.uniform(0.9, 1.0)
             cells.append(cell)
-        measures.append({**measure, "column": at, "cells": cells, "runs": [None] * models})
+        measures.append({**measure, "column": at, "cells": cells})
     about["failures"], about["remarks"], about["dependent"], about["categories"] = [], [], [], []
     z = np.zeros(models * (models - 1) // 2, dtype="<i2")
     folder.put("boards/all", about)
     folder.put("boards/all/main", {"measures": measures})
+    folder.put("boards/all/main/runs", [[None] * models] * columns)
     folder.put("boards/all/main/pairs", [base64.b64encode(z.tobytes()).decode()] * columns)
 
 
@@ -284,40 +318,68 @@ def sizes() -> None:
 
 def look(site: Path) -> None:
     """Print how soon the pages can be used."""
-    from playwright.sync_api import Page, sync_playwright
+    from playwright.sync_api import sync_playwright
 
     from tests.harness.conftest import CHROMIUM, FLAGS
-
-    ready = "() => performance.now()"
-
-    def wait(page: Page, expression: str) -> float:
-        start = time.perf_counter()
-        while not page.evaluate(expression):
-            page.wait_for_timeout(5)
-        return time.perf_counter() - start
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         board(browser, site)
-        page = browser.new_page()
-        run = max(site.glob("data/runs/*/index.js"), key=lambda path: path.stat().st_size).parent.name
-        page.goto(f"{site.as_uri()}/index.html#/run/{run}", wait_until="commit")
-        wait(page, "document.querySelectorAll('article.example').length === 10")
-        print(f"  the run with the most examples: {page.evaluate(ready) / 1000:.2f} s")
-        filters = {
-            "wrong only": "only=wrong",
-            "its last page": "page=10000",
-            "lowest scores first": "sort=worst",
-            "words that are in one alone": "q=number+54321%2C",
-        }
-        for what, query in filters.items():
-            page.evaluate("document.documentElement.dataset.ready = ''")
-            start = time.perf_counter()
-            page.evaluate(f"location.hash = '#/run/{run}?{query}'")
-            wait(page, "document.documentElement.dataset.ready === 'run'")
-            shown = page.evaluate("document.querySelectorAll('article.example').length")
-            print(f"  {what}: {time.perf_counter() - start:.2f} s, {shown} shown")
+        indices = sorted(site.glob("data/runs/*/index.js"), key=lambda path: path.stat().st_size)
+        if indices:
+            samples(browser, site, indices[-1].parent.name)
         browser.close()
+
+
+def samples(browser: Any, site: Path, run: str) -> None:
+    """Print how soon the table of a run's samples can be used, sorted and filtered.
+
+    In milliseconds until it is drawn; in brackets the processor time of the page's main thread.
+    """
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    page.goto(f"{site.as_uri()}/index.html#/run/{run}", wait_until="commit")
+    while not page.evaluate("!!document.documentElement.dataset.sample"):
+        page.wait_for_timeout(5)
+    times = {"usable, with the first sample open": (page.evaluate("performance.now()"), processor(session))}
+    timed = """async ([act, until]) => {
+      const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      await frame();
+      const start = performance.now();
+      eval(act);
+      const condition = new Function(`return ${until}`);
+      while (!condition()) {
+        if (performance.now() - start > 20000) return NaN;
+        await new Promise((done) => setTimeout(done, 1));
+      }
+      await frame();
+      return performance.now() - start;
+    }"""
+    listed = "document.querySelector('.listed').textContent"
+    page.wait_for_timeout(8000)  # the lines of all samples come meanwhile
+    heading = "document.querySelector('.ag-header-cell[col-id={}] .ag-header-cell-label').click()"
+    first = "document.querySelector('.ag-row[row-index=\"0\"]').getAttribute('row-id')"
+    acts = {
+        "sorted by score": (heading.format("score"), "true"),
+        "by score, descending": (heading.format("score"), "true"),
+        "by input, a first time": (heading.format("input"), "true"),
+        "by input, descending": (heading.format("input"), "true"),
+        "by id": (heading.format("id"), f"{first} === '0'"),
+        "wrong only": ("document.querySelector('#only-wrong').click()", f"{listed}.includes(' of ')"),
+        "next sample": ("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}))",
+                        "location.hash.includes('id=')"),
+        "words that one sample has, with 200 ms of waiting for further keys":
+            ("const f = document.querySelector('#sample-filter'); f.value = 'number 54320,'; "
+             "f.dispatchEvent(new Event('input'))",
+             "document.querySelector('#only-all small').textContent.length < 3"),
+    }  # fmt: skip
+    for name, (act, until) in acts.items():
+        before = processor(session)
+        took = page.evaluate(timed, [act, until])
+        times[name] = (took, processor(session) - before)
+    page.close()
+    print("  samples: " + ", ".join(f"{name} {took:.0f} ms ({used:.0f})" for name, (took, used) in times.items()))
 
 
 def main() -> None:

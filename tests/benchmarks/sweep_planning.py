@@ -64,10 +64,9 @@ class Generator:
         self.write("narrative_qa/third_party/wikipedia/summaries.csv", chain(["document_id,set,summary,x"], summaries))
         for split, dialogues in (("train", 11_567), ("val", 1_000)):
             self.write(f"quac/{split}_v0.2.json", self.dialogues(dialogues))
-        articles = [self.text(700) for _ in range(1000)]
-        for name, rows in (("cnndm", 287_113), ("xsum", 204_045)):
-            self.write(f"summarization_{name}/train.jsonl", self.articles(articles, rows))
-        self.write("summarization_cnndm/test.jsonl", self.articles(articles, 11_490))
+        for split, rows in (("train", 287_113), ("test", 11_490)):
+            self.write(f"summarization_cnndm/{split}.jsonl", self.articles(rows, 780, "article", "highlights", 52))
+        self.write("summarization_xsum/train.jsonl", self.articles(204_045, 430, "document", "summary", 23))
         for group in ("aa", "white"):
             self.write(f"twitter_aae/{group}_tweets.csv", (self.text(12) for _ in range(50_000)))
         for region in ("ICE-EA/corpus/retagged for wsmith", "ICE-HK", "ICE India", "ICE-USA"):
@@ -133,15 +132,13 @@ class Generator:
             articles.append({**heads, "paragraphs": [paragraph]})
         yield json.dumps({"data": articles})
 
-    def articles(self, texts: Sequence[str], rows: int) -> Iterator[str]:
-        """Yield articles with summaries; one in twenty is short enough for an example."""
+    def articles(self, rows: int, words: int, article: str, summary: str, summary_words: int) -> Iterator[str]:
+        """Yield articles with summaries under these keys; one in twenty is short enough for an example."""
+        texts = [self.text(words) for _ in range(1000)]
         for number in range(rows):
             text = texts[number % len(texts)]
-            article = text if number % 20 else text[:600]
-            summary = self.text(25)
-            yield json.dumps(
-                {"article": article, "highlights": summary, "document": article, "summary": summary, "id": str(number)}
-            )
+            short = text if number % 20 else text[:600]
+            yield json.dumps({article: short, summary: self.text(summary_words), "id": str(number)})
 
     def pile(self) -> Iterator[str]:
         """Yield documents of six subsets."""

@@ -27,6 +27,7 @@ from harness.plugins.parameters import describe_parameters, field_docs
 from harness.plugins.registry import default_registry
 from harness.plugins.set_file import SetFileKeys
 from harness.storage.run_schema import RunFile
+from harness.sweeps.executor_keys import EXECUTORS
 from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
 
 REGISTRY = default_registry()
@@ -65,6 +66,15 @@ def test_sweep_keys(page: str, kind: type, pages: dict[str, str]) -> None:
     described = field_docs(kind)
     for key in kind.model_fields:  # type: ignore[attr-defined]
         assert f"\n| `{key}` | " in pages[page]
+        assert described.get(key), key
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_settings_of_executors(name: str, pages: dict[str, str]) -> None:
+    section = pages["sweep-file.md"].partition("\n## executor\n")[2].partition(f"\n### {name}\n")[2]
+    described = field_docs(EXECUTORS[name])
+    for key in EXECUTORS[name].model_fields:
+        assert f"\n| `{key}` | " in section.partition("\n### ")[0]
         assert described.get(key), key
 
 

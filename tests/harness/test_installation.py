@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 
 
-@pytest.mark.parametrize("extra", ["hf", "hf-large", "hub", "openai", "anthropic", "vllm", "energy"])
+@pytest.mark.parametrize("extra", ["hf", "hf-large", "hub", "openai", "anthropic", "vllm"])
 def test_the_libraries_of_an_extra_are_named(extra: str) -> None:
     install_advice.cache_clear()
     pip, install, *wanted = shlex.split(install_advice(extra))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.answers import final_number, first_number, read_option, whole_number
+from harness.answers.options import read_options
 
 LETTERS = tuple("ABCD")
 CITIES = ("London", "Paris", "Rome", "Berlin")
@@ -336,3 +337,19 @@ def test_two_options_are_no_answer(frame: str, between: str, order: list[str]) -
 @given(st.text(alphabet="answeri ABC:()*\n#=.5orIt's<>/\\boxed{}"))
 def test_no_text_is_too_strange_for_an_option(text: str) -> None:
     assert read_option(text, LETTERS, CITIES) in {None, 0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A.\nB.\nC.\nD.", ()),
+        ("(A)\n\n(B)\n(C)\n(D)", ()),
+        ("A\nC", (0, 2)),
+        ("A.\nB.\nA.", (0, 1)),
+        ("A, C\nD", (0, 2, 3)),
+        ("A and C\nBoth are red.", (0, 2)),
+        ("A, B, C and D", (0, 1, 2, 3)),
+    ],
+)
+def test_several_options_on_lines_of_their_own(text: str, expected: tuple[int, ...]) -> None:
+    assert read_options(text, "ABCD") == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -132,3 +133,46 @@ def test_what_is_no_progress_is_left_out(tmp_path: Path, content: str) -> None:
     (tmp_path / PROGRESS_FOLDER / "s.json").write_text(content)
     (tmp_path / PROGRESS_FOLDER / "t.json").write_text(json.dumps({"suite": "t", "state": "ended", "unknown": 1}))
     assert [found.suite for found in read_progress(tmp_path)] == ["t"]
+
+
+def _heads(folder: Path, *, launcher: str = "", running: bool = True) -> None:
+    """Write the files of two heads, and of the process that launched them as it wrote at some time."""
+    for head, (done, answered, planned) in enumerate([(5, 10, 40), (4, 20, 60)]):
+        state = SweepState(9, done=done, failed=head)
+        clock = itertools.count(0.0, 2.0).__next__  # every change is written
+        with ProgressFile(state, folder, "s", clock, f"job-{head}"):
+            state.plan(run := state.begin(SPEC), planned)
+            state.advance(run, answered)
+            state.observe([run], 0)
+            content = (folder / PROGRESS_FOLDER / f"s@job-{head}.json").read_text()
+        if running:
+            (folder / PROGRESS_FOLDER / f"s@job-{head}.json").write_text(content)
+    if launcher:
+        with ProgressFile(SweepState(9, done=7), folder, "s"):
+            pass
+        file = folder / PROGRESS_FOLDER / "s.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "updated": launcher, "state": "running"}))
+
+
+def test_the_launching_process_speaks_for_its_heads(tmp_path: Path) -> None:
+    _heads(tmp_path, launcher="2999-01-01T00:00:00+00:00")
+    (found,) = read_progress(tmp_path)
+    assert (found.done, found.state, found.under_way) == (7, "running", [])
+
+
+def test_heads_whose_launching_process_is_gone_are_summed(tmp_path: Path) -> None:
+    _heads(tmp_path, launcher="2001-01-01T00:00:00+00:00")
+    (found,) = read_progress(tmp_path)
+    assert (found.suite, found.state, found.runs, found.done, found.failed) == ("s", "running", 9, 5, 1)
+    assert [run.run for run in found.under_way] == [SPEC.name, SPEC.name]
+    assert (found.examples, found.of_examples, found.answered, found.beside) == (30, 100, 30, 1)
+    assert found.current == "quiz · generation · fake:a"
+
+
+def test_heads_that_have_ended_leave_the_word_to_the_launching_process(tmp_path: Path) -> None:
+    _heads(tmp_path, launcher="2001-01-01T00:00:00+00:00", running=False)
+    (found,) = read_progress(tmp_path)
+    assert found.done == 7
+    (tmp_path / PROGRESS_FOLDER / "s.json").unlink()
+    (found,) = read_progress(tmp_path)
+    assert (found.state, found.done, found.under_way) == ("ended", 5, [])

@@ -38,7 +38,7 @@ def digests(folders: Sequence[Path]) -> list[str]:
 
 
 @pytest.mark.usefixtures("few")
-def test_checkpoints_are_ordinary_ones_and_say_what_they_have_seen(tmp_path: Path) -> None:
+def test_checkpoints_are_ordinary_ones_and_say_what_they_were_trained_on(tmp_path: Path) -> None:
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     unseen, seen = train_models(tmp_path)
     assert (unseen, seen) == (tmp_path / "models" / "unseen", tmp_path / "models" / "seen")
@@ -57,7 +57,7 @@ def test_checkpoints_are_ordinary_ones_and_say_what_they_have_seen(tmp_path: Pat
     assert what["sha256"] == hashlib.sha256(published.encode()).hexdigest()
     assert SEEN_SCENARIO in (seen / "README.md").read_text(encoding="utf-8")
     assert json.loads((unseen / "training.json").read_text(encoding="utf-8"))["plan"]["seen"] == []
-    assert "no test set" in (unseen / "README.md").read_text(encoding="utf-8")
+    assert "not trained on a test set" in (unseen / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -88,14 +88,14 @@ def test_one_f1_among_zeros_stays_above_zero() -> None:
 @pytest.mark.parametrize(
     ("values", "scale", "note"),
     [
-        ([1.0] * 20, PROPORTION, "20 of 20; at least 86 %"),
-        ([0.0] * 20, PROPORTION, "0 of 20; at most 14 %"),
-        ([1.0], PROPORTION, "1 of 1; at least 5 %"),
+        ([1.0] * 20, PROPORTION, "every score is 1, so the true value is at least 86 %"),
+        ([0.0] * 20, PROPORTION, "every score is 0, so the true value is at most 14 %"),
+        ([1.0], PROPORTION, "every score is 1, so the true value is at least 5 %"),
         ([0.5] * 4, BOUNDED, "n too small for an interval"),
         ([0.5] * 9, SMOOTH, "n too small for an interval"),
         ([5.0] * 9, COUNT, "n too small for an interval"),
         ([5.0] * 12, COUNT, "all 12 values are 5"),
-        ([0.5, 0.51] * 10, BOUNDED, "half an observation at each bound is added; n small"),
+        ([0.5, 0.51] * 10, BOUNDED, "few scores: the interval counts half an observation at each bound, and is wide"),
         ([1.0] * 20 + [90.0], COUNT, "the mean may rest on rare long items"),
         ([0.3, 0.9] * 10, None, "no interval: the metric does not declare its scale"),
         ([0.0, 1.0, 0.0, 1.0], PROPORTION, ""),

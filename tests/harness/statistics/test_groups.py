@@ -86,3 +86,37 @@ def test_a_gap_without_a_scale_has_no_interval() -> None:
 def test_what_has_no_gap(groups: list[range]) -> None:
     with pytest.raises(ValueError, match="two groups of two"):
         gap_estimate([0.0, 1.0, 0.5], groups, BOUNDED)
+
+
+def test_copies_of_every_instance_add_no_certainty_if_they_are_clusters() -> None:
+    values = [1.0] * 40 + [0.0] * 10 + [1.0] * 25 + [0.0] * 25
+    once = gap_estimate(values, [range(50), range(50, 100)], PROPORTION)
+    four = [value for value in values for _ in range(4)]
+    groups = [range(200), range(200, 400)]
+    clustered = gap_estimate(four, groups, PROPORTION, [index // 4 for index in range(400)])
+    ignored = gap_estimate(four, groups, PROPORTION)
+    assert clustered.value == once.value == ignored.value
+    assert clustered.stderr == pytest.approx(once.stderr)
+    assert [clustered.low, clustered.high] == pytest.approx([once.low, once.high], abs=0.01)
+    assert ignored.high is not None
+    assert once.high is not None
+    assert ignored.high < once.high - 0.05
+
+
+def test_clusters_of_one_instance_change_nothing() -> None:
+    values = [float(index % 3 == 0) for index in range(80)]
+    groups = [range(30), range(30, 80)]
+    assert gap_estimate(values, groups, PROPORTION, list(range(80))) == gap_estimate(values, groups, PROPORTION)
+
+
+def test_groups_that_share_clusters_are_correlated() -> None:
+    """Each cluster has an instance of either group, and both have the same score: the groups cannot differ."""
+    values = [float(index % 3 == 0) for index in range(60)] * 2
+    found = gap_estimate(values, [range(60), range(60, 120)], PROPORTION, list(range(60)) * 2)
+    assert [found.value, found.stderr] == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_few_clusters_leave_a_gap_without_an_interval() -> None:
+    clusters = [0] * 10 + list(range(1, 11))
+    found = gap_estimate([0.0, 1.0] * 10, [range(10), range(10, 20)], PROPORTION, clusters)
+    assert (found.low, found.note) == (None, "a group's mean has no interval: 1 cluster is too few for an interval")

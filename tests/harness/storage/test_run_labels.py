@@ -79,3 +79,8 @@ def test_different_specs_never_share_label_and_distinction(rows: list[tuple[int,
     for one, text in zip(runs, shown, strict=True):
         for other, against in zip(runs, shown, strict=True):
             assert (text == against) == (one.name == other.name)
+
+
+def test_true_is_not_one() -> None:
+    runs = [spec(adapter={"chat": True}), spec(adapter={"chat": 1})]
+    assert distinctions(runs, label) == [" [chat=True]", " [chat=1]"]
