@@ -77,9 +77,7 @@ def fetch_hub_file(repository: Repository, file: RemoteFile, report: Report, rev
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repository.name, repo_type=repository.kind))
             size = found.size if found.size is not None else file.size
-            remote = _Remote(
-                found.location, size, file.digest or etag, get_session(), hf_raise_for_status, headers
-            )
+            remote = _Remote(found.location, size, file.digest or etag, get_session(), hf_raise_for_status, headers)
             _fetch(remote, folder / "blobs" / etag, report)
         return Path(
             hf_hub_download(
