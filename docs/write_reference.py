@@ -31,6 +31,7 @@ from harness.data.scenario_keys import ScenarioKeys
 from harness.plugins.parameters import describe_parameters, field_docs, given_names, honoured
 from harness.plugins.registry import default_registry
 from harness.plugins.set_file import SetFileKeys
+from harness.python.columns import SAMPLES, SCORE, TABLES
 from harness.storage.run_schema import RunFile
 from harness.sweeps.executor_keys import EXECUTORS
 from harness.sweeps.json_schema import json_schema
@@ -56,6 +57,7 @@ def reference_pages() -> dict[str, str]:
     pages["set-file.md"] = set_file_page()
     pages["run-json.md"] = run_json_page()
     pages["python.md"] = python_page()
+    pages["data-frames.md"] = data_frames_page()
     names = "\n".join(name.removesuffix(".md") for name in pages)
     index = "# Reference\n\nThese pages are generated from the program, so they describe the version you have."
     return {"index.md": f"{index}\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n", **pages}
@@ -320,8 +322,8 @@ def _yaml(value: Any) -> str:
 
 
 def python_page() -> str:
-    """Return the page of the names that plugins may import."""
-    parts = ["# Python", "What plugins import. `help(harness.NAME)` prints the whole docstring."]
+    """Return the page of the public names."""
+    parts = ["# Python", "What programs and plugins import. `help(harness.NAME)` prints the whole docstring."]
     tables: list[tuple[str, ModuleType, list[str]]] = [
         *((heading, harness, names) for heading, names in api_groups(harness).items()),
         *((f"Backends: {heading.lower()}", backends, names) for heading, names in api_groups(backends).items()),
@@ -332,6 +334,23 @@ def python_page() -> str:
     for heading, module, names in tables:
         rows = [_described(module, name) for name in names]
         parts += [f"## {heading}", table((f"`{module.__name__}.`", "what it is"), rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def data_frames_page() -> str:
+    """Return the page of the columns of data frames."""
+    parts = [
+        "# Data frames",
+        "The columns that the methods of `harness.Results` return. Any value can be missing. In pandas, integers and "
+        "booleans have the types `Int64` and `boolean`.",
+    ]
+    types = {"text": "text", "texts": "list of texts", "whole": "integer", "number": "float", "flag": "boolean",
+             "time": "time in UTC"}  # fmt: skip
+    for method, columns in TABLES.items():
+        rows = [(f"`{name}`", types[column.type], column.meaning) for name, column in columns.items()]
+        if columns is SAMPLES:
+            rows.append((f"`{SCORE}…`", "float", "A column for each score, `…` being its name."))
+        parts += [f"## {method}", table(("column", "type", "meaning"), rows)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The public API: what plugins import, in groups by who needs it.
+"""The public API: what programs and plugins import, in groups by who needs it.
 
 Five modules are public: this one, ``harness.backends`` with what only backends need, ``harness.judging`` with what only
 judges and metrics that ask models need, ``harness.statistics`` with estimates for metrics over a whole run, and
@@ -11,6 +11,9 @@ for none of it. The import statements below are the only list: type checkers rea
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    # Programs and notebooks: results as data frames.
+    from harness.python.results import Results as Results
+
     # Every plugin: the decorators that declare one, its random generators, its errors, how to install what it needs.
     from harness.plugins.decorators import (
         PLUGIN_API_VERSION as PLUGIN_API_VERSION,

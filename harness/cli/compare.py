@@ -34,23 +34,16 @@ def compare_command(
     of scenarios, and how many instances could not be compared.
     """
     from harness.errors import DataError
-    from harness.leaderboard.comparison import ComparisonFamily, adjusted, compare_models, compare_runs
-    from harness.leaderboard.comparison_table import comparison_table
-    from harness.leaderboard.model_names import model_names, model_of
-    from harness.leaderboard.run_titles import run_titles
+    from harness.leaderboard.tables import comparison_of_models, comparison_of_runs
     from harness.plugins.registry import default_registry
     from harness.storage.results import RUN_FILE, find_runs, read_run
 
     registry = default_registry(plugins)
     if suites:
-        runs = find_runs(results_dir, suites)
-        family = compare_models(runs, first, second, metric, registry)
+        table = comparison_of_models(find_runs(results_dir, suites), first, second, metric, registry)
     else:
         for name in (first, second):
             if not (Path(name) / RUN_FILE).is_file():
                 raise DataError(f"{name} is not the folder of a run; to compare two models, name a suite with --suite.")
-        runs = one, other = [read_run(Path(first)), read_run(Path(second))]
-        called = model_names([one, other])
-        names = [f"{model_of(run, called)} ({run.suite}/{run.name})" for run in (one, other)]
-        family = ComparisonFamily(names[0], names[1], adjusted([compare_runs(one, other, metric, registry)]))
-    put_table(comparison_table(family, run_titles(runs, registry)), format_)
+        table = comparison_of_runs(read_run(Path(first)), read_run(Path(second)), metric, registry)
+    put_table(table, format_)

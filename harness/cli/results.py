@@ -60,8 +60,8 @@ def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: st
 
     Each of RUNS is a run's folder, results/<suite>/<run>.
     """
-    from harness.leaderboard.run_titles import run_titles
-    from harness.leaderboard.stats_table import joined, stats_table
+    from harness.leaderboard.stats_table import joined
+    from harness.leaderboard.tables import stats_of
     from harness.plugins.registry import default_registry
     from harness.storage.results import read_run
 
@@ -69,8 +69,7 @@ def stats_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], format_: st
     tables: list[ResultTable] = []
     for directory in runs:
         try:
-            run = read_run(directory)
-            tables.append(stats_table(run, run_titles([run], registry)))
+            tables.append(stats_of(read_run(directory), registry))
         except DataError as error:
             say(str(error), err=True)
     if tables and format_ in ("csv", "json"):
@@ -134,10 +133,9 @@ def leaderboard_command(
     if diff:
         _show_diff(diff, results_dir, format_, output, plugins)
         return
-    from harness.leaderboard.aggregate import build_board, newest_suite
-    from harness.leaderboard.board_table import board_table
+    from harness.leaderboard.aggregate import newest_suite
     from harness.leaderboard.board_text import other_suites
-    from harness.leaderboard.run_titles import run_titles
+    from harness.leaderboard.tables import leaderboard_of
     from harness.plugins.registry import default_registry
     from harness.storage.results import find_runs
 
@@ -145,7 +143,7 @@ def leaderboard_command(
     newest, others = newest_suite(runs) if not suites and not all_suites else ("", ())
     if others:
         runs = [run for run in runs if run.suite == newest]
-    table = board_table(build_board(runs, titles=run_titles(runs, default_registry(plugins))), all_columns=all_columns)
+    table = leaderboard_of(runs, default_registry(plugins), all_columns=all_columns)
     if others:
         table = replace(table, intro=[("suite", other_suites(newest, others))])
     put_table(table, format_, output)
@@ -214,14 +212,9 @@ def _build_site(
     plugins: tuple[Path, ...],
     ratings: tuple[Path, ...],
 ) -> None:
-    from harness.annotation.people import people_sections
-    from harness.leaderboard.site.builder import build_site
-    from harness.plugins.registry import default_registry
+    from harness.python.results import Results
 
     if format_ != "terminal":
         raise click.UsageError(f"--site and --format {format_} cannot be combined.")
-    registry = default_registry(plugins)
-    sections = people_sections(results_dir, ratings)
-    folder = output or results_dir / "site"
-    page = build_site(results_dir, folder, suites or None, registry=registry, sections=sections)
+    page = Results(results_dir, suites or None, plugins=plugins).site(output, ratings=ratings)
     say(f"Wrote the site; open {page} in a browser.", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -301,6 +300,7 @@ def _metric_notes(records: Sequence[RunRecord], registry: Registry) -> Iterator[
 
 def _where(settings: Settings) -> str:
     """Return the option that makes another command find the results that these settings write."""
-    known = Path(os.environ.get("HARNESS_RESULTS_DIR") or "results")
+    from harness.runs.settings import results_folder
+
     folder = settings.results_dir
-    return "" if folder == known else f" --results-dir {shlex.quote(str(folder))}"
+    return "" if folder == results_folder() else f" --results-dir {shlex.quote(str(folder))}"

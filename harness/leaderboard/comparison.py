@@ -153,6 +153,15 @@ def compare_runs(
     )
 
 
+def compare_two_runs(
+    first: RunRecord, second: RunRecord, metric: str | None = None, registry: Registry | None = None
+) -> ComparisonFamily:
+    """Compare two runs as a family of one comparison; arguments and errors are those of :func:`compare_runs`."""
+    called = model_names([first, second])
+    names = [f"{model_of(run, called)} ({run.suite}/{run.name})" for run in (first, second)]
+    return ComparisonFamily(names[0], names[1], adjusted([compare_runs(first, second, metric, registry)]))
+
+
 def compare_models(
     runs: Iterable[RunRecord], first: str, second: str, metric: str | None = None, registry: Registry | None = None
 ) -> ComparisonFamily:

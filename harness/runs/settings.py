@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.costs.prices import PriceTable
 from harness.costs.runtimes import RuntimeTable
+
+RESULTS_DIR = "HARNESS_RESULTS_DIR"
+DATA_DIR = "HARNESS_DATA_DIR"
+
+
+def results_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder of results: the given one, else ``HARNESS_RESULTS_DIR``, else ``results``."""
+    return Path(given if given is not None else os.environ.get(RESULTS_DIR) or "results")
 
 
 @dataclass(frozen=True, slots=True)

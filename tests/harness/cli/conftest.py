@@ -69,16 +69,21 @@ class Said:
 Harness = Callable[..., Said]
 
 
+def write_files(folder: Path) -> None:
+    """Write a scenario with its data, a sweep of four runs, and metrics."""
+    (folder / "quiz.yaml").write_text(SCENARIO)
+    (folder / "sweep.yaml").write_text(SWEEP)
+    (folder / "measures.py").write_text(METRIC)
+    (folder / "quiz").mkdir()
+    for split, count in (("train", 5), ("valid", 20)):
+        rows = [json.dumps({"id": f"{split}-{number}", "number": number}) for number in range(count)]
+        (folder / "quiz" / f"{split}.jsonl").write_text("\n".join(rows) + "\n")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory: ``quiz.yaml`` with 20 evaluation instances, ``sweep.yaml`` and ``measures.py``."""
-    (tmp_path / "quiz.yaml").write_text(SCENARIO)
-    (tmp_path / "sweep.yaml").write_text(SWEEP)
-    (tmp_path / "measures.py").write_text(METRIC)
-    (tmp_path / "quiz").mkdir()
-    for split, count in (("train", 5), ("valid", 20)):
-        rows = [json.dumps({"id": f"{split}-{number}", "number": number}) for number in range(count)]
-        (tmp_path / "quiz" / f"{split}.jsonl").write_text("\n".join(rows) + "\n")
+    write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     for variable in ("HARNESS_DATA_DIR", "HARNESS_RESULTS_DIR", "HARNESS_CACHE_DIR", "FORCE_COLOR"):
