@@ -9,8 +9,9 @@ from pydantic import Field
 
 from adapters._order.boundaries import NextExampleSettings, describe
 from adapters._order.evidence import Evidence, likelihoods, next_examples
-from adapters._order.published_order import OrderSettings, read_order
+from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters._order.shards import ask_shards, shards_of, with_description
+from adapters._order.testable import unless_untestable
 from adapters._order.whole import WHOLE, SimpleSettings, SimpleTest, ask_whole
 from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
 from harness.contamination import ORDER_TEST
@@ -70,6 +71,16 @@ class Exchangeability(Adapter):
     ) -> Iterator[Adapted]:
         params = self.params
         order = read_order(instances, params, tokenization, seed)
+
+        def tests(of: PublishedOrder) -> list[Iterator[Adapted]]:
+            asked = [ask_shards(of, shards_of(of, params.shards), params.shuffles, seed, trial)]
+            if params.next_example is not None:
+                asked.append(next_examples(of, params.next_example, Evidence(params.next_example), seed, trial))
+            return asked
+
+        if untestable := list(unless_untestable(order, tests, params.level, trial)):
+            yield from untestable
+            return
         bounds = shards_of(order, params.shards)
         sizes = [stop - start for start, stop in bounds]
         description = {

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from adapters._order.boundaries import NextExampleSettings, describe
 from adapters._order.evidence import Evidence, likelihoods, next_examples
-from adapters._order.published_order import OrderSettings, read_order
+from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters._order.shards import with_description
+from adapters._order.testable import unless_untestable
 from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
 
 
@@ -46,6 +47,13 @@ class NextExample(Adapter):
         seed: int,
     ) -> Iterator[Adapted]:
         order = read_order(instances, self.params, tokenization, seed)
+
+        def tests(of: PublishedOrder) -> list[Iterator[Adapted]]:
+            return [next_examples(of, self.params, Evidence(self.params), seed, trial)]
+
+        if untestable := list(unless_untestable(order, tests, self.params.level, trial)):
+            yield from untestable
+            return
         self._evidence = Evidence(self.params)
         described = False
         for adapted in next_examples(order, self.params, self._evidence, seed, trial):

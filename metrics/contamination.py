@@ -15,6 +15,7 @@ from harness.contamination import (
     EProcess,
     RankTest,
     Stretch,
+    Verdict,
     bonferroni,
     mean_e,
     relabelling_test,
@@ -65,12 +66,14 @@ class Contamination(RunMetric):
         """
         meta = example.instance.meta
         asked = meta.get("asked")
-        if asked not in ("shard", "next_example", "whole"):
+        if asked not in ("shard", "next_example", "whole", "nothing"):
             raise MetricError("only reads the answers of the adapters exchangeability and next_example.")
         scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
         if not all(map(math.isfinite, scores)):
             raise MetricError("the model gave no finite log-probabilities.")
         self._data = meta.get("data", self._data)
+        if asked == "nothing":
+            return
         self._cost.add(example)
         if asked == "shard":
             self._shards[meta["number"]] = scores
@@ -108,6 +111,9 @@ class Contamination(RunMetric):
         if self._data is None:
             return None
         data = dict(self._data)
+        if not data.get("testable", True):
+            words = str(Verdict.NOT_TESTABLE)
+            return {**data, "alpha": self._alpha, "headline_log10_p": 0.0, "headline_tests": 0, "verdict": words}
         settings = data.pop("next_example", None)
         layout = data.pop("shards", None)
         # The number of combined tests is fixed before any model is asked.

@@ -146,7 +146,7 @@ def _write_tests(folder: Path, tested: Sequence[tuple[Component, str, int, float
             ]  # fmt: skip
             found = {
                 "headline_log10_p": log10_p, "alpha": 0.01, "n_used": 400, "shard_scores": shards,
-                "verdict": "dependence on the published order detected" if seen else "not detected",
+                "verdict": "depends on the published order" if seen else "no dependence found",
             }  # fmt: skip
             record = _record(model, name, size, "order-2026-11", Component(name=scenario), 0.5, 400)
             metric = Component(name="contamination")

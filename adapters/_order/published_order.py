@@ -17,8 +17,8 @@ from adapters._prompt.prompt_policy import ExampleFormat
 from harness import HarnessError, Instance, Split, Tokenization
 from harness.contamination import DIAGNOSTICS_LEVEL, Repaired
 
-FEWEST = 4
-"""Fewest examples whose order can be told from chance: 4! = 24."""
+FEWEST = 2
+"""Fewest examples that have an order."""
 
 
 def checked_rows(rows: str | None) -> str | None:
@@ -68,6 +68,9 @@ class OrderSettings(ExampleFormat):
     ``collapse_near_duplicates`` keeps one of each group, ``permute_under_ids`` leaves leading numbers in place and
     permutes the contents, ``{blocks: KEY}`` permutes only within equal values of a key of ``meta``. ``auto``: none if
     the text's diagnostics find no order, else what they call for; see docs/contamination.md. ``[]``: none."""
+
+    level: float = Field(default=0.01, gt=0, lt=1)
+    """If no p-value at this level is possible, for lack of examples, no model is asked."""
 
     role: Literal["target", "control"] = "target"
     """Reports list a ``control`` with its targets, and leave it out of corrections."""
@@ -126,16 +129,14 @@ def read_order(
     originals = [rendered(instance, settings.render, settings) for instance in chosen]
     labels = _labels(chosen)
     if len(originals) < FEWEST:
-        raise HarnessError(
-            f"there are {len(originals)} examples; the order of fewer than {FEWEST} cannot be told from chance."
-        )
+        raise HarnessError(f"there {'is 1 example' if originals else 'are no examples'}, which has no order to test.")
     if len(set(originals)) == 1:
         raise HarnessError("all examples are equal, so that they have no order.")
     before = diagnosed(originals, labels, None, seed)
     arrangement, done, after = repaired(originals, chosen, labels, settings.repairs, before, seed)
     left = len(set(arrangement.texts))
     if left < FEWEST:
-        raise HarnessError(f"the repairs leave {left} different examples, whose order cannot be told from chance.")
+        raise HarnessError("the repairs leave only equal examples, which have no order.")
     ending = settings.separator
     contents = tuple(_ended(text, ending) for text in arrangement.texts)
     tokens = _counted(contents, tokenization)
@@ -189,7 +190,7 @@ def _chosen(instances: Iterable[Instance], settings: OrderSettings) -> tuple[lis
         return every[: settings.max_examples], len(every)
     start, stop = rows_of(settings.rows)
     if stop > len(every):
-        raise HarnessError(f"rows are {settings.rows}, but there are only {len(every)} examples.")
+        raise HarnessError(f"--rows (in a sweep: rows) is {settings.rows}, but there are only {len(every):,} examples.")
     return list(islice(every, start, min(stop, start + settings.max_examples))), len(every)
 
 
@@ -231,10 +232,14 @@ def _context(settings: OrderSettings, tokenization: Tokenization) -> int:
     window = tokenization.window
     if settings.context is None:
         if window is None:
-            raise HarnessError("the model does not say how many tokens its window holds; set context.")
+            raise HarnessError(
+                "the model does not say how many tokens its window holds; set --context (in a sweep: context)."
+            )
         return window
     if window is not None and settings.context > window:
-        raise HarnessError(f"context is {settings.context}, but the model's window is only {window} tokens.")
+        raise HarnessError(
+            f"--context (in a sweep: context) is {settings.context}, but the model's window is only {window} tokens."
+        )
     return settings.context
 
 

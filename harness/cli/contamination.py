@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +13,12 @@ from harness.cli import options
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
 from harness.cli.contamination_options import options_command
 from harness.cli.seal import unseal_command
-from harness.output.console import make_console, plain_table
+from harness.output.console import make_console
 from harness.output.display import json_text
 from harness.output.terminal import say
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from harness.contamination.report import Report, TestFamily
+    from harness.contamination.report import Report
 
 render = click.option(
     "--render",
@@ -72,7 +69,7 @@ contamination_command.add_command(unseal_command)
     help="Also run the simple permutation test, with at most this many orders of the whole data set.",
 )
 @click.option("--stop", is_flag=True, help="Stop the next-example test as soon as its evidence reaches alpha.")
-@click.option("--max-examples", type=click.IntRange(min=4), default=5000, help="Use only the first N examples.")
+@click.option("--max-examples", type=click.IntRange(min=2), default=5000, help="Use only the first N examples.")
 @click.option("--context", type=click.IntRange(min=8), help="Context length, in tokens (default: the model's window).")
 @click.option(
     "--alpha",
@@ -114,8 +111,8 @@ def test_command(
 ) -> None:
     """Test whether MODELS were trained on data sets, and report the results.
 
-    Run the same command again to continue after an interruption. Exit codes: 1 if a test failed; 2 if nothing could be
-    run because of an error.
+    Run the same command again to continue after an interruption. Exit codes: 1 if a test failed or is not
+    testable, since there are too few examples; 2 if nothing could be run because of an error.
     """
     from harness.cli.run import execute
     from harness.contamination.report import build_report
@@ -134,13 +131,10 @@ def test_command(
         alpha=alpha, plugins=plugins, suite=suite, seed=seed,
     )  # fmt: skip
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
-    failed = [record for record in records if record.status != "ok"]
-    for record in failed:
-        reason = (record.error or "no reason").strip().splitlines()[-1]
-        say(f"{record.spec.scenario.label} with {record.spec.model.label}: {reason}", err=True)
-    if len(failed) < len(records):
-        _print(build_report(records), as_json)
-    if failed:
+    report = build_report(records) if any(record.status == "ok" for record in records) else None
+    if report is not None:
+        _print(report, as_json)
+    if report is None or any(record.status != "ok" for record in records) or report.untestable:
         sys.exit(1)
 
 
@@ -179,19 +173,39 @@ def diagnose_command(
 
     The exit code is 1 if an order is not exchangeable.
     """
+    from harness.cli.contamination_report import short_labels, show_diagnostics
     from harness.contamination.sweep import contamination_sweep, diagnoses
 
-    settings = {"render": render, **_repairs(repairs)}
-    sweep, registry = contamination_sweep(["fake:0"], data, rows=rows, settings=settings, plugins=plugins, seed=seed)
-    found = diagnoses(sweep.runs, registry, data_dir)
+    def diagnosed(settings: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        chosen = {"render": render, **settings}
+        sweep, registry = contamination_sweep(["fake:0"], data, rows=rows, settings=chosen, plugins=plugins, seed=seed)
+        return diagnoses(sweep.runs, registry, data_dir)
+
+    found = diagnosed(_repairs(repairs))
+    wrong = [name for name, description in found.items() if not description["exchangeable"]]
+    otherwise = diagnosed({}) if wrong and repairs and not as_json else {}
     if as_json:
         say(json_text(found))
     else:
         console = make_console()
+        labels = short_labels(found)
         for name, description in found.items():
-            _show_diagnostics(name, description, console)
-    if not all(description["exchangeable"] for description in found.values()):
+            show_diagnostics(labels[name], description, console)
+            if name in wrong:
+                console.print(f"  {_advice(otherwise.get(name))}", soft_wrap=True)
+            console.print()
+    if wrong or not all(description.get("testable", True) for description in found.values()):
         sys.exit(1)
+
+
+def _advice(otherwise: Mapping[str, Any] | None) -> str:
+    """Return which repair may help, given what the text's own repairs give, or None if these were made."""
+    if otherwise and otherwise["exchangeable"]:
+        return f"Without --repair, the harness repairs it: {'; '.join(otherwise['repairs']) or 'nothing needs repair'}."
+    return (
+        "No repair that the harness makes by itself helps. If the order follows a key of the examples' meta, such as a "
+        "topic, try --repair blocks=KEY; otherwise this order cannot be tested."
+    )
 
 
 def _repairs(names: tuple[str, ...]) -> dict[str, Any]:
@@ -207,120 +221,9 @@ def _repair(name: str) -> Any:
 
 
 def _print(report: Report, as_json: bool) -> None:
+    from harness.cli.contamination_report import show_report
+
     if as_json:
         say(json_text(report.as_json()))
     else:
         show_report(report, make_console())
-
-
-def show_report(report: Report, console: Console) -> None:
-    """Print a report for people."""
-    for family in report.models:
-        _show_family(family, console)
-    for family in report.data_sets:
-        _show_family(family, console)
-    console.print(
-        "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni; Holm, BH and BY: "
-        "corrected for all tests in the table except controls (c) and re-tests (r), which repeat the order of an "
-        "earlier test. detected: dependence on the published order at the run's level after "
-        "Holm; in doubt: a control rejects too, so nothing is claimed; inconclusive: the text alone shows that the "
-        "order is not exchangeable. A detection shows "
-        "that the model depends on the published order, given the examples; not how much a score gained by it. "
-        "Nothing detected shows nothing.",
-        style="dim",
-    )
-
-
-def _show_family(family: TestFamily, console: Console) -> None:
-    from rich.measure import Measurement
-
-    from harness.contamination.p_values import shown_p
-
-    what = "models" if family.shared_order else "data sets"
-    console.print(f"{family.name}: {len(family.targets)} {what}", style="bold", soft_wrap=True)
-    table = _tests(family)
-    if Measurement.get(console, console.options.update(width=1000), table).maximum > console.width:
-        table = _tests(family, brief=True)
-    console.print(table)
-    for test in family.tests:
-        for line in _notes(test.found, test.rejected_diagnostics):
-            console.print(f"  {short_label(test.scenario)}: {line}", soft_wrap=True)
-    if family.log10_fisher is not None:
-        combined = {
-            "pooled re-labelling": family.log10_pooled,
-            "Fisher": family.log10_fisher,
-            "Cauchy": family.log10_cauchy,
-        }
-        shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
-        inconclusive = any(not test.exchangeable for test in family.targets)
-        console.print(f"  all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
-    console.print()
-
-
-def _tests(family: TestFamily, *, brief: bool = False) -> Table:
-    """Return a family's tests as a table; where brief, small p-values have one digit."""
-    from harness.contamination.p_values import shown_p
-
-    corrected = "BY" if family.shared_order else "BH"
-    shown = partial(shown_p, brief=brief)
-    headings = ("", "n", "t test", "exact", "next", "p", "Holm", corrected, "")
-    table = plain_table(*headings, numeric=slice(1, 8), pad_edge=False, padding=(0, 1, 0, 0))
-    table.columns[0].overflow = "fold"
-    for column in table.columns[1:]:
-        column.no_wrap = True
-    for test in family.tests:
-        found, following = test.found, test.found.get("next_example") or {}
-        adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
-        name = short_model(test.model) if family.shared_order else short_label(test.scenario)
-        part = f" [{found['rows']}]" if found.get("rows") else ""
-        table.add_row(
-            f"{'c ' if test.control else 'r ' if test.retest_of else ''}{name}{part}",
-            str(found["n_used"]),
-            shown(found.get("log10_p_t")),
-            shown(found.get("log10_p_exact")),
-            shown(following.get("log10_p")),
-            shown(test.log10_p),
-            shown(test.log10_p_holm) if test.counts else "",
-            shown(adjusted) if test.counts else "",
-            str(test.verdict).removeprefix("dependence on the published order ").partition(":")[0],
-        )
-    return table
-
-
-def _notes(found: dict[str, Any] | Any, rejected: list[str]) -> list[str]:
-    notes = [f"repaired: {line}" for line in found.get("repairs") or ()]
-    if rejected:
-        notes.append(f"the text alone shows that the order is not exchangeable: {', '.join(rejected)}")
-    longer = found.get("examples_longer_than_context")
-    if longer:
-        notes.append(f"{longer} examples are longer than the context of {found['context']} tokens; read in windows")
-    if found.get("t_undefined"):
-        notes.append(f"no t-test: {found['t_undefined']}")
-    return notes
-
-
-def _show_diagnostics(name: str, description: dict[str, Any], console: Console) -> None:
-
-    console.print(f"{short_label(name)}: {description['n_used']} examples", style="bold")
-    for line in description["repairs"]:
-        console.print(f"  {line}", soft_wrap=True)
-    table = plain_table("", "statistic", "z", "p", "Holm")
-    for test, found in (description["repaired_diagnostics"] or description["diagnostics"]).items():
-        table.add_row(
-            test, f"{found['statistic']:.4g}", f"{found['z']:+.1f}", f"{found['p']:.3f}", f"{found['p_holm']:.3f}"
-        )
-    console.print(table)
-    word = "nothing speaks against exchangeability" if description["exchangeable"] else "the order is not exchangeable"
-    console.print(f"  {word}\n")
-
-
-def short_label(scenario: str) -> str:
-    """Return a scenario's label, a file's name without its folder."""
-    _, parameter, path = scenario.partition(":path=")
-    return Path(path).name if parameter else scenario
-
-
-def short_model(model: str) -> str:
-    """Return a model's label without the folders before its own name."""
-    backend, _, identifier = model.partition(":")
-    return f"{backend}:{identifier.rstrip('/').rpartition('/')[2]}"

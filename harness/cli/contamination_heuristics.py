@@ -23,7 +23,7 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
     Needs runs with the adapter and the metric `membership`, including some on texts that the model was not trained on
     (`role: control`), which set the threshold of each score.
     """
-    from harness.cli.contamination import short_label
+    from harness.cli.contamination_report import short_labels
     from harness.contamination.membership_report import membership_report
     from harness.output.console import make_console, plain_table
     from harness.storage.results import find_runs
@@ -33,8 +33,9 @@ def baselines_command(suites: tuple[str, ...], results_dir: Path, rate: float, a
         say(json_text([suspect.as_json() for suspect in suspects]))
         return
     console = make_console()
+    labels = short_labels(suspect.scenario for suspect in suspects)
     for suspect in suspects:
-        console.print(f"{suspect.model}: {short_label(suspect.scenario)}", style="bold", soft_wrap=True)
+        console.print(f"{suspect.model}: {labels[suspect.scenario]}", style="bold", soft_wrap=True)
         table = plain_table("score", "flagged", "AUROC")
         for score in suspect.scores:
             table.add_row(score.name, f"{score.flagged:.0%}", f"{score.auroc:.2f}")
@@ -63,7 +64,7 @@ def overlap_command(
 
     In files of JSON lines, the texts in the objects are read; other files are read as plain text.
     """
-    from harness.cli.contamination import short_label
+    from harness.cli.contamination_report import short_labels
     from harness.contamination.statistics.overlap import overlap
     from harness.contamination.sweep import contamination_sweep
     from harness.output.console import make_console, plain_table
@@ -88,7 +89,8 @@ def overlap_command(
         say(json_text(found))
         return
     table = plain_table("data", "examples", f"share a run of {words} words", "too short", "files read")
+    labels = short_labels(found)
     for name, one in found.items():
         share = f"{one['with_overlap']} ({one['share']:.0%})"
-        table.add_row(short_label(name), str(one["examples"]), share, str(one["too_short"]), str(one["files"]))
+        table.add_row(labels[name], str(one["examples"]), share, str(one["too_short"]), str(one["files"]))
     make_console().print(table)

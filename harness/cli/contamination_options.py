@@ -64,9 +64,6 @@ def options_command(
     sweep, registry = option_sweep(models, data, orders=orders, suite=suite, seed=seed, instances=max_eval_instances)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
-    for record in failed:
-        reason = (record.error or "no reason").strip().splitlines()[-1]
-        say(f"{record.spec.scenario.label} with {record.spec.model.label}: {reason}", err=True)
     if len(failed) < len(records):
         found = option_tests(records)
         if as_json:

@@ -20,7 +20,7 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
 
     The numbers are only a demonstration: the models know a few hundred words, and the scenarios are small samples.
     """
-    from harness.cli.contamination import show_report
+    from harness.cli.contamination_report import show_report
     from harness.cli.run import execute
     from harness.contamination.report import build_report
     from harness.leaderboard.aggregate import build_board

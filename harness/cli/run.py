@@ -181,7 +181,7 @@ def execute(
     if failed:
         where = "\n  ".join(str(record.directory) for record in failed)
         console.print(f"Failed, with the reason in run.json:\n  {where}", soft_wrap=True)
-    for note in [*_answer_notes(records), *_metric_notes(records, registry)]:
+    for note in [*_answer_notes(records, registry), *_metric_notes(records, registry)]:
         console.print(f"Note: {note}", soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
@@ -215,7 +215,7 @@ def _report_of(registry: Registry, method: str) -> str:
     return details.report if isinstance(details, AdapterDetails) else ""
 
 
-def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:
+def _answer_notes(records: Sequence[RunRecord], registry: Registry) -> Iterator[str]:
     """Yield what a reader must know of each model's answers: declined and unfinished ones, and who gave them."""
     from harness.answers.declined import Declined
     from harness.answers.reasoning_count import unfinished_note
@@ -232,7 +232,9 @@ def _answer_notes(records: Sequence[RunRecord]) -> Iterator[str]:
         for run in runs:
             if note := unfinished_note(run.efficiency):
                 yield f"{model}: {note}, in {run.name}."
-        if shortened := [run for run in runs if run.efficiency.get("truncated_examples", 0)]:
+        # Methods with a report of their own, such as the tests of an order, say there what did not fit.
+        prompted = [run for run in runs if not _report_of(registry, run.spec.adapter.name)]
+        if shortened := [run for run in prompted if run.efficiency.get("truncated_examples", 0)]:
             yield _shortened_note(model, shortened)
         name = runs[0].spec.model.name
         for note in served_notes(name, [one for run in runs for one in served_models(run.provenance)]):

@@ -166,9 +166,6 @@ def unseal_command(
     sweep, registry = unsealing_sweep(models, key, key_file, published, suite, seed, context)
     records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
     failed = [record for record in records if record.status != "ok"]
-    for record in failed:
-        reason = (record.error or "no reason").strip().splitlines()[-1]
-        say(f"{record.spec.scenario.label} with {record.spec.model.label}: {reason}", err=True)
     tests = unsealed(records, key, alpha)
     if as_json:
         say(json_text([test.as_json() for test in tests]))
@@ -190,6 +187,8 @@ def _show(tests: Sequence[UnsealedTest], alpha: float) -> None:
         for test in tests:
             if test.model == model:
                 words = "depends on it" if test.depends else "no dependence found"
+                if not test.found.get("testable", True):
+                    words = "not testable: too few rows"
                 table.add_row(
                     TESTS[test.kind], f"{test.items:,}", shown_p(test.log10_p), shown_p(test.log10_p_holm), words
                 )

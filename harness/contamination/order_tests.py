@@ -2,7 +2,8 @@
 
 The tests of one model's data sets are a family, in which each published order counts once. Tests that share an order
 repeat one hypothesis with another seed, another rendering or other shards: such re-tests are listed, but neither
-corrected for nor combined.
+corrected for nor combined. The files of one benchmark, such as MMLU's subjects, are a family of their own; in their
+model's family they are one test, whose p-value is Fisher's combination of the files that are exchangeable.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Annotated, Any
 from pydantic import AllowInfNan, BaseModel, Field, Strict, ValidationError
 
 from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL
+from harness.contamination.statistics.relabelling import relabelling_spread
 from harness.contamination.statistics.verdict import Verdict, verdict
 from harness.errors import DataError
-from harness.statistics.families import holm
+from harness.statistics.families import fisher, holm
 from harness.storage.results import RUN_FILE, RunRecord, warn_set_aside
 from harness.storage.run_schema import reasons
 
@@ -39,6 +41,7 @@ class _Found(BaseModel):
     headline_log10_p: Annotated[_Number, Field(le=1e-6)]
     alpha: Annotated[_Number, Field(gt=0, lt=1)] = 0.01
     exchangeable: bool = True
+    testable: bool = True
     order_hash: str | None = None
     shard_scores: list[_Shard] | None = None
     diagnostics: dict[str, _Diagnostic] | None = None
@@ -96,8 +99,35 @@ class OrderTest:
         tests = self.found.get("repaired_diagnostics") or self.found.get("diagnostics") or {}
         return {name: float(test["p_holm"]) for name, test in tests.items()}
 
+    @property
+    def log10_level(self) -> float:
+        """Log10 of the run's level."""
+        return math.log10(self.alpha)
+
+    @property
+    def spread(self) -> tuple[float, float] | None:
+        """Log10 of the exact p-values between which four in five other draws of shuffles would lie; None without."""
+        shards = self.found.get("shard_scores")
+        return relabelling_spread([[shard["canonical"], *shard["shuffled"]] for shard in shards]) if shards else None
+
+    @property
+    def testable(self) -> bool:
+        """False if there are too few examples for a p-value at the level, so that no model was asked."""
+        return bool(self.found.get("testable", True))
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark that the data set may be one file of: the scenario without its parameters.
+
+        Empty for a file that is named by its path: two such files need not have anything in common.
+        """
+        scenario = self.record.spec.scenario
+        return "" if "path" in scenario.arguments else scenario.name
+
     def verdict_at(self, log10_p: float) -> Verdict:
         """Return the verdict at a corrected p-value."""
+        if not self.testable:
+            return Verdict.NOT_TESTABLE
         # Rounding must not carry log10 of the largest p-value above 0.
         return verdict(min(0.0, log10_p), self.alpha, self.exchangeable)
 
@@ -118,6 +148,8 @@ class JudgedTest(OrderTest):
 
     retest_of: OrderTest | None = None
     """The test of the same order that counts instead of this one; None for one that counts itself."""
+    family: str = ""
+    """The benchmark whose files are its family; empty for the model's family."""
     log10_p_holm: float = 0.0
     """The combined p-value corrected over the family by Holm; for controls and re-tests uncorrected."""
     log10_q_bh: float | None = None
@@ -137,8 +169,8 @@ class JudgedTest(OrderTest):
 
     @property
     def counts(self) -> bool:
-        """True if it belongs to the family: it is neither a control nor a re-test."""
-        return not self.control and self.retest_of is None
+        """True if it belongs to the family: it is neither a control nor a re-test, and a model was asked."""
+        return not self.control and self.retest_of is None and self.testable
 
     @property
     def seen(self) -> bool:
@@ -153,6 +185,8 @@ class JudgedTest(OrderTest):
             "scenario": self.scenario,
             "run": self.record.name,
             "retest_of": self.retest_of and self.retest_of.record.name,
+            "family": self.family or self.model,
+            "log10_p_exact_spread": self.spread,
             **self.found,
             **{f"log10_{name}": value for name, value in adjusted.items()},
             **{name: None if value is None else 10**value for name, value in adjusted.items()},
@@ -222,22 +256,50 @@ def representatives(tests: Sequence[OrderTest]) -> dict[OrderTest, OrderTest]:
     return found
 
 
-def _judged(family: Sequence[OrderTest], controls: Sequence[OrderTest]) -> list[JudgedTest]:
-    counting = representatives([test for test in family if not test.control])
-    counted = [test for test in family if counting.get(test) is test]
-    corrected = dict(zip(counted, holm([test.log10_p for test in counted], log10=True), strict=True))
+def combined(files: Sequence[OrderTest]) -> float:
+    """Return log10 of the p-value of a benchmark's files together, by Fisher; 0 if no file is exchangeable."""
+    p_values = [test.log10_p for test in files if test.exchangeable]
+    return fisher(p_values) if p_values else 0.0
+
+
+def corrected(counting: Sequence[OrderTest]) -> tuple[dict[OrderTest, float], dict[str, float]]:
+    """Return log10 of Holm's corrections of one model's tests, each within its family, and of its benchmarks."""
+    files = _files(counting)
+    alone = [test for test in counting if test.benchmark not in files]
+    names = list(files)
+    p_values = holm([*(test.log10_p for test in alone), *(combined(files[name]) for name in names)], log10=True)
+    tests = dict(zip(alone, p_values, strict=False))
+    for members in files.values():
+        tests |= zip(members, holm([test.log10_p for test in members], log10=True), strict=True)
+    return tests, dict(zip(names, p_values[len(alone) :], strict=True))
+
+
+def _files(counting: Sequence[OrderTest]) -> dict[str, list[OrderTest]]:
+    """Return the tests of each benchmark of which several files were tested."""
+    by_name: dict[str, list[OrderTest]] = {}
+    for test in counting:
+        by_name.setdefault(test.benchmark, []).append(test)
+    return {name: tests for name, tests in by_name.items() if name and len({test.scenario for test in tests}) > 1}
+
+
+def _judged(tests: Sequence[OrderTest], controls: Sequence[OrderTest]) -> list[JudgedTest]:
+    asked = [test for test in tests if test.testable]
+    counting = representatives([test for test in asked if not test.control])
+    counted = [test for test in asked if counting.get(test) is test]
+    p_values, benchmarks = corrected(counted)
     return [
         JudgedTest(
             test.record,
             test.split,
             test.found,
             retest_of=None if counting.get(test) is test else counting.get(test),
-            log10_p_holm=corrected.get(test, test.log10_p),
+            family=test.benchmark if test.benchmark in benchmarks else "",
+            log10_p_holm=p_values.get(test, test.log10_p),
             log10_q_bh=test.log10_p,
             log10_q_by=test.log10_p,
             doubted=not test.control and _doubted(test, controls),
         )
-        for test in family
+        for test in tests
     ]
 
 
@@ -250,6 +312,7 @@ def _doubted(target: OrderTest, controls: Sequence[OrderTest]) -> bool:
         control
         for control in controls
         if control.exchangeable
+        and control.testable
         and (
             (control.model == target.model and control.scenario == target.scenario)
             or (control.model != target.model and control.shares_order(target))

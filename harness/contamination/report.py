@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.contamination.benchmarks import Benchmark, benchmarks
 from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.contamination.statistics.relabelling import pooled_relabelling
 from harness.errors import DataError
-from harness.statistics.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher, holm
+from harness.statistics.families import benjamini_hochberg, benjamini_yekutieli, cauchy, fisher
 from harness.storage.results import RunRecord
 
 
@@ -22,7 +23,8 @@ class TestFamily:
     name: str
     """The model that was tested on several data sets, or the data set that several models were tested on."""
     shared_order: bool
-    """True if the tests share an order, so that they depend on each other in unknown ways."""
+    """True if the tests share an order, so that they depend on each other in unknown ways; Holm's corrections and
+    verdicts are then those of the models' families."""
     tests: tuple[JudgedTest, ...]
     """The tests; re-tests and controls follow the target that they belong to."""
     log10_pooled: float | None = None
@@ -32,6 +34,10 @@ class TestFamily:
     """Fisher's combination of the p-values."""
     log10_cauchy: float | None = None
     """The Cauchy combination, which finds a dependence in a few of many data sets."""
+    benchmark: str = ""
+    """The benchmark whose files these are; empty for a model's own family."""
+    benchmarks: tuple[Benchmark, ...] = ()
+    """In a model's own family, the benchmarks of several files, each of which is one test."""
 
     @property
     def targets(self) -> list[JudgedTest]:
@@ -42,27 +48,42 @@ class TestFamily:
         """Return all of it as JSON values; log10 p-values, since p-values may be too small for a float."""
         return {
             "name": self.name,
+            "benchmark": self.benchmark,
             "shared_order": self.shared_order,
             "log10_pooled": self.log10_pooled,
             "log10_fisher": self.log10_fisher,
             "log10_cauchy": self.log10_cauchy,
             "tests": [test.as_json() for test in self.tests],
+            "benchmarks": [benchmark.as_json() for benchmark in self.benchmarks],
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Families of tests: each model's data sets, and the models of each data set that has several."""
+    """Families of tests."""
 
     models: tuple[TestFamily, ...]
+    """Each model's data sets and, as one test each, its benchmarks of several files."""
+    benchmarks: tuple[TestFamily, ...] = ()
+    """The files of each model's benchmarks."""
     data_sets: tuple[TestFamily, ...] = ()
+    """The models of each data set that has several."""
+
+    @property
+    def families(self) -> tuple[TestFamily, ...]:
+        """All of them: each model followed by its benchmarks, then the data sets."""
+        parts = [[family, *(part for part in self.benchmarks if part.name == family.name)] for family in self.models]
+        return (*(family for part in parts for family in part), *self.data_sets)
+
+    @property
+    def untestable(self) -> bool:
+        """True if a test has too few examples for any p-value at its level."""
+        return any(not test.testable for family in self.families for test in family.tests)
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as JSON values."""
-        return {
-            "models": [family.as_json() for family in self.models],
-            "data_sets": [family.as_json() for family in self.data_sets],
-        }
+        kinds = {"models": self.models, "benchmarks": self.benchmarks, "data_sets": self.data_sets}
+        return {kind: [family.as_json() for family in families] for kind, families in kinds.items()}
 
 
 def build_report(records: Sequence[RunRecord]) -> Report:
@@ -77,40 +98,73 @@ def build_report(records: Sequence[RunRecord]) -> Report:
             "none of these runs is a test of the published order; make one with "
             "`harness contamination test MODEL --data DATA`."
         )
+    models, parts = [], []
+    for model, judged in by_model.items():
+        found = benchmarks(judged)
+        rest = list(judged)
+        for benchmark in found:
+            own = [test for test in judged if _belongs(test, benchmark)]
+            rest = [test for test in rest if test not in own]
+            parts.append(_family(model, own, benchmark=benchmark.name))
+        models.append(_family(model, rest, parts=found))
     by_data: dict[str, list[JudgedTest]] = {}
     for test in (test for tests in by_model.values() for test in tests if test.counts):
         by_data.setdefault(test.scenario, []).append(test)
     shared = {scenario: tests for scenario, tests in by_data.items() if len({test.model for test in tests}) > 1}
-    return Report(
-        tuple(_family(model, tests, shared_order=False) for model, tests in by_model.items()),
-        tuple(_family(scenario, tests, shared_order=True) for scenario, tests in shared.items()),
-    )
+    data_sets = [_family(scenario, tests, shared_order=True) for scenario, tests in shared.items()]
+    return Report(tuple(models), tuple(parts), tuple(data_sets))
 
 
-def _family(name: str, judged: Sequence[JudgedTest], *, shared_order: bool) -> TestFamily:
+def _belongs(test: JudgedTest, benchmark: Benchmark) -> bool:
+    """Return True for a benchmark's files, their re-tests and their controls."""
+    if test.counts or test.retest_of is not None:
+        return any(file.found is (test.retest_of or test).found for file in benchmark.files)
+    return test.control and any(file.scenario == test.scenario for file in benchmark.files)
+
+
+def _family(
+    name: str,
+    judged: Sequence[JudgedTest],
+    *,
+    shared_order: bool = False,
+    benchmark: str = "",
+    parts: Sequence[Benchmark] = (),
+) -> TestFamily:
     targets = [test for test in judged if test.counts]
-    p_values = [test.log10_p for test in targets]
-    by_hochberg: Sequence[float | None] = [None] * len(targets)
+    p_values = [*(test.log10_p for test in targets), *(part.log10_p for part in parts)]
+    by_hochberg: Sequence[float | None] = [None] * len(p_values)
     if not shared_order:
         by_hochberg = benjamini_hochberg(p_values, log10=True)
-    adjusted = zip(holm(p_values, log10=True), by_hochberg, benjamini_yekutieli(p_values, log10=True), strict=True)
+    corrections = list(zip(by_hochberg, benjamini_yekutieli(p_values, log10=True), strict=True))
+    rows = tuple(
+        replace(part, log10_q_bh=q_bh, log10_q_by=q_by)
+        for part, (q_bh, q_by) in zip(parts, corrections[len(targets) :], strict=True)
+    )
+    adjusted = {
+        target: replace(target, log10_q_bh=q_bh, log10_q_by=q_by)
+        for target, (q_bh, q_by) in zip(targets, corrections, strict=False)
+    }
     controls = [test for test in judged if test.control]
     tests: list[JudgedTest] = []
-    for target, (p_holm, q_bh, q_by) in zip(targets, adjusted, strict=True):
-        tests.append(replace(target, log10_p_holm=p_holm, log10_q_bh=q_bh, log10_q_by=q_by))
-        retests = [test for test in judged if test.retest_of and test.retest_of.found is target.found]
-        own = [test for test in controls if test.scenario == target.scenario]
-        controls = [test for test in controls if test not in own]
-        tests += [*retests, *own]
+    for test in judged:
+        if test.counts:
+            own = [control for control in controls if control.scenario == test.scenario]
+            controls = [control for control in controls if control not in own]
+            retests = [other for other in judged if other.retest_of and other.retest_of.found is test.found]
+            tests += [adjusted[test], *retests, *own]
+        elif not test.testable and not test.control:
+            tests.append(test)
     tests += controls
+    family = TestFamily(name, shared_order, tuple(tests), benchmark=benchmark, benchmarks=rows)
     valid = [test for test in targets if test.exchangeable]
-    if shared_order or len(valid) < 2:
-        return TestFamily(name, shared_order, tuple(tests))
+    together = [test.log10_p for test in valid] + [one.log10_p for one in parts if one.exchangeable]
+    if shared_order or len(together) < 2:
+        return family
+    files = [*valid, *(test for one in parts for test in one.exchangeable)]
     tables = [
         [[row["canonical"], *row["shuffled"]] for row in test.found["shard_scores"]]
-        for test in valid
+        for test in files
         if test.found.get("shard_scores")
     ]
-    pooled = pooled_relabelling(tables).log10_p if len(tables) == len(valid) else None
-    together = [test.log10_p for test in valid]
-    return TestFamily(name, shared_order, tuple(tests), pooled, fisher(together), cauchy(together))
+    pooled = pooled_relabelling(tables).log10_p if len(tables) == len(files) else None
+    return replace(family, log10_pooled=pooled, log10_fisher=fisher(together), log10_cauchy=cauchy(together))

@@ -52,7 +52,7 @@ def contamination_sweep(
     main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
 
     def run(target: str, asked: Sequence[str], chosen: str | None, role: str) -> dict[str, Any]:
-        own = {"method": adapter.name, **(settings or {}), "role": role}
+        own = {"method": adapter.name, "level": alpha, **(settings or {}), "role": role}
         return {
             "scenario": _scenario(target, registry),
             "models": list(asked),

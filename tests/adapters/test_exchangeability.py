@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -188,7 +189,7 @@ def test_blocks_need_a_key_that_there_is() -> None:
         ([example(number, perturbation="typos") for number in range(9)], "leave out the perturbations"),
         ([Instance(str(number), "x") for number in range(9)], "has no published text"),
         ([example(number, "same") for number in range(9)], "all examples are equal"),
-        ([example(number) for number in range(3)], "fewer than 4"),
+        ([example(0)], "1 example, which has no order"),
     ],
 )
 def test_data_without_an_order_are_refused(instances: list[Instance], message: str) -> None:
@@ -201,7 +202,7 @@ def test_data_without_an_order_are_refused(instances: list[Instance], message: s
     ("tokens", "arguments", "message"),
     [
         (Letters(counts=False), {}, "how many tokens a text has"),
-        (Letters(window=None), {}, "set context"),
+        (Letters(window=None), {}, "set --context"),
         (Letters(window=100), {"context": 101}, "window is only 100"),
         (Letters(), {"shards": 30}, "shards can be 1 to 20"),
         (Letters(), {"rows": "30:50"}, "only 40 examples"),
@@ -364,3 +365,24 @@ def test_all_examples_of_a_split_are_read_in_order() -> None:
     assert Exchangeability.keeps_order
     assert NextExample.keeps_order
     assert {adapted.instance.split for adapted in asked()} == {Split.TEST}
+
+
+def test_of_too_few_examples_no_model_is_asked() -> None:
+    adapter = Exchangeability(Exchangeability.Params())
+    (only,) = adapter.adapt([example(number) for number in range(4)], (), Letters(), trial=0, seed=0)
+    assert only.requests == ()
+    data = only.instance.meta["data"]
+    assert data["testable"] is False
+    assert "with 4 examples no p-value at the level 0.01 is possible" in data["not_testable"]
+    needed = int(re.search(r"; (\d+) examples are needed", data["not_testable"])[1])  # type: ignore[index]
+    first = next(iter(adapter.adapt([example(number) for number in range(needed)], (), Letters(), trial=0, seed=0)))
+    assert first.requests
+    assert "testable" not in first.instance.meta["data"]
+
+
+def test_more_examples_may_not_help() -> None:
+    adapter = Exchangeability(Exchangeability.Params(shards=1, next_example=None))
+    (only,) = adapter.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0)
+    assert "(the smallest is 0.091); more shards or shuffles are needed" in only.instance.meta["data"]["not_testable"]
+    weaker = Exchangeability(Exchangeability.Params(shards=1, next_example=None, level=0.1))
+    assert len(list(weaker.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0))) == 1

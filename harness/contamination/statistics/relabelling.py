@@ -54,6 +54,37 @@ def pooled_relabelling(tables: Sequence[ArrayLike], transform: Transform = "norm
     return exact_tail([transformed(score_table(table)) for table in tables])
 
 
+def relabelling_spread(scores: ArrayLike, share: float = 0.8, draws: int = 400) -> tuple[float, float]:
+    """Return the range of log10 p in which the test would end with other random shuffles, with about this probability.
+
+    Each shard's number of shuffles that are less likely than the published order is binomial, with a probability that
+    the observed number estimates (Jeffreys' prior). The number of another draw is therefore beta-binomial; the range
+    lies between quantiles of the statistic over such draws.
+
+    Args:
+        scores: As for :func:`relabelling_test`.
+        share: The probability.
+        draws: Number of draws to simulate.
+    """
+    import numpy as np
+
+    table = score_table(scores)
+    shuffles = table.shape[1] - 1
+    published, shuffled = table[:, :1], table[:, 1:]
+    below = (shuffled < published).sum(axis=1) + (shuffled == published).sum(axis=1) / 2
+    rng = np.random.default_rng(0)
+    chance = rng.beta(below + 0.5, shuffles - below + 0.5, size=(draws, len(table)))
+    ranks = rng.binomial(shuffles, chance)
+    values = normal_scores(np.arange(shuffles + 1.0)[None])[0]
+    ordered = ranks[np.argsort(values[ranks].sum(axis=1), kind="stable")]
+    edge = int(draws * (1 - share) / 2)
+    weak, strong = (
+        relabelling_test((np.arange(shuffles + 1) + chosen[:, None]) % (shuffles + 1)).log10_p
+        for chosen in (ordered[edge], ordered[-1 - edge])
+    )
+    return strong, weak
+
+
 def normal_scores(table: Floats) -> Floats:
     """Return Φ⁻¹((rank - 1/2)/M) of each entry of shape (rows, M) within its row; ties share their mean rank."""
     from scipy.special import ndtri

@@ -9,8 +9,9 @@ from enum import StrEnum
 class Verdict(StrEnum):
     """The possible verdicts of a test of the published order."""
 
-    DETECTED = "dependence on the published order detected"
-    NOT_DETECTED = "not detected"
+    DETECTED = "depends on the published order"
+    NOT_DETECTED = "no dependence found"
+    NOT_TESTABLE = "not testable"
     IN_DOUBT = "in doubt: a control rejects too"
     INCONCLUSIVE = "inconclusive: the order is not exchangeable"
     RETEST = "re-test of the same order"

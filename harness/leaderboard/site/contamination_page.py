@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.contamination.benchmarks import Benchmark
 from harness.contamination.order_tests import JudgedTest
+from harness.contamination.statistics.verdict import Verdict
 from harness.leaderboard.site.addresses import address_of, model_address, scenario_address
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.snapshot import Snapshot
 
 
 def write(snapshot: Snapshot, folder: SiteFolder) -> None:
-    """Write ``contamination``, a line for each finding, and ``contamination/RUN.SPLIT`` with all of its fields."""
+    """Write ``contamination``, a line for each finding, and ``contamination/RUN.SPLIT`` with all of its fields.
+
+    ``contamination/benchmarks`` has a line for each model's benchmark of several files.
+    """
     lines = []
     for finding in snapshot.findings:
         key = f"{address_of(finding.record)}.{finding.split}"
         lines.append(_line(snapshot, finding, key))
         folder.put(f"contamination/{key}", {**_line(snapshot, finding, key), "fields": finding.found})
     folder.put("contamination", lines)
+    folder.put("contamination/benchmarks", [_benchmark(snapshot, found) for found in snapshot.benchmarks])
+
+
+def _benchmark(snapshot: Snapshot, found: Benchmark) -> dict[str, Any]:
+    record = found.files[0].record
+    model = [snapshot.model(record), model_address(record.spec.model)]
+    return {**found.as_json(), "model": model, "seen": found.verdict is Verdict.DETECTED}
 
 
 def _line(snapshot: Snapshot, finding: JudgedTest, key: str) -> dict[str, Any]:
@@ -31,6 +43,7 @@ def _line(snapshot: Snapshot, finding: JudgedTest, key: str) -> dict[str, Any]:
         "rows": spec.adapter.arguments.get("rows"),
         "log10_p": finding.log10_p,
         "log10_p_holm": finding.log10_p_holm,
+        "family": finding.family,
         "verdict": finding.verdict,
         "seen": finding.seen,
         "control": finding.control,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
+from harness.contamination.benchmarks import Benchmark, benchmarks
 from harness.contamination.order_tests import JudgedTest, judged_tests
 from harness.leaderboard.aggregate import Board, Column, Counting, build_board, counting_runs
 from harness.leaderboard.board_text import Heading, headings
@@ -106,7 +107,16 @@ class Snapshot:
     @cached_property
     def findings(self) -> Sequence[JudgedTest]:
         """The findings of the contamination tests."""
-        return [test for tests in judged_tests(self.runs).values() for test in tests]
+        return [test for tests in self._judged.values() for test in tests]
+
+    @cached_property
+    def benchmarks(self) -> Sequence[Benchmark]:
+        """Each model's benchmarks of several files, whose findings are combined."""
+        return [found for tests in self._judged.values() for found in benchmarks(tests)]
+
+    @cached_property
+    def _judged(self) -> Mapping[str, Sequence[JudgedTest]]:
+        return judged_tests(self.runs)
 
     @cached_property
     def _representatives(self) -> frozenset[str]:

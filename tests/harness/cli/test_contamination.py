@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from harness import Split
-from harness.cli.contamination import show_report
+from harness.cli.contamination_report import short_labels, show_report
 from harness.contamination.order_tests import JudgedTest
 from harness.contamination.report import Report, TestFamily
 from harness.contracts.specs import Component, RunSpec
@@ -41,7 +41,7 @@ def test_a_file_is_tested_and_reported(harness: Any) -> None:
     assert said.code == 0
     assert "examples.jsonl" in said.out
     assert "c examples.jsonl [20:40]" in said.out
-    assert "not detected" in said.out
+    assert "no dependence" in said.out
     assert "clean" not in said.out
     again = harness("contamination", "report", "contamination", "--json")
     target, control = json.loads(again.out)["models"][0]["tests"]
@@ -68,7 +68,7 @@ def test_a_test_is_one_line_where_no_terminal_is(harness: Any, file: Path) -> No
     file.rename(file.with_name(name))
     said = harness(*(name if part == "examples.jsonl" else part for part in ASKED))
     (line,) = [line for line in said.out.splitlines() if line.startswith(name)]
-    assert "detected" in line
+    assert "no dependence" in line
 
 
 @pytest.mark.parametrize(("width", "shown"), [(80, "1e-25"), (100, "1.0e-25")])
@@ -102,7 +102,7 @@ def test_a_test_is_one_line_of_a_terminal(width: int, shown: str) -> None:
     assert max(map(len, lines)) <= width
     rows = [line for line in lines if line.startswith(name)]
     assert len(rows) == 2
-    assert all(f" {shown} " in row and row.rstrip().endswith("not detected") for row in rows)
+    assert all(f" {shown} " in row and row.rstrip().endswith("no dependence") for row in rows)
 
 
 @pytest.mark.usefixtures("file")
@@ -125,10 +125,52 @@ def test_diagnose_asks_no_model(harness: Any, folder: Path, file: Path) -> None:
 
 
 def test_diagnose_says_which_of_several_has_no_order(harness: Any, folder: Path, file: Path) -> None:
-    (folder / "two.txt").write_text("a\nb\n")
-    said = harness("contamination", "diagnose", file.name, "two.txt")
+    (folder / "one.txt").write_text("a\n")
+    said = harness("contamination", "diagnose", file.name, "one.txt")
     assert said.code == 2
-    assert "two.txt: there are 2 examples" in said.err
+    assert "one.txt: there is 1 example" in said.err
+
+
+def test_too_few_examples_are_not_testable(harness: Any, folder: Path) -> None:
+    (folder / "few.txt").write_text("a\nb\nc\nd\n")
+    said = harness("contamination", "test", "fake:0", "--data", "few.txt", "--context", "300")
+    assert said.code == 1
+    assert "few.txt: not testable: with 4 examples no p-value at the level 0.01 is possible" in said.out
+    (record,) = Path("results/contamination").glob("*/run.json")
+    assert json.loads(record.read_text())["efficiency"]["queries"] == 0
+    said = harness("contamination", "diagnose", "few.txt")
+    assert said.code == 1
+    assert "not testable: with 4 examples" in said.out
+
+
+def test_a_failure_is_told_once(harness: Any, file: Path) -> None:
+    said = harness("contamination", "test", "fake:0", "--data", file.name, "--rows", "0:41", "--context", "300")
+    assert said.code == 1
+    assert (said.out + said.err).count("there are only 40 examples") == 1
+
+
+def test_diagnose_says_which_repair_it_made_and_why(harness: Any, folder: Path, file: Path) -> None:
+    lines = [f"{number}. {line}" for number, line in enumerate(file.read_text().splitlines(), start=1)]
+    (folder / "numbered.txt").write_text("\n".join(lines) + "\n")
+    said = harness("contamination", "diagnose", "numbered.txt")
+    assert said.code == 0
+    assert "held the ids of 40 of 40 examples in place, because the text shows an order: leading numbers" in said.out
+    said = harness("contamination", "diagnose", "numbered.txt", "--repair", "none")
+    assert said.code == 1
+    assert "Without --repair, the harness repairs it: held the ids" in said.out
+
+
+def test_what_is_printed_of_a_test(harness: Any, file: Path) -> None:
+    said = harness(*ASKED, "--permutations", "12", "--rows", "0:30")
+    assert "fake:0: 1 data set, level 0.01" in said.out
+    assert "examples.jsonl [0:30]: simple permutation test of the whole data set: p = 0." in said.out
+    assert "8 shards with 4 shuffles each; other shuffles would give exact p from" in said.out
+
+
+def test_files_of_one_name_are_told_apart() -> None:
+    labels = [f"published_file:path=/data/{part}/test.jsonl" for part in ("a/x", "b/x")] + ["boolq"]
+    assert list(short_labels(labels).values()) == ["a/x/test.jsonl", "b/x/test.jsonl", "boolq"]
+    assert list(short_labels(labels[:1]).values()) == ["test.jsonl"]
 
 
 @pytest.mark.parametrize(

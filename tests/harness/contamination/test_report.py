@@ -82,9 +82,9 @@ def judged(records: Sequence[RunRecord]) -> list[JudgedTest]:
 def test_a_verdict_is_about_the_corrected_p_value() -> None:
     records = [run("a:1", "boolq", -2.1), run("a:1", "piqa", -5), run("a:1", "imdb", -0.1), run("b:2", "boolq", -0.1)]
     boolq, piqa, _, other = judged(records)
-    assert piqa.verdict == "dependence on the published order detected"
+    assert piqa.verdict == "depends on the published order"
     assert piqa.log10_p_holm == pytest.approx(-5 + math.log10(3))
-    assert boolq.verdict == "not detected"  # 0.0079 alone, and twice that among the three
+    assert boolq.verdict == "no dependence found"  # 0.0079 alone, and twice that among the three
     assert other.record is records[3]
 
 
@@ -243,6 +243,71 @@ def test_files_of_a_model_are_combined_and_models_on_a_file_are_not() -> None:
         assert family.shared_order
         assert family.log10_pooled is family.log10_fisher is family.log10_cauchy is None
         assert all(test.log10_q_bh is None for test in family.targets)
+
+
+def subject(model: str, name: str, log10_p: float, **found: Any) -> RunRecord:
+    record = run(model, "mmlu", log10_p, **found)
+    spec = record.spec.model_copy(update={"scenario": Component(name="mmlu", arguments={"subject": name})})
+    return replace(record, spec=spec, name=spec.name)
+
+
+def test_the_files_of_a_benchmark_are_a_family_and_one_test_of_their_model() -> None:
+    files = [subject("a:1", name, -2.3) for name in ("anatomy", "law", "virology")]
+    sorted_file = subject("a:1", "zoology", -40, exchangeable=False)
+    report = build_report([run("a:1", "boolq", -2.3), *files, sorted_file])
+    (model,), (benchmark,) = report.models, report.benchmarks
+    assert [test.scenario for test in model.targets] == ["boolq"]
+    assert len(benchmark.targets) == 4
+    # Four files are corrected for; the model's family has two tests, BoolQ and all of MMLU.
+    assert benchmark.targets[0].log10_p_holm == pytest.approx(-2.3 + math.log10(3))
+    assert model.targets[0].log10_p_holm == pytest.approx(-2.3)
+    (row,) = model.benchmarks
+    assert (len(row.files), len(row.exchangeable)) == (4, 3)
+    assert row.log10_p == pytest.approx(fisher([-2.3] * 3))
+    assert row.log10_p_holm == pytest.approx(row.log10_p + math.log10(2))
+    assert row.verdict is Verdict.DETECTED
+    assert [family.benchmark for family in report.families] == ["", "mmlu"]
+    assert json.loads(json.dumps(report.as_json()))["models"][0]["benchmarks"][0]["files_combined"] == 3
+
+
+def test_report_and_verdicts_have_the_same_families() -> None:
+    records = [run("a:1", "boolq", -2.1), *(subject("a:1", name, -2.1) for name in ("anatomy", "law"))]
+    judged_p = {one.record.name: one.log10_p_holm for one in judged(records)}
+    other = [replace(one, spec=one.spec.model_copy(update={"model": Component(name="b:2")})) for one in records]
+    report = build_report([*records, *other])
+    for family in (*report.models[:1], *report.benchmarks[:1], *report.data_sets):
+        for test in family.targets:
+            assert test.log10_p_holm == pytest.approx(judged_p[test.record.name])
+
+
+def test_one_subject_or_several_files_by_path_are_no_benchmark() -> None:
+    one = [subject("a:1", "law", -2.1, rows=rows) for rows in ("0:50", "50:100")]
+    files = []
+    for path in ("a.jsonl", "b.jsonl"):
+        record = run("a:1", "published_file", -2.1)
+        spec = record.spec.model_copy(update={"scenario": Component(name="published_file", arguments={"path": path})})
+        files.append(replace(record, spec=spec, name=spec.name))
+    report = build_report([*one, *files])
+    assert report.benchmarks == ()
+    assert len(report.models[0].targets) == 4
+
+
+def test_a_benchmark_is_in_doubt_if_a_control_of_a_file_rejects() -> None:
+    records = [subject("a:1", name, -9) for name in ("anatomy", "law")]
+    control = subject("a:1", "law", -9, role="control", rows="400:500")
+    report = build_report([*records, control])
+    (row,) = report.models[0].benchmarks
+    assert row.verdict is Verdict.IN_DOUBT
+    assert control.name in [test.record.name for test in report.benchmarks[0].tests]
+
+
+def test_what_cannot_be_tested_is_in_no_family() -> None:
+    few = run("a:1", "tiny", 0.0, testable=False, not_testable="with 4 examples …", shard_scores=None)
+    report = build_report([run("a:1", "boolq", -2.1), few])
+    assert report.untestable
+    (family,) = report.models
+    assert [str(test.verdict) for test in family.tests] == ["depends on the published order", "not testable"]
+    assert [test.scenario for test in family.targets] == ["boolq"]
 
 
 def test_inconclusive_tests_are_left_out_of_combinations() -> None:

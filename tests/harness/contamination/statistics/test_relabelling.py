@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from harness.contamination.statistics.relabelling import Transform, normal_scores, pooled_relabelling, relabelling_test
+from harness.contamination.statistics.relabelling import (
+    Transform,
+    normal_scores,
+    pooled_relabelling,
+    relabelling_spread,
+    relabelling_test,
+)
 
 TRANSFORMS: tuple[Transform, ...] = get_args(Transform)
 
@@ -116,3 +122,15 @@ def test_what_is_no_table_of_scores(scores: Any) -> None:
 def test_an_unknown_transform() -> None:
     with pytest.raises(ValueError, match="'normal_scores' or 'raw', not 'ranks'"):
         relabelling_test([[1.0, 2.0]], "ranks")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.7])
+def test_other_shuffles_end_in_the_stated_range_about_as_often_as_stated(effect: float) -> None:
+    rng = np.random.default_rng(3)
+    inside = 0
+    for _ in range(150):
+        published = rng.normal(effect, 1.0, size=(8, 1))
+        first, second = (np.hstack([published, rng.normal(size=(8, 10))]) for _ in range(2))
+        strong, weak = relabelling_spread(first)
+        inside += strong <= relabelling_test(second).log10_p <= weak
+    assert 0.65 <= inside / 150 <= 0.9

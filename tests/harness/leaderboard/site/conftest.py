@@ -154,7 +154,7 @@ def write_results(root: Path, make_run: Record) -> None:
 
 def write_contamination(root: Path, make_run: Record) -> None:
     """Write that alpha depends on the order of BoolQ, and beta does not."""
-    words = {"hf:org/alpha": "dependence on the published order detected", "hf:org/beta": "not detected"}
+    words = {"hf:org/alpha": "depends on the published order", "hf:org/beta": "no dependence found"}
     for model, verdict in words.items():
         value = -12.5 if "alpha" in model else -0.4
         fields = {

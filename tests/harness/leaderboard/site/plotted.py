@@ -69,7 +69,7 @@ def write_plotted(root: Path, make_run: Record) -> None:
     for copies, log10_p in COPIES.items():
         fields = {
             "headline_log10_p": log10_p,
-            "verdict": "not detected" if log10_p > -2 else "dependence on the published order detected",
+            "verdict": "no dependence found" if log10_p > -2 else "depends on the published order",
             "alpha": 0.01,
             "shard_scores": [{"canonical": -10.0 - n - log10_p, "shuffled": [-12.5 - n, -11.0 - n]} for n in range(4)],
         }

@@ -89,8 +89,8 @@ def test_a_server_may_have_the_site_under_any_path(browser: Any, served: str, re
 def test_the_contamination_table_corrects_over_a_models_sets(visit: Visit) -> None:
     page = visit.go("contamination")
     assert "3.2 × 10⁻¹³" in page.inner_text("#contamination tbody tr:first-child")
-    assert "not detected" in page.inner_text("#contamination tbody tr:nth-child(2)")
-    assert "detected in 1 of 2 tests: 1 model, 1 data set." in page.inner_text(".answer")
+    assert "no dependence found" in page.inner_text("#contamination tbody tr:nth-child(2)")
+    assert "found in 1 of 2 tests: 1 model, 1 data set." in page.inner_text(".answer")
     assert page.locator(".evidence svg.chart .mark").count() == 2
     visit.after(lambda: page.check("#only"))
     assert page.locator("#contamination tbody tr").count() == 1
@@ -102,7 +102,7 @@ def test_a_phone_shows_a_test_s_model_below_its_data_set(browser: Any, site: Pat
     opened = Visit(browser, site.as_uri(), viewport={"width": 390, "height": 844})
     page = opened.go("contamination")
     first = page.locator("#contamination tbody tr").first
-    assert [text for text in first.inner_text().split() if text] == ["BoolQ", "alpha", "detected", "3.2", "×", "10⁻¹³"]
+    assert [text for text in first.inner_text().split() if text] == ["BoolQ", "alpha", "depends", "3.2", "×", "10⁻¹³"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     scroll = page.locator(".scroll:has(#contamination)")
     assert scroll.evaluate("box => box.scrollWidth <= box.clientWidth + 1")

@@ -80,5 +80,5 @@ def test_a_model_is_shown_in_the_suite_that_the_leaderboard_shows_first(site: Pa
 def test_contamination_is_a_verdict_with_a_corrected_p_value(site: Path) -> None:
     (alpha,), (beta,) = (page(site, f"hf:org/{name}")["contamination"] for name in ("alpha", "beta"))
     assert (alpha["shown"], alpha["log10_p"]) == (True, -12.5)
-    assert (beta["shown"], beta["verdict"]) == (False, "not detected")
+    assert (beta["shown"], beta["verdict"]) == (False, "no dependence found")
     assert page(site, "hf:org/gamma")["contamination"] == []

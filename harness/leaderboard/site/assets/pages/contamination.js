@@ -6,9 +6,10 @@
   const MOST = 24; // data sets that are drawn above the table
   // The short form of each verdict, its kind, and what it means.
   const VERDICTS = [
-    ["dependence on the published order detected", "detected", "bad", "The model finds the published order more likely than shuffled ones, which is evidence that it was trained on the data set in that order."],
-    ["not detected", "not detected", "", "No dependence on the published order was found. This does not show that the model was not trained on the data set."],
-    ["in doubt", "in doubt", "warn", "A control was detected too, although the model cannot have learnt its order."],
+    ["depends on the published order", "depends", "bad", "The model finds the published order more likely than shuffled ones, which is evidence that it was trained on the data set in that order."],
+    ["no dependence found", "no dependence found", "", "No dependence on the published order was found. This does not show that the model was not trained on the data set."],
+    ["not testable", "not testable", "warn", "The data set has too few examples for a p-value at the level, so the model was not asked."],
+    ["in doubt", "in doubt", "warn", "A control depends on its published order too, although the model cannot have learnt its order."],
     ["inconclusive", "inconclusive", "warn", "The text alone shows that the order is not random, so the test says nothing about the model."],
     ["re-test", "re-test", "", "Another test of the same order counts instead of this one."],
   ];
@@ -19,12 +20,12 @@
   };
   const dataset = (line) => harness.runTitle(line.scenario[0]);
   const several = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
-  const ABOUT = "These tests show if a model's likelihood of a data set depends on the order in which it was published. For a model that was not trained on the data set, it should not; a detection is therefore evidence that the model was. If no dependence is found, that shows nothing.";
+  const ABOUT = "These tests show if a model's likelihood of a data set depends on the order in which it was published. For a model that was not trained on the data set, it should not; dependence is therefore evidence that the model was. If no dependence is found, that shows nothing.";
 
   harness.page("contamination", {
     title: "Contamination",
     async render(main, path, query) {
-      const [lines] = await Promise.all([harness.get("contamination"), harness.stylesheet("assets/contamination.css")]);
+      const [lines, benchmarks] = await Promise.all([harness.get("contamination"), harness.get("contamination/benchmarks"), harness.stylesheet("assets/contamination.css")]);
       if (path[0]) return one(main, lines, path[0]);
       harness.add(main, make("h1", null, "Contamination"));
       if (!lines.length) {
@@ -36,29 +37,39 @@
       if (query.model && !models.has(query.model)) throw new Error(`No test is about the model ${plain(query.model, 60)}.`);
       if (query.data && !sets.has(query.data)) throw new Error(`No test is about the data set ${plain(query.data, 60)}.`);
       const rows = lines.filter((line) => (!query.model || line.model[1] === query.model) && (!query.data || line.scenario[1] === query.data) && (!query.only || line.seen));
-      const family = lines.filter((line) => !line.control && !verdictOf(line)[0].startsWith("re-test"));
+      const family = lines.filter((line) => !line.control && !/^(re-test|not testable)/.test(verdictOf(line)[0]));
       const found = family.filter((line) => line.seen);
       const number = (kind) => new Set(found.map((line) => line[kind][1])).size;
-      harness.add(main, make("p.answer", null, found.length ? `Dependence on the published order was detected in ${count(found.length)} of ${several(family.length, "test")}: ${several(number("model"), "model")}, ${several(number("scenario"), "data set")}.`
-        : `No dependence on the published order was detected in ${several(family.length, "test")}.`), make("p.lead", null, ABOUT));
+      harness.add(main, make("p.answer", null, found.length ? `Dependence on the published order was found in ${count(found.length)} of ${several(family.length, "test")}: ${several(number("model"), "model")}, ${several(number("scenario"), "data set")}.`
+        : `No dependence on the published order was found in ${several(family.length, "test")}.`), make("p.lead", null, ABOUT));
       const choice = (id, words, all, known) => make("label", null, words, make("select", { id, onchange: (event) => harness.go("contamination", { ...query, [id]: event.target.value }) },
         make("option", { value: "" }, all), [...known].map(([address, name]) => make("option", { value: address, selected: address === query[id] }, plain(name, 60)))));
       harness.add(main, make("div.bar", null, choice("model", "Model", "all models", models), choice("data", "Data set", "all data sets", sets),
-        make("label.check", null, make("input", { type: "checkbox", id: "only", checked: Boolean(query.only), onchange: (event) => harness.go("contamination", { ...query, only: event.target.checked ? "1" : "" }) }), "Only where detected"),
+        make("label.check", null, make("input", { type: "checkbox", id: "only", checked: Boolean(query.only), onchange: (event) => harness.go("contamination", { ...query, only: event.target.checked ? "1" : "" }) }), "Only where a model depends on it"),
         harness.exportMenu("tests", () => ({ name: "contamination", columns: [["data", "data set"], ["model", "model"], ["verdict", "verdict"], ["log10_p_holm", "log10 p (Holm)"], ["log10_p", "log10 p"], ["examples", "examples"], ["split", "split"]].map(([name, title]) => ({ name, title })),
           rows: rows.map((line) => [dataset(line), line.model[0], `${line.control ? "control: " : ""}${line.verdict}`, line.log10_p_holm, line.log10_p, line.examples ?? null, line.split]) }))));
       if (!rows.length) {
         harness.add(main, make("p", null, "No test matches. Clear the filter to see all."));
         return "Contamination";
       }
+      const whole = benchmarks.filter((one) => (!query.model || one.model[1] === query.model) && !query.data && (!query.only || one.seen));
+      if (whole.length) harness.add(main, make("h2", null, "Benchmarks of several files"), make("p.quiet", null, "The files of a benchmark together, those whose text shows no order of its own: one test among the model's data sets. The files by themselves are below."), harness.table([
+        { name: "benchmark", label: "Benchmark", kind: "text", class: "fixed", key: (one) => harness.runTitle(one.name), cell: (one) => [plain(harness.runTitle(one.name), 60), make("small.on-phone", null, plain(one.model[0], 60))] },
+        { name: "model", label: "Model", kind: "text", class: "not-on-phone", key: (one) => one.model[0], cell: (one) => harness.to(`model/${one.model[1]}`, one.model[0], 50) },
+        { name: "verdict", label: "Verdict", kind: "text", key: (one) => one.verdict, cell: mark },
+        { name: "holm", label: "p", tip: "Fisher's combination of the files' p-values, corrected over the model's data sets (Holm 1979).", first: "ascending", key: (one) => one.log10_p_holm, cell: (one) => probability(one.log10_p_holm) },
+        { name: "p", label: "p, this benchmark alone", class: "not-on-phone", first: "ascending", key: (one) => one.log10_p, cell: (one) => probability(one.log10_p) },
+        { name: "files", label: "Files", tip: "Files that are combined, of all that were tested.", class: "not-on-phone", key: (one) => one.files_combined, cell: (one) => `${count(one.files_combined)} of ${count(one.files)}` },
+        { name: "n", label: "Examples", class: "not-on-phone", key: (one) => one.n_used, cell: (one) => count(one.n_used) },
+      ], whole, { id: "benchmarks", label: "Benchmarks of several files" }), make("h2", null, "All tests"));
       if (sets.size <= MOST && rows.length > 1) harness.add(main, await evidence(rows));
       harness.add(main, harness.table([
         { name: "data", label: "Data set", kind: "text", class: "fixed", tip: "The data set whose published order was tested. The link leads to the test.", key: dataset,
           cell: (line) => [harness.to(`contamination/${line.key}`, dataset(line), 70), make("small.on-phone", null, plain(line.model[0], 60)), line.rows ? make("small", null, `rows ${plain(JSON.stringify(line.rows), 40)}`) : null] },
         { name: "model", label: "Model", kind: "text", class: "not-on-phone", key: (line) => line.model[0], cell: (line) => harness.to(`model/${line.model[1]}`, line.model[0], 50) },
         { name: "verdict", label: "Verdict", kind: "text", tip: "By the corrected p-value, at the level of the run (0.01 unless it says otherwise).", key: (line) => line.verdict, cell: mark },
-        { name: "holm", label: "p", tip: "The probability of a preference for the published order at least this strong if the model had not learnt it, corrected over the model's data sets (Holm 1979). Smaller is stronger evidence.", first: "ascending", key: (line) => line.log10_p_holm, cell: (line) => probability(line.log10_p_holm) },
-        { name: "p", label: "p, this test alone", tip: "Without the correction over the model's data sets.", class: "not-on-phone", first: "ascending", key: (line) => line.log10_p, cell: (line) => probability(line.log10_p) },
+        { name: "holm", label: "p", tip: "The probability of a preference for the published order at least this strong if the model had not learnt it, corrected over its family: the model's data sets, or the files of one benchmark (Holm 1979). Smaller is stronger evidence.", first: "ascending", key: (line) => line.log10_p_holm, cell: (line) => probability(line.log10_p_holm) },
+        { name: "p", label: "p, this test alone", tip: "Without the correction over its family.", class: "not-on-phone", first: "ascending", key: (line) => line.log10_p, cell: (line) => probability(line.log10_p) },
         { name: "n", label: "Examples", class: "not-on-phone", key: (line) => line.examples ?? null, cell: (line) => count(line.examples) },
         { name: "split", label: "Split", kind: "text", class: "not-on-phone", key: (line) => line.split, cell: (line) => plain(line.split, 20) },
       ], rows, { id: "contamination", label: "Contamination tests", sort: query.sort || "holm", onsort: (sort) => harness.note("contamination", { ...query, sort }) }));
@@ -73,18 +84,18 @@
     const point = (line) => ({ row: sets.indexOf(dataset(line)), x: Math.min(0, line.log10_p_holm), href: `#/contamination/${line.key}`,
       tip: [plain(line.model[0], 80), `${dataset(line)}: p ${probability(line.log10_p_holm)}`] });
     const least = Math.min(-3, ...rows.map((line) => line.log10_p_holm));
-    const series = [["detected", true], ["not detected", false]].map(([name, seen]) => ({ name, points: rows.filter((line) => Boolean(line.seen) === seen).map(point) })).filter((one) => one.points.length);
-    const chart = harness.chart({ label: `Corrected p-values of ${several(rows.length, "test")}, by data set; the table below has the numbers.`, rows: sets, chosen: "detected", guides: [{ x: -2 }], series,
-      x: { title: "p, corrected over the model's data sets (further left is stronger evidence; dashed: 0.01)", range: [least, 0], format: (value) => (value === 0 ? "1" : value >= -2 ? String(Number((10 ** value).toPrecision(1))) : `10${harness.superscript(value)}`) } });
-    const blue = series[0].name === "detected";
-    return make("div.evidence", null, chart, make("p.chart-note", null, `A point is a model. ${blue ? "Blue: dependence on the order detected" : "No test detected a dependence on the order"}${blue && series.length > 1 ? "; grey: not detected." : "."}`));
+    const series = [["depends", true], ["no dependence found", false]].map(([name, seen]) => ({ name, points: rows.filter((line) => Boolean(line.seen) === seen).map(point) })).filter((one) => one.points.length);
+    const chart = harness.chart({ label: `Corrected p-values of ${several(rows.length, "test")}, by data set; the table below has the numbers.`, rows: sets, chosen: "depends", guides: [{ x: -2 }], series,
+      x: { title: "p, corrected over its family (further left is stronger evidence; dashed: 0.01)", range: [least, 0], format: (value) => (value === 0 ? "1" : value >= -2 ? String(Number((10 ** value).toPrecision(1))) : `10${harness.superscript(value)}`) } });
+    const blue = series[0].name === "depends";
+    return make("div.evidence", null, chart, make("p.chart-note", null, `A point is a model. ${blue ? "Blue: depends on the published order" : "No test found a dependence on the order"}${blue && series.length > 1 ? "; grey: no dependence found." : "."}`));
   }
 
   // The result of a test in a sentence.
   const said = (line) => {
     const [words, , , about] = verdictOf(line), p = probability(line.log10_p_holm), name = plain(line.model[0], 60);
     if (line.seen) return `${name} finds the published order of ${plain(dataset(line), 60)} more likely than shuffled ones (p = ${p}), which is evidence that it was trained on the data set in this order.`;
-    return words === "not detected" ? `No dependence of ${name} on the published order was detected (p = ${p}). This does not show that it was not trained on the data set.` : `p = ${p}. ${about}`;
+    return words === "no dependence found" ? `No dependence of ${name} on the published order was found (p = ${p}). This does not show that it was not trained on the data set.` : `p = ${p}. ${about}`;
   };
 
   async function one(main, lines, key) {
@@ -98,7 +109,7 @@
     const simple = (name) => (typeof f[name] === "number" ? f[name] : null);
     const p = (name) => (simple(name) === null ? null : probability(f[name]));
     harness.add(main, make("h2", null, "p-values"), facts([
-      ["All tests combined", probability(line.log10_p)], ["Corrected over the model's data sets (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
+      ["All tests combined", probability(line.log10_p)], ["Corrected over its family (Holm)", probability(line.log10_p_holm)], ["Shards, exact", p("log10_p_exact")], ["Shards, exact on raw differences", p("log10_p_exact_raw")],
       ["Shards, certified bound", p("log10_p_certified")], ["Shards, t-test (Oren et al. 2023)", p("log10_p_t")], ["Permutation of the whole set", simple("p_permutation") === null ? null : number(f.p_permutation)],
       ["Smallest possible p", p("log10_p_floor")],
       ["Next example", f.next_example ? probability(f.next_example.log10_p ?? f.next_example.log10_p_rank) : null], ["Next example, evidence (E-value)", f.next_example && typeof f.next_example.log10_E === "number" ? harness.power(f.next_example.log10_E) : null],

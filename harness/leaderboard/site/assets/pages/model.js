@@ -185,15 +185,15 @@
   }
 
   // Neutral words: a test shows contamination, or does not.
-  const VERDICTS = [[/^inconclusive/, "inconclusive", "warn"], [/^in doubt/, "in doubt", "warn"]];
+  const VERDICTS = [[/^inconclusive/, "inconclusive", "warn"], [/^in doubt/, "in doubt", "warn"], [/^not testable/, "not testable", "warn"]];
   function contamination({ page }) {
     const tests = [...page.contamination].sort((a, b) => b.shown - a.shown || a.log10_p - b.log10_p);
     const verdict = (test) => {
-      const [, words, kind] = test.shown ? [null, "depends on the published order", "bad"] : VERDICTS.find(([form]) => form.test(test.verdict)) || [null, "not detected", ""];
+      const [, words, kind] = test.shown ? [null, "depends on the published order", "bad"] : VERDICTS.find(([form]) => form.test(test.verdict)) || [null, "no dependence found", ""];
       return make("span", { tabindex: "0", "data-tip": harness.capitalized(test.verdict) }, harness.tag(words, kind));
     };
     return make("section", null, make("h2", null, "Contamination"), tests.length
-      ? [make("p.quiet", null, "Tests of the data sets' published order. “Not detected” does not show that the model was not trained on the data set."), harness.field.table("Tests of contamination", [{ title: "Data set", kind: "left" }, { title: "Verdict", kind: "left" }, { title: "p, Holm", tip: "Probability of such a result by chance, corrected for the number of the model's tests (Holm 1979)." }],
+      ? [make("p.quiet", null, "Tests of the data sets' published order. “No dependence found” does not show that the model was not trained on the data set."), harness.field.table("Tests of contamination", [{ title: "Data set", kind: "left" }, { title: "Verdict", kind: "left" }, { title: "p, Holm", tip: "Probability of such a result by chance, corrected for the number of the model's tests (Holm 1979)." }],
         tests.map((test) => [harness.to(`contamination/${test.run}`, harness.runTitle(test.scenario), 40), make("td.left", null, verdict(test)), `p = ${harness.probability(test.log10_p)}`]))]
       : make("p.quiet", null, "No run has tested this model for contamination. To test it, run ", make("code", null, "harness contamination test"), "."));
   }

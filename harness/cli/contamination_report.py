@@ -1,0 +1,213 @@
+"""Reports and diagnoses of the published order, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from harness.output.console import plain_table
+from harness.output.display import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from harness.contamination.order_tests import JudgedTest
+    from harness.contamination.report import Report, TestFamily
+
+_MANY = 10
+"""Number of tests above which a family's settled tests get no line of their own below the table."""
+
+_IN_TABLE = {
+    "depends on the published order": "depends",
+    "no dependence found": "no dependence",
+    "re-test of the same order": "re-test",
+}
+"""Verdicts in the table, where others are shown up to their colon."""
+
+
+def show_report(report: Report, console: Console) -> None:
+    """Print a report for people."""
+    for family in report.families:
+        _show_family(family, console)
+    console.print(
+        "exact: re-labelling of shuffled shards; next: which example follows; p: both, by Bonferroni. Holm, BH and BY: "
+        "p corrected for the tests that count in the table: all but controls (c) and re-tests (r), which repeat the "
+        "order of an earlier test. depends: on the published order, at the level after Holm. in doubt: a control "
+        "depends on its order too, so nothing is claimed. inconclusive: the text alone shows that the order is not "
+        "exchangeable. not testable: too few examples for any p-value below the level; no model was asked. A "
+        "dependence on the published order does not show how much a score gained by it. If no dependence is found, "
+        "that shows nothing.",
+        style="dim",
+    )
+
+
+def show_diagnostics(label: str, description: Mapping[str, Any], console: Console) -> None:
+    """Print the text-only diagnostics of one data set, and which repair was made and why."""
+    console.print(f"{label}: {_counted(description['n_used'], 'example')}", style="bold", soft_wrap=True)
+    wrong = _rejecting(description["diagnostics"])
+    for line in description["repairs"]:
+        console.print(f"  {visible(line)}, because the text shows an order: {wrong}", soft_wrap=True)
+    table = plain_table("", "statistic", "z", "p", "Holm")
+    for test, found in (description["repaired_diagnostics"] or description["diagnostics"]).items():
+        table.add_row(
+            test, f"{found['statistic']:.4g}", f"{found['z']:+.1f}", f"{found['p']:.3f}", f"{found['p_holm']:.3f}"
+        )
+    console.print(table)
+    if not description["exchangeable"]:
+        word = f"the order is not exchangeable: {wrong}"
+    elif description["repairs"]:
+        word = "nothing speaks against exchangeability once repaired"
+    else:
+        word = "nothing speaks against exchangeability"
+    console.print(f"  {word}", soft_wrap=True)
+    if not description.get("testable", True):
+        console.print(f"  not testable: {description['not_testable']}", soft_wrap=True)
+
+
+def short_labels(scenarios: Iterable[str]) -> dict[str, str]:
+    """Return a name for each scenario's label: of files as many last parts of the path as tell them apart."""
+    labels = list(dict.fromkeys(scenarios))
+    shown = {}
+    for label in labels:
+        head, parameter, path = label.partition(":path=")
+        parts = PurePath(path).parts
+        rivals = [PurePath(other.partition(":path=")[2]).parts for other in labels if other != label]
+        length = next(
+            (k for k in range(1, len(parts)) if parts[-k:] not in [rival[-k:] for rival in rivals]), len(parts)
+        )
+        shown[label] = visible(str(PurePath(*parts[-length:])) if parameter and parts else head)
+    return shown
+
+
+def short_model(model: str) -> str:
+    """Return a model's label without the folders before its own name."""
+    backend, _, identifier = model.partition(":")
+    return f"{backend}:{identifier.rstrip('/').rpartition('/')[2]}"
+
+
+def _show_family(family: TestFamily, console: Console) -> None:
+    from rich.measure import Measurement
+
+    from harness.contamination.p_values import shown_p
+
+    labels = _labels(family)
+    console.print(_heading(family), style="bold", soft_wrap=True)
+    table = _tests(family, labels)
+    if Measurement.get(console, console.options.update(width=1000), table).maximum > console.width:
+        table = _tests(family, labels, brief=True)
+    console.print(table)
+    settled = len(family.tests) > _MANY
+    for test in family.tests:
+        for line in _notes(test, every=not settled):
+            console.print(f"  {labels[test]}: {visible(line)}", soft_wrap=True)
+    if family.log10_fisher is not None:
+        combined = {
+            "pooled re-labelling": family.log10_pooled,
+            "Fisher": family.log10_fisher,
+            "Cauchy": family.log10_cauchy,
+        }
+        shown = ", ".join(f"{name} {shown_p(value)}" for name, value in combined.items() if value is not None)
+        inconclusive = any(not test.exchangeable for test in family.targets)
+        console.print(f"  all together{' but the inconclusive ones' if inconclusive else ''}, p: {shown}")
+    console.print()
+
+
+def _heading(family: TestFamily) -> str:
+    what = "model" if family.shared_order else "file" if family.benchmark else "data set"
+    name = f"{family.name}, {family.benchmark}" if family.benchmark else family.name
+    counted = _counted(len(family.targets) + len(family.benchmarks), what)
+    levels = sorted({f"{test.alpha:g}" for test in family.tests})
+    return f"{visible(name)}: {counted}, level {' or '.join(levels)}" if levels else f"{visible(name)}: {counted}"
+
+
+def _labels(family: TestFamily) -> dict[JudgedTest, str]:
+    """Return what each test is called: its model or data set, and its rows."""
+    shown = short_labels(test.scenario for test in family.tests)
+    names = {test: short_model(test.model) if family.shared_order else shown[test.scenario] for test in family.tests}
+    rows = {test: test.found.get("rows") for test in family.tests}
+    return {test: f"{names[test]} [{rows[test]}]" if rows[test] else names[test] for test in family.tests}
+
+
+def _tests(family: TestFamily, labels: Mapping[JudgedTest, str], *, brief: bool = False) -> Table:
+    """Return a family's tests as a table; where brief, small p-values have one digit."""
+    from harness.contamination.p_values import shown_p
+
+    corrected = "BY" if family.shared_order else "BH"
+    shown = partial(shown_p, brief=brief)
+    headings = ("", "n", "t test", "exact", "next", "p", "Holm", corrected, "")
+    table = plain_table(*headings, numeric=slice(1, 8), pad_edge=False, padding=(0, 1, 0, 0))
+    table.columns[0].overflow = "fold"
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    for test in family.tests:
+        found, following = test.found, test.found.get("next_example") or {}
+        adjusted = test.log10_q_by if family.shared_order else test.log10_q_bh
+        table.add_row(
+            f"{'c ' if test.control else 'r ' if test.retest_of else ''}{labels[test]}",
+            str(found["n_used"]),
+            shown(found.get("log10_p_t")),
+            shown(found.get("log10_p_exact")),
+            shown(following.get("log10_p")),
+            shown(test.log10_p) if test.testable else "–",
+            shown(test.log10_p_holm) if test.counts else "",
+            shown(adjusted) if test.counts else "",
+            _in_table(str(test.verdict)),
+        )
+    for one in family.benchmarks:
+        p_values = map(shown, (one.log10_p, one.log10_p_holm, one.log10_q_bh))
+        name = f"{one.name}: {len(one.exchangeable)} of {_counted(len(one.files), 'file')}"
+        table.add_row(name, str(one.used), "", "", "", *p_values, _in_table(str(one.verdict)))
+    return table
+
+
+def _in_table(verdict: str) -> str:
+    return _IN_TABLE.get(verdict, verdict.partition(":")[0])
+
+
+def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
+    """Yield what a reader must know of a test; how it was made only if ``every`` test is to have that line."""
+    from harness.contamination.p_values import shown_p
+
+    found = test.found
+    if not test.testable:
+        yield f"not testable: {found.get('not_testable', 'too few examples')}"
+        return
+    for line in found.get("repairs") or ():
+        yield f"repaired: {line}, because the text shows an order: {_rejecting(found.get('diagnostics') or {})}"
+    if test.rejected_diagnostics:
+        rejecting = _rejecting(found.get("repaired_diagnostics") or found.get("diagnostics") or {})
+        yield (
+            f"the text alone shows that the order is not exchangeable: {rejecting}. `harness contamination diagnose` "
+            "says which repairs may help"
+        )
+    if longer := found.get("examples_longer_than_context"):
+        yield f"{_counted(longer, 'example')} longer than the context of {found['context']} tokens; read in windows"
+    if found.get("t_undefined"):
+        yield f"no t-test: {found['t_undefined']}"
+    if (simple := found.get("p_permutation")) is not None:
+        orders = _counted(found["permutations"], "order")
+        yield f"simple permutation test of the whole data set: p = {simple:.3g}, {orders}"
+    if found.get("shuffles") and (spread := test.spread):
+        low, high = map(shown_p, spread)
+        shards = f"{_counted(found['r'], 'shard')} with {_counted(found['shuffles'], 'shuffle')} each"
+        undecided = spread[0] <= test.log10_level < spread[1]
+        if every or undecided:
+            more = "; more --shuffles would settle it" if undecided and test.counts else ""
+            yield f"{shards}; other shuffles would give exact p from {low} to {high}, about 8 times in 10{more}"
+
+
+def _rejecting(diagnostics: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the diagnostics that reject, with their corrected p-values."""
+    from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL
+
+    wrong = [
+        f"{name} (p = {one['p_holm']:.3g})" for name, one in diagnostics.items() if one["p_holm"] <= DIAGNOSTICS_LEVEL
+    ]
+    return ", ".join(wrong) or "none that its own tests find"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
