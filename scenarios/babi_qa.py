@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from harness import Data, Instance, Reference, Row, Source, Split, scenario
 
@@ -18,6 +18,7 @@ DIRECTIONS = {"n": "north", "e": "east", "s": "south", "w": "west"}
 @scenario(
     "babi_qa",
     title="bAbI",
+    titles={"task": {number: f"task {number}" for number in get_args(Task) if number != "all"}},
     source="Weston et al. 2015 (arXiv:1502.05698)",
     data=Source(
         files={split: f"babi_qa/en-valid/qa1_{split}.txt" for split in ("train", "valid", "test")},

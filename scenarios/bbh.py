@@ -87,6 +87,7 @@ DIRECT = {**PLAIN, "output_prefix": "A:", "max_tokens": 128}
 @scenario(
     "bbh",
     title="BIG-Bench Hard",
+    titles={"task": {"disambiguation_qa": "disambiguation QA"}},
     source="Suzgun et al. 2022 (arXiv:2210.09261)",
     data=Source(
         files={"test": ("bbh/{{ task }}.json", "bbh/bbh/{{ task }}.json")},

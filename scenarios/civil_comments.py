@@ -22,6 +22,7 @@ WILDS_FILE = "all_data_with_identities.csv"
 @scenario(
     "civil_comments",
     title="CivilComments",
+    titles={"demographic": {"christian": "Christian", "muslim": "Muslim"}},
     source="Borkan et al. 2019 (arXiv:1903.04561); WILDS: Koh et al. 2021 (arXiv:2012.07421); toxic spans: Pavlopoulos "
     "et al. 2021 (SemEval, 2021.semeval-1.6)",
     data=Source(

@@ -24,6 +24,7 @@ SUFFIX = (
 @scenario(
     "gpqa",
     title="GPQA",
+    titles={"subset": {"gpqa_main": "main", "gpqa_diamond": "Diamond", "gpqa_extended": "extended"}},
     source="Rein et al. 2023 (arXiv:2311.12022)",
     data=Source(
         files={"test": "gpqa/{{ subset }}.csv"},

@@ -70,6 +70,19 @@ ENTITIES = {
     main_metric="bits_per_byte",
     options=False,
     parts=("subset",),
+    titles={
+        "subset": {
+            "can": "Canada",
+            "ea": "East Africa",
+            "hk": "Hong Kong",
+            "ind": "India",
+            "irl": "Ireland",
+            "ja": "Jamaica",
+            "phi": "Philippines",
+            "sin": "Singapore",
+            "usa": "USA",
+        }
+    },
     taxonomy={
         "task": "language modeling",
         "what": "conversations, speeches, letters, essays and press",

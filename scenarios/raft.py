@@ -65,6 +65,17 @@ def _adapter(*, subset: str) -> Mapping[str, Any]:
     main_metric="quasi_exact_match",
     eval_split=Split.TEST,
     parts=("subset",),
+    titles={
+        "subset": {
+            "ade_corpus_v2": "ADE corpus v2",
+            "banking_77": "Banking77",
+            "neurips_impact_statement_risks": "NeurIPS impact statement risks",
+            "one_stop_english": "OneStopEnglish",
+            "tai_safety_research": "TAI safety research",
+            "tweet_eval_hate": "TweetEval hate",
+            "twitter_complaints": "Twitter complaints",
+        }
+    },
     taxonomy={
         "task": "text classification",
         "what": "tweets, articles, abstracts, legal and customer texts",

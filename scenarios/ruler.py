@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -22,6 +22,12 @@ Task = Literal[
     "niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe",
 ]  # fmt: skip
 
+TASK_TITLES = {
+    **{task: task.replace("_", " ").replace("niah", "NIAH") for task in get_args(Task)},
+    "vt": "variable tracking",
+    "cwe": "common words",
+    "fwe": "frequent words",
+}
 COUNT = 100
 NOISE = (
     "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.", "There and back again.",
@@ -84,6 +90,7 @@ def _adapter(*, task: str, **_: Any) -> Mapping[str, Any]:
 @scenario(
     "ruler",
     title="RULER",
+    titles={"task": TASK_TITLES},
     source="Hsieh et al. 2024 (arXiv:2404.06654)",
     data=Source(url="https://github.com/NVIDIA/RULER", licence="Apache-2.0; books in the public domain"),
     adapter=_adapter,

@@ -32,6 +32,7 @@ def _lm_eval_adapter(*, task: str) -> Mapping[str, Any]:
 @scenario(
     "superglue",
     title="SuperGLUE",
+    titles={"task": {"cb": "CB", "copa": "COPA", "multirc": "MultiRC", "rte": "RTE", "wic": "WiC", "wsc": "WSC"}},
     source="Wang et al. 2019 (arXiv:1905.00537)",
     data=Source(
         files={

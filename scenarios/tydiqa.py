@@ -38,6 +38,7 @@ Language = Literal["all", Single]
     groups=("language",),
     cluster="passage",
     parts=("language",),
+    titles={"language": {name: name.capitalize() for name in get_args(Single)}},
     options=False,
     taxonomy={
         "task": "question answering",

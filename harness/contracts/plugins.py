@@ -202,6 +202,8 @@ class ScenarioDetails:
     """The YAML file that defines it, if any."""
     short: str = ""
     """Its title where there is little room; empty to use the title."""
+    value_titles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Titles of parameters' values, by parameter and value; other values are shown as their own words."""
     train_from_files: bool = False
     """True if all train instances come from the source's split train, so that without its files there are none."""
     prompt: str = ""

@@ -298,6 +298,7 @@ def _details(schema: ScenarioKeys, prompts: Mapping[str, ScenarioKeys], path: Pa
         aliases=schema.aliases,
         file=path,
         short=schema.short,
+        value_titles={name: one.titles for name, one in schema.parameters.items() if one.titles},
         train_from_files=not any(one.examples for one in (schema, *prompts.values())),
         prompt=schema.prompt,
         prompts={

@@ -14,7 +14,9 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -234,6 +236,10 @@ class ParameterKeys(_Keys):
     description: str = Field("", examples=["The subject of the examination."])
     """What the parameter means, for ``harness show``."""
 
+    titles: dict[str, str] = Field({}, examples=[{"us_history": "US history"}])
+    """Titles of values for tables and pages. Others are shown as their own words: `college_biology` as
+    "college biology"."""
+
     type: Literal["str", "int", "float", "bool"] = Field("str", examples=["int"])
     """Type of the value, if there are no choices."""
 
@@ -241,6 +247,16 @@ class ParameterKeys(_Keys):
     def python_type(self) -> Any:
         """The type as Python's."""
         return {"str": str, "int": int, "float": float, "bool": bool}[self.type]
+
+    @field_validator("titles")
+    @classmethod
+    def _titles_are_of_choices(cls, titles: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        choices = [str(choice) for choice in info.data.get("choices", ())]
+        for value in titles if choices else ():
+            if value not in choices:
+                near = did_you_mean(value, choices).rstrip(".")
+                raise ValueError(f"names {value!r}, which is not one of the choices. {near}")
+        return titles
 
     @model_validator(mode="after")
     def _default_is_possible(self) -> ParameterKeys:

@@ -60,11 +60,6 @@ class Row:
     backend: str = ""
     """The name of its backend."""
 
-    @property
-    def measured(self) -> int:
-        """Number of columns in which it has a complete result."""
-        return sum(cell is not None and cell.complete and cell.mean is not None for cell in self.cells)
-
 
 @dataclass(frozen=True, slots=True)
 class Board:

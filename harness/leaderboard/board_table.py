@@ -41,7 +41,8 @@ def board_table(board: Board, *, all_columns: bool = False) -> ResultTable:
         columns=[
             *ranked,
             TableColumn(("model",), repeated=True, limit=MODEL_WIDTH, name=True),
-            TableColumn((f"mean win rate ↑{sample}", *_coverage(shown)), numeric=True),
+            TableColumn((f"mean win rate ↑{sample}",), numeric=True),
+            TableColumn(("columns",), numeric=True),
             *(
                 TableColumn(
                     (heading.title, heading.metric, *heading.details, *_size(shown, c)), numeric=True, movable=True
@@ -54,7 +55,7 @@ def board_table(board: Board, *, all_columns: bool = False) -> ResultTable:
         caption="Results of the models." + (" Mean win rates are over sample data." if shown.sample_win_rate else ""),
         fields=CSV_FIELDS,
         records=_records(board),
-        value=_json_value(board),
+        value=_json_value(board, shown),
         nothing="There are no runs to compare yet.",
     )
 
@@ -64,12 +65,6 @@ def rank(row: Row) -> str:
     if row.rank is None or row.win_rate is None:
         return ""
     return rank_range(row.win_rate.first, row.win_rate.last)
-
-
-def _coverage(board: Board) -> tuple[str, ...]:
-    """Return over how many columns the win rates are, if all are over the same; else each row says it."""
-    of = agreed((row.win_rate.columns, row.win_rate.of) for row in board.rows if row.win_rate is not None)
-    return () if of is None else (f"{of[0]}/{of[1]} columns",)
 
 
 def _size(board: Board, column: int) -> tuple[str, ...]:
@@ -82,11 +77,11 @@ def _rows(board: Board, *, ranked: bool) -> list[list[TableCell]]:
     failures = board_text.failure_numbers(board)
     separating = [board_text.separates(board, c) for c in range(len(board.columns))]
     sized = [bool(_size(board, c)) for c in range(len(board.columns))]
-    covered = bool(_coverage(board))
     rows = []
     for r, row in enumerate(board.rows):
         cells = [TableCell(rank(row))] if ranked else []
-        cells += [TableCell(brief(row.model)), _win_rate(row, covered=covered)]
+        have, of = board_text.coverage(board, row)
+        cells += [TableCell(brief(row.model)), _win_rate(row), TableCell(f"{have}/{of}")]
         for c, (cell, column) in enumerate(zip(row.cells, board.columns, strict=True)):
             shown = cell and _cell(cell, column, failures.get((r, c)), separates=separating[c], sized=sized[c])
             cells.append(shown or TableCell())
@@ -94,12 +89,12 @@ def _rows(board: Board, *, ranked: bool) -> list[list[TableCell]]:
     return rows
 
 
-def _win_rate(row: Row, *, covered: bool) -> TableCell:
+def _win_rate(row: Row) -> TableCell:
     rate = row.win_rate
     if rate is None:
         return TableCell()
     ends = "" if rate.low is None or rate.high is None else f"[{rate.low:.2f}, {rate.high:.2f}]"
-    return TableCell(f"{rate.value:.3f}", ends, detail="" if covered else f"{rate.columns}/{rate.of} columns")
+    return TableCell(f"{rate.value:.3f}", ends)
 
 
 def _cell(cell: Cell, column: Column, failure: int | None, *, separates: bool, sized: bool) -> TableCell:
@@ -128,7 +123,8 @@ def _notes(board: Board) -> list[TableNote]:
     ]
 
 
-def _json_value(board: Board) -> dict[str, Any]:
+def _json_value(board: Board, shown: Board) -> dict[str, Any]:
+    counts = {row.model: board_text.coverage(shown, row) for row in shown.rows}
     return {
         "suites": board.suites,
         "finished": board.finished,
@@ -140,7 +136,8 @@ def _json_value(board: Board) -> dict[str, Any]:
                 "backend": row.backend,
                 "rank": row.rank,
                 "mean_win_rate": asdict(row.win_rate) if row.win_rate else None,
-                "columns": row.measured,
+                "columns": counts.get(row.model, (0, 0))[0],
+                "columns_of": counts.get(row.model, (0, len(shown.columns)))[1],
             }
             for row in board.rows
         ],

@@ -53,10 +53,12 @@ MEANINGS = {
 """What the marks mean."""
 
 WIN_RATE = (
-    "Mean win rate: the fraction of other models that a model beats, ties counting one half, averaged over columns "
-    "(Liang et al. 2022). Its 95 % interval, for new instances of these columns, counts the wins and losses that are "
-    "certain (closed testing; models are paired where they answered the same instances)."
+    "Mean win rate: the fraction of other models that a model beats, ties counting one half, averaged over the columns "
+    "in which two models or more have a result (Liang et al. 2022). Its 95 % interval, for new instances of these "
+    "columns, counts the wins and losses that are certain (closed testing; models are paired where they answered the "
+    "same instances)."
 )
+COLUMNS = "Columns: those of the columns shown in which a model has a result; composite scores are not counted."
 RANKS = (
     "Ranks are the ranges that the data allow, all correct at once with 95 % probability. So are the ranks in a "
     "column, shown where the data separate at least two of its models."
@@ -137,6 +139,12 @@ def main_columns(board: Board) -> Board:
         rows=tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in board.rows),
         notes=(*board.notes, *left_out, *([TESTS] if tests else [])),
     )
+
+
+def coverage(board: Board, row: Row) -> tuple[int, int]:
+    """Return in how many of a board's columns a model has a result, without composite scores; and of how many."""
+    cells = [cell for cell, column in zip(row.cells, board.columns, strict=True) if column.score is None]
+    return sum(cell is not None and cell.mean is not None for cell in cells), len(cells)
 
 
 def measured(row: Row) -> bool:
@@ -231,7 +239,8 @@ def explanations(board: Board) -> list[str]:
     means = MEANS
     if any(cell is not None and cell.best for row in board.rows for cell in row.cells):
         means += " Bold: statistically tied with the best of its column."
-    return [means, WIN_RATE, RANKS] if any(row.win_rate for row in board.rows) else [means]
+    rates = [WIN_RATE, RANKS] if any(row.win_rate for row in board.rows) else []
+    return [means, *rates, COLUMNS]
 
 
 def legend(board: Board) -> list[tuple[str, str]]:
@@ -358,7 +367,7 @@ def _heading(column: Column, columns: tuple[Column, ...], titles: Titles) -> Hea
     differing = {
         name
         for name in column.parameters
-        if any(name not in peer.pooled and peer.parameters.get(name) != column.parameters[name] for peer in peers)
+        if any(name in peer.pooled or peer.parameters.get(name) != column.parameters[name] for peer in peers)
     }
     scenario = titles.scenario(column.scenario)
     parameters = titles.parameters(column.scenario, column.parameters, differing)

@@ -82,6 +82,7 @@ def scenario(
     aliases: Mapping[str, Mapping[str, str]] | None = None,
     role: str = "",
     short: str = "",
+    titles: Mapping[str, Mapping[str, str]] | None = None,
     prompt: str = "",
     prompts: Mapping[str, PromptVariant] | None = None,
 ) -> Callable[[T], T]:
@@ -110,6 +111,8 @@ def scenario(
             error for such a name suggests ours.
         role: The job for which a command of the harness looks the scenario up, such as ``examples file``.
         short: The title where there is little room, such as a column of a leaderboard (default: the title).
+        titles: Titles of parameters' values, such as ``{"subject": {"us_history": "US history"}}``; other values are
+            shown as their own words, ``college_biology`` as "college biology".
         prompt: Name of the scenario's own prompt, such as ``helm`` (``default`` if there are others).
         prompts: Other prompts by name, among which a run chooses by ``prompt: NAME``. If the text of the instances
             differs too, the function has a keyword-only parameter ``prompt``, which is given the name.
@@ -134,6 +137,7 @@ def scenario(
         tags=tuple(tags),
         aliases={program: dict(names) for program, names in (aliases or {}).items()},
         short=short,
+        value_titles={name: dict(values) for name, values in (titles or {}).items()},
         prompt=prompt,
         prompts=dict(prompts or {}),
     )

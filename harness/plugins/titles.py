@@ -135,12 +135,12 @@ class Titles:
             also: Names of those to show even if they have their default values.
         """
         defaults = self.defaults(scenario)
+        plugin = self._find(Kind.SCENARIO, scenario)
+        known = plugin.details.value_titles if plugin and isinstance(plugin.details, ScenarioDetails) else {}
         kept = set(also)
-        return SEPARATOR.join(
-            words
-            for name, value in arguments.items()
-            if (name in kept or name not in defaults or defaults[name] != value) and (words := value_title(name, value))
-        )
+        shown = {n: v for n, v in arguments.items() if n in kept or n not in defaults or defaults[n] != v}
+        words = (known.get(name, {}).get(str(value)) or value_title(name, value) for name, value in shown.items())
+        return SEPARATOR.join(filter(None, words))
 
     def run(self, scenario: Component) -> str:
         """Return the title of a scenario with its parameters: ``MMLU · anatomy``."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.leaderboard import board_text
 from harness.leaderboard.aggregate import Column
 from harness.leaderboard.columns import canonical
 from harness.leaderboard.site import descriptions
@@ -41,7 +42,7 @@ class ColumnName:
     """Its group: the task, or a family of columns of one scenario."""
     shown: bool
     """True if it is shown at first: of the columns that ask the same in different ways, the one with the most
-    instances in which models can be compared."""
+    instances in which models can be compared; not if all the models that it was run on failed everywhere."""
     test: bool
     """True if its metric tests the data set rather than the model's abilities."""
     count: int
@@ -52,13 +53,15 @@ def column_names(snapshot: Snapshot, view: BoardView) -> list[ColumnName]:
     """Return the presentation of each column of a board."""
     columns = view.board.columns
     counts = [_count(view, position) for position in range(len(columns))]
-    shown = default_columns(columns)
+    readable = board_text.readable(view.board).columns
+    shown = [show and column in readable for column, show in zip(columns, default_columns(columns), strict=True)]
     families = Counter(column.scenario for column, show in zip(columns, shown, strict=True) if show)
     groups = _groups(snapshot, columns, shown, families)
     keys = _keys(columns, shown)
+    taken = Counter(heading.title for heading, show in zip(view.headings, shown, strict=True) if show)
     found = []
     for position, (column, heading) in enumerate(zip(columns, view.headings, strict=True)):
-        title = heading.title if shown[position] else heading.full
+        title = heading.title if shown[position] and taken[heading.title] == 1 else heading.full
         own = title.removeprefix(heading.group).removeprefix(SEPARATOR)
         scenario = snapshot.titles.scenario(column.scenario)
         base = scenario.short if scenario.title == heading.group else heading.group

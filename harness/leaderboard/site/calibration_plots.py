@@ -100,8 +100,10 @@ def adaptive(bins: Iterable[Bin]) -> list[Bin]:
 
 
 def _merged(bins: Sequence[Bin]) -> Bin:
+    """Return bins, in the order of their probabilities, as one."""
     count = sum(one.count for one in bins)
-    probability = math.fsum(one.probability * one.count for one in bins) / count
+    mean = math.fsum(one.probability * one.count for one in bins) / count
+    probability = min(max(mean, bins[0].probability), bins[-1].probability)  # rounding must not put bins out of order
     return Bin(count, sum(one.right for one in bins), probability)
 
 

@@ -415,6 +415,11 @@ eval_split: dev
             "input: x\nparameters: {level: {default: 1}}",
             "quiz.yaml:5: parameters.level: has the default 1, which is not of type str; set `type`.",
         ),
+        (
+            "input: x\nparameters: {level: {choices: [us_history], titles: {us_histori: US history}}}",
+            "quiz.yaml:5: parameters.level.titles: names 'us_histori', which is not one of the choices. "
+            "Did you mean 'us_history'?",
+        ),
         ("input: x\nparameters: {level: {kind: int}}", "quiz.yaml:5: parameters.level.kind: is not a key."),
     ],
 )

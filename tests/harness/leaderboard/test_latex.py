@@ -27,9 +27,9 @@ def test_a_table_of_two_models(make_run: MakeRun) -> None:
     text = as_latex(board_table(build_board(runs)))
     assert text == render(board_table(build_board(runs)), "latex")
     lines = text.splitlines()
-    assert r"\begin{tabular}{rlrr}" in lines
+    assert r"\begin{tabular}{rlrrr}" in lines
     row = next(line for line in lines if line.startswith("1--2 & fake:a"))
-    assert row == r"1--2 & fake:a & 1.000 {\scriptsize {[}0.00, 1.00{]}} & 0.750 {\scriptsize $\pm$0.200} \\"
+    assert row == r"1--2 & fake:a & 1.000 {\scriptsize {[}0.00, 1.00{]}} & 1/1 & 0.750 {\scriptsize $\pm$0.200} \\"
     assert lines.index(r"\toprule") < lines.index(r"\midrule") < lines.index(row) < lines.index(r"\bottomrule")
     assert any("Exact match $\\uparrow$" in line for line in lines)
 

@@ -19,6 +19,8 @@ from harness.leaderboard.aggregate import Board, build_board
 from harness.leaderboard.board_table import board_table, rank
 from harness.leaderboard.formatting import interval, number
 from harness.output import result_table
+from harness.plugins.registry import default_registry
+from harness.plugins.titles import Titles
 
 SHOWN = ("terminal", "md")
 
@@ -126,7 +128,8 @@ def test_where_nothing_has_a_number_the_failures_are_the_table(make_run: Any) ->
         "no log-probabilities",
         "sample data: a demonstration",
         "some examples gave no value",
-        "2/2 columns",
+        "columns",
+        "3/3",
         "1.000",
         "—",
     ],
@@ -233,6 +236,26 @@ def test_no_two_columns_have_one_name(make_run: Any) -> None:
     headings = board_text.headings(build_board(runs))
     assert len({heading.full for heading in headings}) == len(headings) == 6
     assert len({(heading.group, heading.short) for heading in headings}) == len(headings)
+
+
+def test_columns_with_a_result_are_counted_also_where_no_models_are_compared(make_run: Any) -> None:
+    runs = [make_run(model, scenario, 0.5) for model in ("hf:a", "hf:b") for scenario in ("boolq", "imdb")]
+    runs += [make_run("hf:a", "quiz", 0.5), make_run("hf:b", "quiz", None, error="out of memory")]
+    board = build_board(runs)
+    table = board_table(board)
+    place = [column.heading[0] for column in table.columns].index("columns")
+    assert {row[1].text: row[place].text for row in table.rows} == {"hf:a": "3/3", "hf:b": "2/3"}
+    assert {rate.of for row in board.rows if (rate := row.win_rate)} == {2}
+    counts = {model["name"]: (model["columns"], model["columns_of"]) for model in table.value["models"]}
+    assert counts == {"hf:a": (3, 3), "hf:b": (2, 3)}
+    assert any("composite scores are not counted" in note.text for note in table.notes)
+
+
+def test_a_whole_and_a_pool_of_parts_have_different_titles(make_run: Any) -> None:
+    runs = [make_run("hf:a", {"name": "bbq", "subject": subject}, 0.5) for subject in ("Age", "Religion")]
+    runs.append(make_run("hf:a", {"name": "bbq", "subject": "all"}, None, parts=(), error="no such file"))
+    board = build_board(runs, titles=Titles(default_registry()))
+    assert [heading.full for heading in board_text.headings(board)] == ["BBQ", "BBQ · all"]
 
 
 def test_a_table_has_one_column_for_each_scenario_unless_all_are_wanted(make_run: Any) -> None:

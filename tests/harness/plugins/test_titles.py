@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from typing import get_args
+
 import pytest
 
 from harness.contracts import Stat
 from harness.contracts.plugins import Kind
 from harness.contracts.specs import Component
 from harness.plugins.decorators import ATTRIBUTE, metric
+from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import Registry, default_registry
 from harness.plugins.titles import Titles, first_sentence, group_title, readable, value_title
 
@@ -65,7 +70,7 @@ def test_every_metric_method_and_perturbation_has_a_title_without_underscores(ti
         ({"name": "mmlu_pro", "subject": "all"}, "MMLU-Pro"),
         ({"name": "boolq", "contrast_sets": False, "only_contrast": False}, "BoolQ"),
         ({"name": "boolq", "contrast_sets": True, "only_contrast": False}, "BoolQ · contrast sets"),
-        ({"name": "ruler", "task": "vt", "length": 8192}, "RULER · vt · length 8192"),
+        ({"name": "ruler", "task": "vt", "length": 8192}, "RULER · variable tracking · length 8192"),
         ({"name": "published_file", "path": "/data/some/where/cases.jsonl"}, "A published file · cases.jsonl"),
         ({"name": "gone_away", "part": "two"}, "gone_away · two"),
     ],
@@ -74,6 +79,24 @@ def test_a_run_is_named_by_its_scenario_and_what_is_not_the_default(
     titles: Titles, scenario: dict[str, object], title: str
 ) -> None:
     assert titles.run(Component.model_validate(scenario)) == title
+
+
+def test_no_title_of_a_value_has_an_underscore_or_an_abbreviation_in_small_letters(titles: Titles) -> None:
+    made = {
+        f"{plugin.name}:{key}={value}": titles.parameters(plugin.name, {key: value})
+        for plugin in default_registry().all(Kind.SCENARIO)
+        for key, field in parameters_of(plugin).model_fields.items()
+        for value in _choices(field.annotation)
+    }
+    assert "mmlu:subject=anatomy" in made
+    assert "raft:subset=overruling" in made
+    strange = re.compile(r"_|\b(us|ade|tai|niah|covid|[a-z]{2})$|\b(us|ade|tai|niah)\b")
+    assert {name: title for name, title in made.items() if strange.search(title)} == {}
+
+
+def _choices(annotation: object) -> Iterator[str]:
+    for each in get_args(annotation):
+        yield from (each,) if isinstance(each, str) else _choices(each)
 
 
 def test_without_a_registry_titles_are_made_of_identifiers() -> None:

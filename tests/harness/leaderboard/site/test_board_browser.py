@@ -60,7 +60,7 @@ def columns(page: Any) -> list[str]:
     found: list[str] = page.eval_on_selector_all(
         ".ag-header-cell[col-id]", "cells => cells.map(c => c.getAttribute('col-id'))"
     )
-    return [name for name in found if name not in {"rank", "model", "rate", "runs"}]
+    return [name for name in found if name not in {"rank", "model", "rate", "covered"}]
 
 
 def tip(visit: Visit, target: Any) -> str:
@@ -90,7 +90,7 @@ def test_the_numbers_are_those_of_the_leaderboard(visit: Visit, results: Path) -
     assert cell(page, ALPHA, "boolq").inner_text().startswith(".800")
     assert cell(page, GAMMA, "imdb").locator(".failed").get_attribute("aria-label") == "failed"
     assert "the model fell over" in tip(visit, cell(page, GAMMA, "imdb"))
-    assert cell(page, GAMMA, "runs").inner_text() == "2/3"
+    assert cell(page, GAMMA, "covered").inner_text() == "2/3"
     assert "sample_reading" not in columns(page)
 
 
@@ -529,6 +529,34 @@ def test_no_heading_is_wider_than_its_box(browser: Any, wide: Path, width: int) 
     opened.context.close()
 
 
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_the_titles_of_narrow_groups_are_whole(browser: Any, tmp_path: Path, make_run: Record, width: int) -> None:
+    many = [{"name": "mmlu", "subject": f"subject_{n}"} for n in range(40)]
+    few = ["bold", "real_toxicity_prompts", "disinformation_wedging"]  # open-ended generation
+    for model in ("hf:a", "hf:b"):
+        for scenario in (*many, *few):
+            save(tmp_path / "results", make_run(model, scenario, 0.5, parts=()))
+    site = build_site(tmp_path / "results", tmp_path / "site").parent
+    opened = Visit(browser, site.as_uri(), viewport={"width": width, "height": 900})
+    page = opened.go("")
+    page.evaluate("() => { document.querySelector('.ag-grid-viewport').scrollLeft = 9999; }")
+    titles = "[...document.querySelectorAll('.ag-header-group-text')].map((element) => element.textContent)"
+    opened.until(f"{titles}.includes('Open-ended generation')")
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll(".ag-header-group-text")].filter((element) => {
+          const [text, range] = [element.firstChild, document.createRange()];
+          const broken = [...element.textContent.matchAll(/[^\\s-]+/g)].some((word) => {
+            range.setStart(text, word.index);
+            range.setEnd(text, word.index + word[0].length);
+            return range.getClientRects().length > 1;
+          });
+          return broken || element.scrollHeight > element.clientHeight || element.scrollWidth > element.clientWidth;
+        }).map((element) => element.textContent)"""
+    )
+    assert cut == []
+    opened.context.close()
+
+
 def test_a_phone_has_cards_and_no_grid(browser: Any, site: Path) -> None:
     opened = Visit(browser, site.as_uri(), viewport={"width": 390, "height": 844})
     page = opened.go(ALL)
@@ -636,7 +664,7 @@ def test_what_depends_on_the_published_order_is_marked_and_can_be_left_out(visit
     assert cell(page, ALPHA, "rate").inner_text() == "1.00"
     visit.after(lambda: page.click("#clean"))
     assert cell(page, ALPHA, "rate").inner_text() == "–"
-    assert cell(page, ALPHA, "runs").inner_text() == "0/1"
+    assert cell(page, ALPHA, "covered").inner_text() == "0/1"
     assert cell(page, ALPHA, "boolq").locator(".left").count() == 1
     assert not re.search(r"\bseen\b", page.inner_text("main"))
 
@@ -708,7 +736,7 @@ def test_a_single_result_has_no_rank_and_no_tint(browser: Any, tmp_path: Path, m
     opened = Visit(browser, build_site(tmp_path / "results", tmp_path / "site").parent.as_uri())
     page = opened.go("")
     address = model_address(Component(name="hf:only"))
-    assert [cell(page, address, name).inner_text() for name in ("rank", "rate", "runs")] == ["–", "–", "1/1"]
+    assert [cell(page, address, name).inner_text() for name in ("rank", "rate", "covered")] == ["–", "–", "1/1"]
     assert cell(page, address, "boolq").inner_text() == ".500"
     assert "no other model to compare with" in tip(opened, cell(page, address, "rate"))
     assert page.locator(".v.tied, .v.h0, .v.h8, .key .ramp").count() == 0
@@ -725,7 +753,7 @@ def test_a_board_of_failed_runs_says_why(browser: Any, tmp_path: Path, make_run:
     page = opened.go("")
     assert page.locator(".v.failed").all_inner_texts() == ["✕"] * 4
     address = model_address(Component(name="hf:a"))
-    assert [cell(page, address, name).inner_text() for name in ("rank", "rate", "runs")] == ["–", "–", "0/2"]
+    assert [cell(page, address, name).inner_text() for name in ("rank", "rate", "covered")] == ["–", "–", "0/2"]
     assert "the model fell over" in tip(opened, cell(page, address, "imdb"))
     page.click("#failures")
     assert page.locator("dialog li").count() == 4

@@ -101,6 +101,31 @@ def test_sample_columns_are_shown_where_the_win_rate_counts_them(tmp_path: Path,
     }
 
 
+def test_no_two_columns_of_a_board_have_one_name(tmp_path: Path, make_run: Record) -> None:
+    """Two scenarios of one title: the definition of the second, which failed, is gone, and its record has its title."""
+    for model in ("hf:a", "hf:b"):
+        save(tmp_path / "results", make_run(model, "bbq", 0.5))
+        gone = make_run(model, "bbq_lite", None, error="out of memory")
+        gone.provenance["scenario"] = {"title": "BBQ", "short": "BBQ", "defaults": {}}
+        save(tmp_path / "results", gone)
+    board = data(build_site(tmp_path / "results", tmp_path / "site").parent, "boards/all")
+    shown = [column for column in board["columns"] if column["shown"]]
+    assert [column["title"] for column in shown] == ["BBQ · bbq", "BBQ · bbq_lite"]
+    assert len({(column["group"], column["label"]) for column in shown}) == 2
+
+
+def test_a_column_that_only_models_without_any_number_were_run_on_is_hidden(tmp_path: Path, make_run: Record) -> None:
+    for scenario, mean in (("boolq", 0.5), ("imdb", None)):
+        save(tmp_path / "results", make_run("hf:a", scenario, mean, error=None if mean else "out of memory"))
+    save(tmp_path / "results", make_run("hf:gone", "gsm8k", None, error="no such folder"))
+    board = data(build_site(tmp_path / "results", tmp_path / "site").parent, "boards/all")
+    assert {column["scenario"]: column["shown"] for column in board["columns"]} == {
+        "boolq": True,
+        "gsm8k": False,
+        "imdb": True,
+    }
+
+
 def test_categories_have_win_rates_of_their_own(site: Path) -> None:
     board = data(site, "boards/all")
     rates = {category["name"]: [rate and rate[0] for rate in category["rates"]] for category in board["categories"]}

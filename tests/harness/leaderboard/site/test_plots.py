@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.leaderboard.site.calibration_plots import Bin, adaptive
@@ -155,6 +155,7 @@ def test_reliability_has_as_many_bins_as_the_predictions_allow(plots: dict[str, 
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20))
+@example([(1, 0.0, 0.10599683913143523), (11, 0.0, 0.10599683913143523)])  # whose mean is rounded up
 def test_merged_bins_keep_every_prediction(given_bins: list[tuple[int, float, float]]) -> None:
     bins = [Bin(count, round(share * count), probability) for count, share, probability in given_bins]
     found = adaptive(bins)

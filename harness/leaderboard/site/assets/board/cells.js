@@ -30,9 +30,9 @@
     if (!found) return { text: "–", classes: "faint rate" };
     return { text: "", classes: "rate", key: found.slice(0, 3).join(), more: () => [make("span.score", null, harness.share(found[0])), harness.interval(found[0], found[1], found[2])] };
   };
-  const runs = (view, i) => {
+  const covered = (view, i) => {
     const [have, of] = view.coverage.get(i) || [0, 0];
-    return { text: `${have}/${of}`, classes: have < of ? "runs part" : "runs" };
+    return { text: `${have}/${of}`, classes: have < of ? "with-results part" : "with-results" };
   };
   // A result: its number, or the sign of its state; words say what colours and corners show.
   const value = (view, i, column, digits) => {
@@ -51,7 +51,7 @@
     const interval = column.wide && cell.low !== null;
     return { text, classes, href, label: words.length ? [text, ...words].join(", ") : "", key: interval ? `${cell.low} ${cell.high}` : "", more: interval ? () => harness.interval(cell.mean, cell.low, cell.high) : null };
   };
-  const PINNED = { rank, model: name, rate, runs };
+  const PINNED = { rank, model: name, rate, covered };
 
   // A kind of cell for the grid, and a way to draw all of them again. now(): {view, column(id), digits}.
   harness.boardCells = (now) => {
@@ -60,7 +60,7 @@
       init({ node, column }) {
         this.node = node;
         this.id = column.colId;
-        this.element = document.createElement(this.id === "rank" || this.id === "rate" || this.id === "runs" ? "span" : "a");
+        this.element = document.createElement(this.id === "rank" || this.id === "rate" || this.id === "covered" ? "span" : "a");
         this.element.tabIndex = -1;
         this.drawn = null;
         all.add(this);

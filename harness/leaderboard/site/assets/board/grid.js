@@ -30,7 +30,7 @@
         { ...place, colId: "rank", headerName: "Rank", width: widths.rank, minWidth: 50, headerClass: "start", sortingOrder: ["asc", "desc"], valueGetter: ({ data }) => now.places.get(data.i) ?? null },
         { ...place, colId: "model", headerName: "Model", width: widths.model, minWidth: 80, headerClass: "text", sortingOrder: ["asc", "desc"], valueGetter: ({ data }) => now.board.models[data.i].name },
         { ...place, colId: "rate", headerName: "Win rate", width: widths.rate, minWidth: 58, headerClass: "text", sortingOrder: ["desc", "asc"], valueGetter: ({ data }) => now.rates.get(data.i)?.[0] ?? null },
-        { ...place, colId: "runs", headerName: "Runs", width: widths.runs, minWidth: 44, headerClass: "end", sortingOrder: ["desc", "asc"], valueGetter: ({ data }) => now.coverage.get(data.i)?.[0] ?? 0 },
+        { ...place, colId: "covered", headerName: "Columns", width: widths.covered, minWidth: 44, headerClass: "end", sortingOrder: ["desc", "asc"], valueGetter: ({ data }) => now.coverage.get(data.i)?.[0] ?? 0 },
       ];
     };
     const value = (id) => ({ data }) => { const column = byId.get(id), cell = column?.cell(data.i); return cell && !column.out(data.i) ? cell.mean : null; };
@@ -47,7 +47,7 @@
     };
     // What a column of the grid was made from; the grid keeps columns that are not seen, hidden.
     const kind = (column) => JSON.stringify([column.label, column.group, column.wide]);
-    const sizes = () => [["rank", widths.rank], ["model", widths.model], ["rate", widths.rate], ["runs", widths.runs], ...now.columns.map((column) => [column.id, widths.of(column)])];
+    const sizes = () => [["rank", widths.rank], ["model", widths.model], ["rate", widths.rate], ["covered", widths.covered], ...now.columns.map((column) => [column.id, widths.of(column)])];
     let held, laid;
     const hold = () => {
       held = new Map(now.columns.map((column) => [column.id, kind(column)]));

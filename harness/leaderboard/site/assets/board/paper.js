@@ -16,7 +16,7 @@
     for (let at = 0; at < Math.max(1, view.columns.length); at += COLUMNS) parts.push(view.columns.slice(at, at + COLUMNS));
     return make(heat ? "div.paper.heat" : "div.paper", null, parts.map((columns, at) => make("table", null,
       make("caption", null, `Leaderboard, ${plain(view.board.title, 60)}${view.tab ? `, ${view.tab}` : ""}${parts.length > 1 ? ` (${at + 1} of ${parts.length})` : ""}`),
-      make("thead", null, make("tr", null, ["Rank", "Model", "Win rate", "Runs"].map((name) => make("th", { scope: "col" }, name)), columns.map((column) => make("th", { scope: "col" }, plain(column.title, 60))))),
+      make("thead", null, make("tr", null, ["Rank", "Model", "Win rate", "Columns"].map((name) => make("th", { scope: "col" }, name)), columns.map((column) => make("th", { scope: "col" }, plain(column.title, 60))))),
       make("tbody", null, rows.map((i) => {
         const rate = view.rates.get(i);
         return make("tr", null, make("td", null, rankOf(view, i)), make("th", { scope: "row" }, plain(view.board.models[i].name, 60)),
@@ -67,7 +67,7 @@
     });
     return make("li", null,
       make("div.first", null, make("span.rank", null, rankOf(view, i)), make("a.name", { href: harness.link(`model/${model.address}`) }, harness.text(model.name, 60)), make("span.score", null, rate ? harness.share(rate[0]) : "–")),
-      make("div.second", null, make("span", null, plain(model.backend, 12)), make(have < of ? "span.part" : "span", null, `${have}/${of} runs`), rate ? harness.interval(rate[0], rate[1], rate[2]) : null),
+      make("div.second", null, make("span", null, plain(model.backend, 12)), make(have < of ? "span.part" : "span", null, `${have}/${of} columns`), rate ? harness.interval(rate[0], rate[1], rate[2]) : null),
       strip(view, i, groups),
       view.columns.length ? details : null);
   }));

@@ -309,7 +309,7 @@
         !rate[5] ? line("The interval is being computed.") : line(rate[5] === rate[6] ? `Rank ${rate[5]}` : `Rank ${rate[5]} to ${rate[6]}: no model in this range is shown to be better`)];
     }
     if (name === "model") return [make("strong", null, text(model.name, 120)), model.identifier !== model.name ? line(text(model.identifier, 200)) : null, model.origin ? line("Imported from ", text(model.origin, 40)) : null, model.parameters ? line(`${harness.large ? harness.large(model.parameters) : count(model.parameters)} parameters`) : null];
-    if (name === "runs") return [line(`Results in ${view.coverage.get(i)[0]} of ${view.coverage.get(i)[1]} columns`)];
+    if (name === "covered") return [line(`Results in ${view.coverage.get(i)[0]} of ${view.coverage.get(i)[1]} columns`)];
     const column = state.grid.column(name);
     if (!column) return null;
     const cell = column.cell(i), ranks = column.ranks.get(i), cellState = harness.cellState(cell, column.out(i));
@@ -321,7 +321,7 @@
       cell?.failed ? line(make("span.bad", null, text(cell.failed[0], 200))) : null, cell?.remarks.map((words) => line(make("span.quiet", null, text(words, 200))))];
   });
   const PINNED = { rank: "The ranks that the data allow, all models at once with 95 % probability, by mean win rate", model: "The model; click its name to open its page",
-    rate: "Mean win rate ↑: the share of the other models that a model beats, averaged over the columns shown, with its 95 % interval; 0 to 1", runs: "Columns with a result, of the columns shown" };
+    rate: "Mean win rate ↑: the share of the other models that a model beats, averaged over the columns shown, with its 95 % interval; 0 to 1", covered: "Columns: those of the columns shown in which a model has a result; composite scores are not counted" };
   harness.tips(".board-grid .ag-header-cell[col-id]", (element) => {
     const name = element.getAttribute("col-id");
     if (PINNED[name]) return [line(PINNED[name])];
