@@ -1,8 +1,9 @@
-"""A Ray cluster of several nodes on one machine, without a dashboard, for tests and benchmarks."""
+"""Ray clusters on one machine, without a dashboard, for tests and benchmarks."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 STORE_BYTES = 100_000_000
+TOKEN = secrets.token_hex(16)
+"""The token of all clusters of this process; without one, Ray would write one into the user's home folder."""
 
 
 class RayNodes:
@@ -70,15 +73,12 @@ def ray_nodes(workers: int = 2, cpus: int = 2) -> Iterator[RayNodes]:
     """Start a cluster of one node that only coordinates, and some worker nodes; stop it at the end."""
     from ray.cluster_utils import Cluster
 
-    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))  # paths of sockets may have 107 characters
-    (folder / "ray").mkdir()
-    # Other programs that look for "the" cluster of this machine do not find this one.
-    with _environment({"RAY_TMPDIR": str(folder), "RAY_USAGE_STATS_ENABLED": "0"}):
+    with _own_folder() as folder:
         head = {
             "num_cpus": 0,
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
-            "temp_dir": str(folder / "ray"),
+            "temp_dir": str(folder),
         }
         cluster = Cluster(initialize_head=True, head_node_args=head)
         try:
@@ -88,7 +88,47 @@ def ray_nodes(workers: int = 2, cpus: int = 2) -> Iterator[RayNodes]:
             yield nodes
         finally:
             cluster.shutdown()  # type: ignore[no-untyped-call]
-            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def one_ray_node(cpus: int = 4) -> Iterator[None]:
+    """Start a cluster of one node, and connect this process to it; stop it at the end."""
+    import ray
+
+    with _own_folder() as folder:
+        ray.init(
+            address="local",
+            num_cpus=cpus,
+            include_dashboard=False,
+            object_store_memory=STORE_BYTES,
+            log_to_driver=False,
+            configure_logging=False,
+            _temp_dir=str(folder),
+        )
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    """Keep a cluster apart: its files in a folder of its own, and its token in the environment."""
+    from ray._raylet import AuthenticationTokenLoader, Config
+
+    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))  # paths of sockets may have 107 characters
+    (folder / "ray").mkdir()
+    # Other programs that look for "the" cluster of this machine do not find this one.
+    own = {"RAY_TMPDIR": str(folder), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
+    try:
+        with _environment(own):
+            Config.initialize("")  # Ray has read the environment when it was imported
+            AuthenticationTokenLoader.instance().reset_cache()
+            yield folder / "ray"
+    finally:
+        Config.initialize("")
+        AuthenticationTokenLoader.instance().reset_cache()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -22,16 +22,19 @@ from harness.output.terminal import say
 def validate_command(read: ReadSweep, data_dir: Path | None) -> None:
     """Check SWEEP without reading data or loading models; report every error with its line.
 
-    Also lists models, packages, data and judges' keys that the runs need and this machine lacks. These are not errors
-    of the sweep: the exit code is still 0. Judges are asked nothing until the sweep is run.
+    Also lists models, GPUs, packages, data and judges' keys that the runs need and this machine lacks. These are not
+    errors of the sweep: the exit code is still 0. Judges are asked nothing until the sweep is run.
     What comes from the Hub is not looked for: see `harness data status`.
     """
+    from harness.executors.layout import check_cards
     from harness.runs.runner import obstacles
 
     found, registry = read()
     models = len({spec.model.model_dump_json() for spec in found.runs})
     say(f"Valid: suite {found.suite!r}, {counted(len(found.runs), 'run')} with {counted(models, 'model')}.")
     lacking = obstacles(found.runs, registry, data_dir)
+    if cards := check_cards(found.runs, registry, found.executor):
+        lacking = [[cards, *one] for one in lacking]  # then no run is begun
     if any(lacking):
         say(f"On this machine, {sum(map(bool, lacking))} of {len(lacking)} runs would fail:", err=True)
         for obstacle, runs in Counter(one for run in lacking for one in run).items():

@@ -24,11 +24,22 @@ HEADS = ("Examples", "Requests", "Prompt\ntokens", "Generated\nat most", "Shorte
 
 
 def show_plans(
-    runs: Sequence[RunSpec], registry: Registry, settings: Settings, gpu: Gpu | None = None, gpus: int = 0
+    runs: Sequence[RunSpec],
+    registry: Registry,
+    settings: Settings,
+    gpu: Gpu | None = None,
+    gpus: int = 0,
+    obstacle: str = "",
 ) -> None:
     """Print the size of each run, the totals and price of each model, and what would fail; exit 2 if anything would.
 
-    With a kind of GPU and their number, also print how long the sweep would take on them.
+    Args:
+        runs: The sweep's runs.
+        registry: Knows the plugins.
+        settings: Folders and prices.
+        gpu: A kind of GPU, to print how long the sweep would take on it.
+        gpus: The number of GPUs of that kind.
+        obstacle: Why no run would start here; '' if nothing is in the way.
     """
     from rich.progress import Progress, SpinnerColumn, TextColumn
 
@@ -70,16 +81,19 @@ def show_plans(
         console.print(_by_model(runs, planned, settings))
     for note in _notes(runs, planned, total, settings):
         console.print(note, soft_wrap=True)
+    unfit = False
     if gpu is not None and planned:
         from harness.cli.gpu_table import show_gpus
 
         sized = [(runs[index], found.size) for index, found in planned.items()]
-        show_gpus(sized, registry, settings.results_dir, gpu, gpus, console)
+        unfit = show_gpus(sized, registry, settings.results_dir, gpu, gpus, console)
     if finished:
         console.print(f"{finished} of {len(runs)} runs are finished and would be skipped.")
     for problem, times in Counter(failing[index] for index in sorted(failing)).items():
         console.print(f"Would fail, {counted(times, 'run')}: {problem}", soft_wrap=True)
-    if failing:
+    if obstacle:
+        console.print(f"The sweep would not start here: {obstacle}", soft_wrap=True)
+    if failing or obstacle or unfit:
         sys.exit(2)
 
 

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
 def show_gpus(
     runs: Sequence[tuple[RunSpec, Size]], registry: Registry, results_dir: Path, gpu: Gpu, gpus: int, console: Console
-) -> None:
-    """Print GPU hours and cost of each model, the time on all GPUs, and the assumptions."""
+) -> bool:
+    """Print GPU time and cost of each model, the time on all GPUs, and the assumptions.
+
+    Returns:
+        True if a model needs more GPUs than there are on one machine.
+    """
     from rich.box import SIMPLE_HEAD
 
     from harness.executors.gpu_plan import plan_gpus, read_earlier
@@ -27,64 +31,78 @@ def show_gpus(
 
     plan = plan_gpus(runs, _descriptions(runs, registry), read_earlier(results_dir, gpu), gpu, gpus)
     layout = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 1, 0, 0)}
-    heads = ["Model", "Runs", "GPUs of\na replica", "GPU hours\nat most", "Ends\nafter"]
+    heads = ["Model", "Runs", "GPUs of\na replica", "GPU time\nat most", "Ends\nafter"]
     table = plain_table(*heads, *(["Cost\nat most"] if gpu.price is not None else []), numeric=slice(1, None), **layout)
     table.columns[0].overflow = "fold"
     for one in plan.models:
-        known = one.gpus and not one.unknown
-        hours = one.seconds * one.gpus / 3600
+        seconds = one.seconds * one.gpus
         row = [
             one.model,
             f"{one.runs:,}",
-            f"{one.gpus}" if known else "-",
-            _hours(hours) if known else "not known" if one.unknown else "none",
-            duration(plan.schedule.ends.get(one.model, 0.0)) if known else "-",
+            f"{one.gpus}" if one.gpus else "-",
+            "not known" if one.unknown else duration(seconds) if one.gpus else "none",
+            duration(plan.schedule.ends.get(one.model, 0.0)) if one.planned else "-",
         ]
         if gpu.price is not None:
-            row.append(f"{hours * gpu.price:,.2f} {gpu.currency}" if known else "-")
+            row.append(_cost(seconds, gpu) if one.gpus and not one.unknown else "-")
         table.add_row(*row)
     console.print()
     console.print(table)
     for line in _lines(plan, gpu):
         console.print(line, soft_wrap=True)
+    return any(one.unfit for one in plan.models)
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the unit that fits it."""
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
+    """Return a time as a reader would say it: ``0.1 s``, ``3 min``, ``2 h 10 min`` or ``1,289 h``."""
+    if seconds < 0.05:
+        return "< 0.1 s" if seconds else "0 s"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if hours >= 100:
+        return f"{round(seconds / 3600):,} h"
+    return " ".join([*([f"{hours} h"] if hours else []), *([f"{minutes} min"] if minutes else [])])
 
 
-def _hours(hours: float) -> str:
-    return f"{hours:,.1f}" if hours >= 10 else f"{hours:.2g}"
+def _cost(gpu_seconds: float, gpu: Gpu) -> str:
+    cost = gpu_seconds / 3600 * (gpu.price or 0.0)
+    return f"{'< 0.01' if 0 < cost < 0.01 else f'{cost:,.2f}'} {gpu.currency}"
 
 
 def _lines(plan: GpuPlan, gpu: Gpu) -> Iterator[str]:
     """Yield the totals, and what a reader must know about them."""
     schedule, number = plan.schedule, f"{plan.gpus:,} GPU{'s' if plan.gpus > 1 else ''}"
     if schedule.makespan:
-        took = f"{number}: {duration(schedule.makespan)} at most, {schedule.makespan / schedule.bound:.3f} of the "
-        took += f"shortest possible ({duration(schedule.bound)}); {_hours(schedule.busy / 3600)} GPU hours, of which "
-        work = sum(one.seconds * one.gpus for one in plan.models if not one.unknown)
-        took += f"{_hours((schedule.busy - work) / 3600)} for {schedule.loads:,} loading"
-        yield took + ("s." if schedule.loads != 1 else ".")
+        work = sum(one.seconds * one.gpus for one in plan.models if one.planned)
+        loads = f"{schedule.loads:,} loading{'s' if schedule.loads != 1 else ''}"
+        yield (
+            f"{number}: {duration(schedule.makespan)} at most, {schedule.makespan / schedule.bound:.3f} of the "
+            f"shortest possible time ({duration(schedule.bound)})."
+        )
+        yield f"GPU time: {duration(schedule.busy)}, of which {duration(schedule.busy - work)} for {loads}."
         if gpu.price is not None:
-            cost = gpu.price * plan.gpus * schedule.makespan / 3600
-            yield f"{number} for that time: {cost:,.2f} {gpu.currency}."
-        yield f"Assumed: {gpu.assumptions()}; generated tokens at their maximum, each prompt read in full."
-    elif any(one.unknown for one in plan.models):
+            yield f"{number} for that time: {_cost(plan.gpus * schedule.makespan, gpu)}."
+    elif any(one.unfit or one.unknown for one in plan.models):
         yield f"{number}: no time can be estimated."
     else:
         yield f"{number}: nothing in this sweep needs a GPU here, as far as is known."
     for one in plan.models:
-        if one.unknown:
+        if one.unfit:
+            yield f"Too few GPUs: {one.unfit}"
+        elif one.unknown:
             yield f"Not in these numbers: {one.unknown}"
-        elif one.measured is not None:
+    if schedule.makespan:
+        yield "Assumptions:"
+        for assumption in (*gpu.assumptions(), "generated tokens at their maximum, each prompt read in full"):
+            yield f"  {assumption}"
+    for one in plan.models:
+        if one.measured is not None and one.planned:
             yield (
-                f"Measured: {one.model} takes {one.measured.factor:.2g} times the assumed seconds in "
-                f"{one.measured.runs} earlier run{'s' if one.measured.runs > 1 else ''}."
+                f"  {one.model} takes {one.measured.factor:.2g} times the assumed seconds, as measured in "
+                f"{one.measured.runs} earlier run{'s' if one.measured.runs > 1 else ''}"
             )
 
 

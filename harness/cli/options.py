@@ -88,8 +88,8 @@ max_declined = click.option(
 executor = click.option(
     "--executor",
     metavar="NAME[:KEY=VALUE,…]",
-    help="Where to run: local, ray or slurm, with settings such as local:heads=4. Overrides `executor` of the sweep "
-    "(default: local).",
+    help="Where to run: local, ray or slurm, with settings such as local:heads=4. Overrides these keys of the sweep's "
+    "`executor`, or all of it if the names differ (default: local).",
 )
 
 reuse_across_gpus = click.option(

@@ -104,8 +104,10 @@ def run_command(
     settings = Settings(results_dir, data_dir, force, *tables, cache_dir, reuse)
     if dry_run:
         from harness.cli.dry_run import show_plans
+        from harness.executors.layout import check_cards
 
-        show_plans(found.runs, registry, settings, kind, gpus or 0)
+        here = "" if kind is not None else check_cards(found.runs, registry, found.executor)
+        show_plans(found.runs, registry, settings, kind, gpus or 0, obstacle=here)
         return
     specs = {spec.name: spec for spec in found.runs}
     keep = partial(_abridged, specs=specs)

@@ -81,14 +81,16 @@ class Gpu(BaseModel):
             gpus *= 2
         return gpus
 
-    def assumptions(self) -> str:
-        """Return what estimates assume, in one line."""
-        return (
-            f"{self.name}, {self.node} a machine: {self.compute_share:.0%} of {self.teraflops:g} TFLOP/s for prompts, "
-            f"{self.bandwidth_share:.0%} of {self.bandwidth:g} TB/s for generating {self.texts_at_once:g} texts at "
-            f"once, 16-bit weights, {self.start_seconds:g} s to start and {self.load_rate:g} GB/s to load, "
-            f"{1000 * self.request_seconds:g} ms of the host a request"
-        )
+    def assumptions(self) -> list[str]:
+        """Return what estimates assume, line by line."""
+        return [
+            f"{self.name}, {self.node} a machine, 16-bit weights",
+            f"prompts at {self.compute_share:.0%} of {self.teraflops:g} TFLOP/s",
+            f"generation at {self.bandwidth_share:.0%} of {self.bandwidth:g} TB/s, "
+            f"{self.texts_at_once:g} texts at once",
+            f"{self.start_seconds:g} s to start a model, and loading at {self.load_rate:g} GB/s",
+            f"{1000 * self.request_seconds:g} ms of the host for each request",
+        ]
 
 
 def load_gpu(chosen: str) -> Gpu:

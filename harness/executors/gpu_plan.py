@@ -68,6 +68,13 @@ class ModelPlan:
     """Earlier runs that its speed is from; None if it is assumed."""
     unknown: str = ""
     """Why nothing is known about its time; '' if it is."""
+    unfit: str = ""
+    """Why there is no place for a replica; '' if there is."""
+
+    @property
+    def planned(self) -> bool:
+        """True if it needs GPUs and is part of the simulation."""
+        return self.gpus > 0 and not (self.unknown or self.unfit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,7 @@ def plan_gpus(
     for label, sized in by_model.items():
         plan, loading = _model_plan(label, sized, descriptions.get(label, {}), earlier, gpu, max(nodes))
         models.append(plan)
-        if plan.gpus and not plan.unknown:
+        if plan.planned:
             whole[label] = [
                 (spec, size, _seconds(spec, size, descriptions[label], earlier, gpu)) for spec, size in sized
             ]
@@ -166,16 +173,18 @@ def _model_plan(
     if given == 0 or "server" in description:
         return ModelPlan(label, len(sized)), 0.0
     parameters = _parameters(spec, description, earlier)
-    if parameters is None:
-        unknown = f"no parameters known for {label}: add `about: {{parameters: …}}` to its entry."
-        return ModelPlan(label, len(sized), unknown=unknown), 0.0
-    if parameters == 0:
-        return ModelPlan(label, len(sized)), 0.0
-    gpus = given or gpu.needed(parameters)
+    unknown = f"no parameters known for {label}: add `about: {{parameters: …}}` to its entry."
+    if given is None and not parameters:
+        return ModelPlan(label, len(sized), unknown=unknown if parameters is None else ""), 0.0
+    gpus = given or gpu.needed(parameters or 0)
     seconds = sum(_seconds(one, size, description, earlier, gpu) for one, size in sized)
-    wide = f"{label} needs {gpus} GPUs of one machine, which has {widest}." if gpus > widest else ""
-    plan = ModelPlan(label, len(sized), gpus, seconds, earlier.speeds.get(spec.model.name), wide)
-    return plan, gpu.loading(parameters)
+    measured = earlier.speeds.get(spec.model.name)
+    unfit = ""
+    if gpus > widest:
+        of_entry = ", says `resources` of its entry" if given else ", for its weights in 16 bits"
+        unfit = f"{label} needs {gpus} GPUs of one machine{of_entry}; here a machine has {widest}."
+    plan = ModelPlan(label, len(sized), gpus, seconds, measured, "" if parameters is not None else unknown, unfit)
+    return plan, gpu.loading(parameters or 0)
 
 
 def _parameters(spec: RunSpec, description: Mapping[str, Any], earlier: Earlier) -> int | None:

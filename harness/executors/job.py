@@ -34,7 +34,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.costs.prices import Price, PriceTable
 from harness.costs.runtimes import RuntimeTable
 from harness.errors import HarnessError, PluginError, StorageError
-from harness.executors.job_order import dealing_order
+from harness.executors.job_order import dealing_order, run_seconds
 from harness.installation import harness_version
 from harness.plugins.registry import Registry, default_registry
 from harness.progress.file import PROGRESS_FOLDER
@@ -90,8 +90,13 @@ class Job:
         return f"{self.id[-8:]}-{head}"
 
 
-def write_job(job: Job, registry: Registry) -> Path:
+def write_job(job: Job, registry: Registry, seconds: Sequence[float] | None = None) -> Path:
     """Write a job for worker processes, its longest runs first, and return the file's absolute path.
+
+    Args:
+        job: The job.
+        registry: Knows the plugins.
+        seconds: How long each run takes; None to estimate it.
 
     Raises:
         StorageError: The results folder cannot be written.
@@ -104,7 +109,7 @@ def write_job(job: Job, registry: Registry) -> Path:
         "settings": _encoded(job.settings),
         "code": code_digests(job.runs, registry),
     }
-    runs = dealing_order(job.runs, registry, job.settings)
+    runs = dealing_order(job.runs, run_seconds(job.runs, registry, job.settings) if seconds is None else seconds)
     file = job.file.absolute()
     partial = partial_path(file)
     with writing(file):

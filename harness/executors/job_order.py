@@ -16,15 +16,13 @@ PARAMETERS = 8_000_000_000
 """Parameters of a model whose entry does not say; only ratios matter."""
 
 
-def dealing_order(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> list[RunSpec]:
+def dealing_order(runs: Sequence[RunSpec], seconds: Sequence[float]) -> list[RunSpec]:
     """Return a job's runs in the order in which heads should begin them; runs that are equally long stay as they were.
 
     Args:
         runs: The runs.
-        registry: Knows the plugins.
-        settings: Where data are; a few instances of each scenario are read.
+        seconds: How long each takes, as :func:`run_seconds` estimates it.
     """
-    seconds = run_seconds(runs, registry, settings)
     models: dict[str, list[int]] = {}
     for index, spec in enumerate(runs):
         models.setdefault(json.dumps(spec.configured_model.model_dump(mode="json")), []).append(index)
@@ -33,7 +31,13 @@ def dealing_order(runs: Sequence[RunSpec], registry: Registry, settings: Setting
 
 
 def run_seconds(runs: Sequence[RunSpec], registry: Registry, settings: Settings) -> list[float]:
-    """Return the estimated seconds of each run on one GPU; arguments as in :func:`dealing_order`."""
+    """Return the estimated seconds of each run on one GPU.
+
+    Args:
+        runs: The runs.
+        registry: Knows the plugins.
+        settings: Where data are; a few instances of each scenario are read.
+    """
     gpu, estimates = load_gpu(DEFAULT), Estimates(registry, settings)
     found = []
     for spec in runs:

@@ -18,6 +18,7 @@ from harness.executors.guessed_time import LOADING_SECONDS, guessed_seconds
 from harness.inference.model_pool import OpenModel, load_model
 from harness.inference.replicated_model import replicated
 from harness.plugins.registry import Registry
+from harness.sweeps.executor_keys import ExecutorKeys, LocalKeys
 
 Cards = tuple[str, ...] | None
 """The graphics cards that a head may use, by number or UUID; None for all."""
@@ -83,6 +84,23 @@ def lay_out(runs: Sequence[RunSpec], registry: Registry, cards: Sequence[str], h
             f"has {len(cards)}."
         )
     return [tuple(cards[head * each : (head + 1) * each]) for head in range(heads)]
+
+
+def check_cards(runs: Sequence[RunSpec], registry: Registry, settings: ExecutorKeys | None) -> str:
+    """Return why a sweep would not start on this machine's graphics cards; '' if it would, or if it runs elsewhere.
+
+    Args:
+        runs: What to run.
+        registry: Knows the backends.
+        settings: The sweep's executor; None for the local one.
+    """
+    if not isinstance(settings or LocalKeys(), LocalKeys):
+        return ""
+    try:
+        lay_out(runs, registry, visible_devices(), settings.heads if isinstance(settings, LocalKeys) else None)
+    except HarnessError as error:
+        return str(error)
+    return ""
 
 
 def opener(runs: Sequence[RunSpec], plugins: Sequence[Path]) -> OpenModel:

@@ -24,8 +24,17 @@ from harness.executors.job import Job, discard_job, write_job
 from harness.executors.job_order import run_seconds
 from harness.executors.own_caches import own_caches
 from harness.executors.ray_connection import connected
-from harness.executors.ray_nodes import Node, check_gpus, check_nodes, living_nodes
+from harness.executors.ray_nodes import (
+    Node,
+    amount,
+    check_nodes,
+    check_room,
+    living_nodes,
+    may_grow,
+    what_there_is,
+)
 from harness.executors.ray_work import MOST_REPLICAS, Head, ModelWork, next_replica, work_of
+from harness.inference.replica_pool import START_SECONDS
 from harness.inference.replicas import ModelSource
 from harness.plugins.registry import Registry
 from harness.runs.sweep_state import SweepState
@@ -50,10 +59,10 @@ MOST_IDLE = 6
 between, some two minutes, in which any network file system shows them."""
 
 ALONE_SECONDS = 600.0
-"""Seconds to wait for a node while no head can run."""
+"""Seconds to wait for a node while no head can run, on a cluster that does not grow."""
 
 REMIND_SECONDS = 60.0
-"""Seconds after which a message says that no node is free."""
+"""Seconds after which a message says, once, that no node is free."""
 
 STOP_SECONDS = 30.0
 """Seconds that heads have to stop cleanly."""
@@ -77,12 +86,13 @@ class RayExecutor:
             nodes = living_nodes()
             seconds = run_seconds(job.runs, self._registry, job.settings)
             models = work_of(job.runs, seconds, self._registry, gpus=any(node.gpus for node in nodes))
-            check_gpus({one.name: one.gpus for one in models}, nodes)
+            grows = may_grow()
+            check_room([one.demand for one in models], nodes, grows=grows)
             with own_caches(job) as own:
-                file = write_job(own, self._registry)
+                file = write_job(own, self._registry, seconds)
                 try:
                     check_nodes(nodes, file)
-                    yield from _Cluster(own, file, state, models).records()
+                    yield from _Cluster(own, file, state, models, grows=grows).records()
                 finally:
                     discard_job(own)
 
@@ -90,13 +100,15 @@ class RayExecutor:
 class _Cluster:
     """The heads of a job on a cluster, from the first to the last run."""
 
-    def __init__(self, job: Job, file: Path, state: SweepState, models: Sequence[ModelWork]) -> None:
-        self._job, self._file, self._models = job, file, models
+    def __init__(
+        self, job: Job, file: Path, state: SweepState, models: Sequence[ModelWork], *, grows: bool = False
+    ) -> None:
+        self._job, self._file, self._models, self._grows = job, file, models, grows
         self._following = Following(job, state)
         self._heads = 0
         self._nodes: list[Node] = []
         self._nodes_at = -NODES_SECONDS
-        self._alive_at = self._reminded_at = time.monotonic()
+        self._alive_at, self._told = time.monotonic(), False
 
     def records(self) -> Iterator[RunRecord]:
         """Run everything, and yield the records as runs end.
@@ -131,11 +143,12 @@ class _Cluster:
         for work in self._models:  # the longest first
             if work.heads or not work.left:
                 continue
-            replicas = 0 if work.in_head else 1
-            first = not any(one.heads for one in self._models)  # a small cluster must do with what it has
-            if work.gpus <= gpus and (cpus >= 1 + replicas or first):
+            # A cluster that grows does so for actors that wait, so they are started without a place for them.
+            replicas = min(work.demand.replicas, MOST_REPLICAS if self._grows else 1)
+            first = self._grows and not any(one.heads for one in self._models)
+            if first or (work.gpus * replicas <= gpus and cpus >= 1 + replicas):
                 self._start(work, replicas)
-                cpus, gpus = cpus - 1 - replicas, gpus - work.gpus
+                cpus, gpus = cpus - 1 - replicas, gpus - work.gpus * replicas
         while cpus >= 1 and (more := next_replica(self._models, gpus)) is not None:
             self._add_replica(more)
             cpus, gpus = cpus - 1, gpus - more.gpus
@@ -194,11 +207,32 @@ class _Cluster:
         import ray
 
         if head.ping is not None and ray.wait([head.ping], timeout=0)[0]:
+            self._note_places(work, head, head.ping)
             head.ping, head.heard = None, now
         if head.ping is None and now - head.heard > PING_SECONDS:
             head.ping = head.actor.ping.remote()
         elif now - head.heard > LOST_SECONDS:
             self._conclude(work, head, f"gave no sign of life for {now - head.heard:.0f} s")
+
+    def _note_places(self, work: ModelWork, head: Head, ping: Any) -> None:
+        """Log once that a head's replicas have waited for a place on the cluster for long."""
+        import ray
+
+        try:
+            unplaced = ray.get(ping, timeout=POLL_SECONDS)
+        except Exception as error:  # what it ended with is known soon
+            _LOG.debug("%s", error)
+            return
+        now = time.monotonic()
+        if not unplaced:
+            head.unplaced_at, head.told = None, False
+        elif head.unplaced_at is None:
+            head.unplaced_at = now
+        elif now - head.unplaced_at > REMIND_SECONDS and not head.told:
+            head.told = True
+            needs = f"{amount(work.gpus, 'GPU')} and 1 CPU on one node" if work.gpus else "1 CPU"
+            has = what_there_is(self._nodes)
+            _LOG.warning("%s waits for a place for its replicas: each needs %s; %s.", work.name, needs, has)
 
     def _conclude(self, work: ModelWork, head: Head, problem: str) -> None:
         """Let a head go that has ended; it is started again later if runs are left then.
@@ -236,18 +270,18 @@ class _Cluster:
             HarnessError: It has lasted too long.
         """
         alone = time.monotonic() - self._alive_at
-        if alone > ALONE_SECONDS:
+        if alone > (START_SECONDS if self._grows else ALONE_SECONDS):
             raise HarnessError(
-                f"no process has run on the Ray cluster for {alone:.0f} s: {self._what_there_is()}. All answers so far "
+                f"no process has run on the Ray cluster for {alone:.0f} s; it may be busy: "
+                f"{what_there_is(self._nodes)}. All answers so far "
                 "are kept; the same command continues."
             )
-        if alone > REMIND_SECONDS and time.monotonic() - self._reminded_at > REMIND_SECONDS:
-            self._reminded_at = time.monotonic()
-            _LOG.warning("No process has started on the Ray cluster for %.0f s: %s.", alone, self._what_there_is())
-
-    def _what_there_is(self) -> str:
-        cpus, gpus = sum(node.cpus for node in self._nodes), sum(node.gpus for node in self._nodes)
-        return f"it has {len(self._nodes)} nodes with {cpus:g} CPUs and {gpus:g} GPUs, which may be busy"
+        if alone < REMIND_SECONDS:
+            self._told = False
+        elif not self._told:
+            self._told = True
+            has = what_there_is(self._nodes)
+            _LOG.warning("No process has started on the Ray cluster for %.0f s; it may be busy: %s.", alone, has)
 
     def _stop(self) -> None:
         """End all heads, which end their replicas; first in order, so that leases are given back."""

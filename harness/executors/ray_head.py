@@ -52,8 +52,10 @@ class RayHead:
             log.close()
         return None
 
-    def ping(self) -> None:
-        """Do nothing: that it returns shows that this process is alive."""
+    def ping(self) -> bool:
+        """Return whether the model's replicas wait for a place on the cluster; any answer shows that this lives."""
+        with self._changing:
+            return self._model is not None and self._model.pool.unheard
 
     def add_replica(self) -> None:
         """Start another replica of the model."""

@@ -11,6 +11,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.executors.dealing import Load, next_model
 from harness.executors.guessed_time import LOADING_SECONDS
 from harness.executors.layout import loads_weights
+from harness.executors.ray_nodes import Demand
 from harness.plugins.registry import Registry
 from harness.storage.results import RunRecord
 
@@ -36,6 +37,10 @@ class Head:
     """When it last answered a ping, or joined."""
     joined: bool = False
     """True once it has begun."""
+    unplaced_at: float | None = None
+    """Since when its replicas wait for a place on the cluster; None if one has it."""
+    told: bool = False
+    """True if it has been logged that they wait."""
     again_at: float = 0.0
     """When it may be started again."""
     idle: int = 0
@@ -75,6 +80,11 @@ class ModelWork:
     def cpus(self) -> float:
         """CPUs of its actors."""
         return sum(1 + head.replicas for head in self.heads)
+
+    @property
+    def demand(self) -> Demand:
+        """What it needs at once."""
+        return Demand(self.name, self.gpus, 0 if self.in_head else self.wanted or 1)
 
     @property
     def seconds(self) -> float:

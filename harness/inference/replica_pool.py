@@ -102,6 +102,8 @@ class _Place:
     """Replicas that died here since the last answer."""
     answered: bool = False
     """True if it has ever answered."""
+    launched: float = 0.0
+    """When it was last started."""
     heard: float = 0.0
     """When it last said something."""
     pinged: float | None = None
@@ -211,6 +213,12 @@ class ReplicaPool:
         """The replicas that have been started and have not ended, ready or not."""
         with self._changing:
             return [place.replica for place in self._places if place.replica is not None]
+
+    @property
+    def unheard(self) -> bool:
+        """True if replicas were started, and none has said anything: on a cluster, they wait for a machine."""
+        with self._changing:
+            return self._started and all(place.heard <= place.launched for place in self._places)
 
     @property
     def room(self) -> int:
@@ -510,7 +518,8 @@ class ReplicaPool:
             if not isinstance(event, Pong):
                 self._events.put((place, generation, event))
 
-        place.facts, place.pinged, place.silent, place.heard = None, None, False, time.monotonic()
+        place.facts, place.pinged, place.silent = None, None, False
+        place.launched = place.heard = time.monotonic()
         place.replica = place.launch(post)
 
     def _drop(self, place: _Place) -> list[Part]:

@@ -15,7 +15,8 @@ from harness.sweeps.written import read_component
 def read_executor(value: Any, option: str | None, diagnostics: Diagnostics) -> ExecutorKeys | None:
     """Return the executor of a sweep, with errors reported; None if nobody names one.
 
-    The command line's ``--executor`` counts; where it only names the sweep's own executor, the sweep's settings stay.
+    The command line's ``--executor`` counts; where it names the sweep's own executor, it changes only the settings that
+    it gives.
 
     Args:
         value: What the sweep has under ``executor``; None without it.
@@ -23,9 +24,12 @@ def read_executor(value: Any, option: str | None, diagnostics: Diagnostics) -> E
         diagnostics: Takes errors.
     """
     own = None if value is None else _read(value, ("executor",), diagnostics)
-    if option is None or (own is not None and type(own) is EXECUTORS.get(option.strip())):
+    if option is None:
         return own
-    return _read(option, ("--executor",), diagnostics)
+    given = _read(option, ("--executor",), diagnostics)
+    if given is None or type(own) is not type(given):
+        return given
+    return given.model_copy(update={key: getattr(own, key) for key in own.model_fields_set - given.model_fields_set})
 
 
 def _read(value: Any, path: KeyPath, diagnostics: Diagnostics) -> ExecutorKeys | None:

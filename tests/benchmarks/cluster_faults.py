@@ -4,11 +4,12 @@ A sweep of 6 runs on 2 models (one with two replicas, one in its head) runs agai
 each, one process or node dies at a random moment. Afterwards the results must equal those of one undisturbed process,
 byte for byte, no question may be asked again but one block of 64 for each stream that broke, and nothing may hang.
 
-    python tests/benchmarks/cluster_faults.py [moments of each kind, 30] [kinds: replica,head,node,driver] [seed]
+    python tests/benchmarks/cluster_faults.py 30 --kinds replica,head
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import shutil
@@ -66,6 +67,16 @@ KINDS: dict[str, Callable[[RayNodes, random.Random], bool]] = {
 }
 
 
+ALL = (*KINDS, "driver")
+
+
+def _kinds(text: str) -> list[str]:
+    kinds = text.split(",")
+    if unknown := set(kinds) - set(ALL):
+        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))} is not among {', '.join(ALL)}")
+    return kinds
+
+
 def trial(kind: str, cluster: RayNodes, expected: Any, draw: random.Random, tally: Tally) -> None:
     folder = sums(Path(tempfile.mkdtemp(prefix="faults-")), instances=INSTANCES)
     began = time.monotonic()
@@ -120,9 +131,12 @@ def show(tallies: dict[str, Tally]) -> None:
 
 
 def main() -> None:
-    moments = int(sys.argv[1]) if len(sys.argv) > 1 else 30
-    kinds = sys.argv[2].split(",") if len(sys.argv) > 2 else [*KINDS, "driver"]
-    draw = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("moments", nargs="?", type=int, default=30, help="deaths of each kind (default: 30)")
+    parser.add_argument("--kinds", type=_kinds, default=ALL, metavar=",".join(ALL), help="what dies (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    chosen = parser.parse_args()
+    moments, kinds, draw = chosen.moments, chosen.kinds, random.Random(chosen.seed)
     alone = sums(Path(tempfile.mkdtemp(prefix="alone-")), instances=INSTANCES)
     run(alone, None, seconds=LIMIT_SECONDS)
     expected = results(alone)

@@ -5,11 +5,12 @@ question) and end (from the last question) are stated apart. On the cluster the 
 two replicas, which should take half as long. Target: work at most 5 % longer than locally, on a run of 5 minutes.
 Answers a second through Ray: `replica_throughput.py`.
 
-    python tests/benchmarks/cluster_speed.py [seconds of work, 300]
+    python tests/benchmarks/cluster_speed.py 300
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -61,8 +62,9 @@ class Side:
 
 
 def main() -> None:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 300.0
-    instances = int(seconds / DELAY / 2)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("seconds", nargs="?", type=float, default=300.0, help="of work (default: 300)")
+    instances = int(parser.parse_args().seconds / DELAY / 2)
     with ray_nodes(workers=2) as cluster:
         sides = []
         for name, replicas in (("local", 1), ("ray, in the head", 1), ("ray, two replicas", 2)):

@@ -3,13 +3,13 @@
 Four heads have answered different requests, and a tenth of them also those of the head before. Target: 40,000 merged a
 second. Processor time is shown beside wall time, which what else runs on the machine makes longer.
 
-    python tests/benchmarks/merge_speed.py [answers]
+    python tests/benchmarks/merge_speed.py 200000
 """
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -72,7 +72,9 @@ def measure(kind: str, responses: list[Response]) -> None:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("answers", nargs="?", type=int, default=200_000, help="(default: 200,000)")
+    count = parser.parse_args().answers
     draw = random.Random(0)
     words = [f"word{number}" for number in range(5000)]
     short = [Response(logprobs=(-draw.random(),), greedy=False, prompt_tokens=500) for _ in range(count)]

@@ -1,6 +1,6 @@
 """Replicas are killed at random moments: nothing is lost, nothing answered twice, at most a block is asked again.
 
-    python tests/benchmarks/replica_kills.py [kills] [process | ray] [seed]
+    python tests/benchmarks/replica_kills.py 30 ray
 
 Each round asks 6,000 requests of three replicas and kills one to three of them, at random times rather than after a
 number of answers. The last line is what was seen.
@@ -8,6 +8,7 @@ number of answers. The last line is what was seen.
 
 from __future__ import annotations
 
+import argparse
 import os
 import random
 import signal
@@ -16,18 +17,18 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-import ray
-
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness import Request, Response, ScoreRequest
 from harness.contracts.specs import Component
 from harness.inference.process_replica import local_replica
 from harness.inference.ray_replica import ray_replica
 from harness.inference.replica_pool import ReplicaPool
 from harness.inference.replicas import MOST_ANSWERS, ModelSource
+from tests.ray_nodes import one_ray_node
 
 REQUESTS: list[Request] = [ScoreRequest(f"question {number}", " answer") for number in range(6000)]
 LIMIT_SECONDS = 300.0
@@ -74,13 +75,18 @@ class Marked(FakeModel):
 
 
 def main() -> None:
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 30
-    kind = sys.argv[2] if len(sys.argv) > 2 else "process"
-    random.seed(int(sys.argv[3]) if len(sys.argv) > 3 else 0)
-    if kind == "ray":
-        ray.init(
-            address="local", num_cpus=4, include_dashboard=False, object_store_memory=100 * 2**20, log_to_driver=False
-        )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kills", nargs="?", type=int, default=30, help="replicas to kill (default: 30)")
+    parser.add_argument("kind", nargs="?", choices=("process", "ray"), default="process", help="(default: process)")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    chosen = parser.parse_args()
+    random.seed(chosen.seed)
+    with one_ray_node() if chosen.kind == "ray" else nullcontext():
+        campaign(chosen.kind, chosen.kills)
+
+
+def campaign(kind: str, wanted: int) -> None:
+    """Kill replicas of a kind until that many are dead, and print what was lost."""
     expected = dict(ModelSource(Component(name="fake:0")).open().answer(REQUESTS))
     killed = again = rounds = 0
     longest = 0.0
@@ -117,8 +123,6 @@ def main() -> None:
             flush=True,
         )
     print(f"{kind}: {killed} killed in {rounds} rounds, {again} asked again, longest round {longest:.1f} s")
-    if kind == "ray":
-        ray.shutdown()
 
 
 if __name__ == "__main__":

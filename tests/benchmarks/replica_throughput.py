@@ -4,11 +4,12 @@ The model answers at once, so what is measured is the way of requests, of two ki
 second through Ray on two cores. Processor time (pool and replicas together) is shown beside wall time, which what else
 runs on the machine makes longer.
 
-    python tests/benchmarks/replica_throughput.py [answers]
+    python tests/benchmarks/replica_throughput.py 50000
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 import time
@@ -16,14 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-import ray
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from harness import Request, ScoreRequest
 from harness.contracts.specs import Component
 from harness.inference.process_replica import local_replica
 from harness.inference.ray_replica import ray_replica
 from harness.inference.replica_pool import ReplicaPool
 from harness.inference.replicas import Launch, ModelSource
+from tests.ray_nodes import one_ray_node
 
 MODEL = """\
 from harness import Model, Response, backend
@@ -77,16 +79,17 @@ def measure(kind: str, replicas: int, launch: Callable[[int], Launch], requests:
 
 
 def main() -> None:
-    requests = requests_of(int(sys.argv[1]) if len(sys.argv) > 1 else 50_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("answers", nargs="?", type=int, default=50_000, help="(default: 50,000)")
+    requests = requests_of(parser.parse_args().answers)
     file = Path(tempfile.mkdtemp()) / "instant.py"
     file.write_text(MODEL)
     source = ModelSource(Component(name="instant:0"), (file,))
     for replicas in (1, 2):
         measure("process", replicas, lambda number: local_replica(source, f"process {number}"), requests)
-    ray.init(address="local", num_cpus=4, include_dashboard=False, object_store_memory=100 * 2**20, log_to_driver=False)
-    for replicas in (1, 2):
-        measure("ray", replicas, lambda number: ray_replica(source), requests)
-    ray.shutdown()
+    with one_ray_node():
+        for replicas in (1, 2):
+            measure("ray", replicas, lambda number: ray_replica(source), requests)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,23 @@ def test_what_this_machine_lacks_for_a_valid_sweep_is_said_and_is_no_mistake(har
     assert lacking[1] == "  2 runs: far:away: the backend far needs no_such and no.such: pip install it."
 
 
+def test_too_few_gpus_here_are_said_where_the_sweep_runs_here(harness: Harness, folder: Path) -> None:
+    text = (
+        "suite: s\nplugins: [./quiz.yaml]\nmodels: ['fake:0', {name: 'fake:1', resources: {gpus: 99}}]\nruns: [quiz]\n"
+    )
+    (folder / "wide.yaml").write_text(text)
+    problem = "fake:1 needs 99 GPUs (`resources`), but this machine has "
+    said = harness("validate", "wide.yaml")
+    assert said.code == 0
+    assert "On this machine, 2 of 2 runs would fail:\n  2 runs: " + problem in said.err
+    planned = harness("run", "wide.yaml", "--dry-run")
+    assert planned.code == 2
+    assert "The sweep would not start here: " + problem in planned.out
+    (folder / "wide.yaml").write_text(text + "executor: slurm\n")
+    assert harness("validate", "wide.yaml").err == ""
+    assert harness("run", "wide.yaml", "--dry-run").code == 0
+
+
 def test_metrics_and_judges_that_cannot_be_used_here_are_said_before_a_run(
     harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from harness.cli.gpu_table import duration
+from harness.cli.gpu_table import _cost, duration
+from harness.costs.gpu_speed import Gpu
 from tests.harness.cli.conftest import Harness
 
 MODELS = [
@@ -29,24 +31,38 @@ def sweep(folder: Path) -> str:
 def test_the_plan_says_time_gpus_and_assumptions(harness: Harness, sweep: str) -> None:
     said = harness("run", sweep, "--dry-run", "--gpus", "64").out
     rows = {line.split()[0]: line.split() for line in said.splitlines() if line.strip()}
-    table = said[said.index("GPU hours") :]
+    table = said[said.index("GPU time") :]
     assert "Seven" in table
     assert rows["fake:1"][1:3] == ["1", "4"]
     assert rows["fake:2"][1:4] == ["1", "-", "none"]
     assert "64 GPUs: " in said
     assert "of the shortest possible" in said
-    assert "2 loadings." in said
-    assert "Assumed: NVIDIA H100 SXM, 8 a machine: 45% of 989 TFLOP/s" in said
+    assert "for 2 loadings." in said
+    assert "Assumptions:\n  NVIDIA H100 SXM, 8 a machine, 16-bit weights\n  prompts at 45% of 989 TFLOP/s\n" in said
+    assert not re.search(r"\de-\d", said)
     assert not Path("results/sized").exists()
 
 
 def test_a_file_changes_assumptions_and_adds_cost(harness: Harness, sweep: str) -> None:
     Path("ours.yaml").write_text("name: Ours\nteraflops: 1\nbandwidth: 1\nmemory: 80\nprice: 3600\ncurrency: EUR\n")
-    said = harness("run", sweep, "--dry-run", "--gpus", "1", "--gpu", "ours.yaml").out
-    assert "Assumed: Ours" in said
-    assert "1 GPU for that time: " in said
-    assert "EUR" in said
-    assert "Not in these numbers: fake:1 needs 4 GPUs of one machine, which has 1." in said
+    said = harness("run", sweep, "--dry-run", "--gpus", "4", "--gpu", "ours.yaml")
+    assert said.code == 0
+    assert "Assumptions:\n  Ours" in said.out
+    assert re.search(r"4 GPUs for that time: [\d.,]+ EUR\.", said.out)
+
+
+def test_fewer_gpus_than_a_model_needs_are_an_error(harness: Harness, sweep: str) -> None:
+    said = harness("run", sweep, "--dry-run", "--gpus", "2")
+    assert said.code == 2
+    assert "2 GPUs: " in said.out
+    assert (
+        "Too few GPUs: fake:1 needs 4 GPUs of one machine, says `resources` of its entry; here a machine has 2."
+        in said.out
+    )
+    Path(sweep).write_text(Path(sweep).read_text().replace('"about": {"parameters": 70000000000}, ', ""))
+    without_size = harness("run", sweep, "--dry-run", "--gpus", "2")
+    assert (without_size.code, "fake:1 needs 4 GPUs" in without_size.out) == (2, True)
+    assert "needs a GPU" not in without_size.out
 
 
 def test_a_model_of_unknown_size_is_not_guessed(harness: Harness) -> None:
@@ -79,7 +95,28 @@ def test_mistakes_are_said_before_anything_is_planned(harness: Harness, options:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(59, "59 s"), (120, "2.0 min"), (7100, "118.3 min"), (7200, "2.0 h"), (200_000, "2.3 d")]
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (0.01, "< 0.1 s"),
+        (0.1, "0.1 s"),
+        (9.96, "10 s"),
+        (59, "59 s"),
+        (59.7, "1 min"),
+        (180, "3 min"),
+        (7100, "1 h 58 min"),
+        (7200, "2 h"),
+        (7800, "2 h 10 min"),
+        (200_000, "55 h 33 min"),
+        (4_640_400, "1,289 h"),
+    ],
 )
 def test_durations_are_in_a_unit_that_fits(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0.00 EUR"), (1, "< 0.01 EUR"), (3600, "2.10 EUR"), (1e7, "5,833.33 EUR")]
+)
+def test_costs_have_two_decimals(seconds: float, text: str) -> None:
+    assert _cost(seconds, Gpu(name="Ours", teraflops=1, bandwidth=1, memory=80, price=2.1, currency="EUR")) == text

@@ -42,7 +42,7 @@ def test_weights_need_a_power_of_two_of_gpus(billions: int, gpus: int) -> None:
 def test_every_kind_that_comes_with_the_harness_can_be_used(kind: str) -> None:
     gpu = load_gpu(kind.upper())
     assert gpu.price is None
-    assert gpu.name in gpu.assumptions()
+    assert gpu.name in gpu.assumptions()[0]
 
 
 def test_the_default_is_known() -> None:

@@ -72,7 +72,16 @@ def test_models_of_servers_need_no_gpus(operational: dict[str, Any], description
 
 def test_a_model_wider_than_a_machine_is_said() -> None:
     plan = plan_gpus([(spec(), size(1e9))], {"hf:a": {"parameters": 100 * BILLION}}, Earlier(), GPU, gpus=2)
-    assert plan.models[0].unknown == "hf:a needs 4 GPUs of one machine, which has 2."
+    assert plan.models[0].unfit == "hf:a needs 4 GPUs of one machine, for its weights in 16 bits; here a machine has 2."
+
+
+@pytest.mark.parametrize("description", [{}, {"parameters": 0}, {"parameters": BILLION}])
+def test_a_model_that_asks_for_more_gpus_than_there_are_is_said(description: dict[str, Any]) -> None:
+    asked = spec(resources={"gpus": 4})
+    plan = plan_gpus([(asked, size(1e9))], {"hf:a": description}, Earlier(), GPU, gpus=2)
+    model = plan.models[0]
+    assert model.unfit == "hf:a needs 4 GPUs of one machine, says `resources` of its entry; here a machine has 2."
+    assert (model.planned, plan.schedule.makespan) == (False, 0)
 
 
 def test_replicas_share_a_long_run_only_where_the_sweep_asks_for_them() -> None:

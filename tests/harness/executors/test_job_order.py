@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.contracts.specs import RunSpec
-from harness.executors.job_order import dealing_order
+from harness.executors.job_order import dealing_order, run_seconds
 from harness.plugins.registry import Registry
 from harness.runs.settings import Settings
 from harness.sweeps.load import sweep_from_mapping
@@ -46,7 +46,7 @@ def sweep(models: list[Any], runs: list[Any]) -> tuple[list[RunSpec], Registry]:
 
 
 def order(runs: list[RunSpec], registry: Registry) -> list[tuple[str, str]]:
-    dealt = dealing_order(runs, registry, Settings(Path("results")))
+    dealt = dealing_order(runs, run_seconds(runs, registry, Settings(Path("results"))))
     assert sorted(run.name for run in dealt) == sorted(run.name for run in runs)
     return [(run.model.name, run.scenario.name) for run in dealt]
 
@@ -67,7 +67,7 @@ def test_perturbed_copies_and_generated_tokens_count() -> None:
         {"scenario": "./short.yaml", "perturbations": ["lowercase", "typos"]},
     ]
     runs, registry = sweep(["fake:0"], entries)
-    dealt = dealing_order(runs, registry, Settings(Path("results")))
+    dealt = dealing_order(runs, run_seconds(runs, registry, Settings(Path("results"))))
     assert dealt == [runs[1], runs[2], runs[0]]
 
 

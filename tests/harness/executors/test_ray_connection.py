@@ -6,14 +6,16 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.errors import HarnessError
 from harness.executors import ray_connection
-from harness.executors.ray_connection import connected
-from harness.executors.ray_nodes import Node, check_gpus
+from harness.executors.ray_connection import _GET_ID, _check_answer, connected
 from harness.installation import install_advice
 
 
@@ -77,28 +79,83 @@ def test_address_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("says", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.2\r\n"])
 def test_another_server(says: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
-    monkeypatch.setattr(ray_connection, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(ray_connection, "ANSWER_SECONDS", 0.5)
     started = time.monotonic()
     with listening(says) as address:
         assert f"what answers at {address} is not the head of a Ray cluster" in message(address)
     assert time.monotonic() - started < 30  # Ray itself would try for minutes
 
 
-NODES = [Node("a", "one", 8, 2), Node("b", "two", 8, 1)]
+TOKEN = "0123456789abcdef"  # noqa: S105
 
 
-def test_gpus_that_fit() -> None:
-    check_gpus({"m": 2, "n": 0}, NODES)
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[str]:
+    """The address of a head that answers only those who have the token."""
+    grpc = pytest.importorskip("grpc")
+
+    def answer(request: bytes, context: Any) -> bytes:
+        if ("authorization", f"Bearer {TOKEN}") not in context.invocation_metadata():
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "InvalidAuthToken")
+        return b""
+
+    service, _, method = _GET_ID.strip("/").rpartition("/")
+    handlers = {method: grpc.unary_unary_rpc_method_handler(answer)}
+    server = grpc.server(ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(None)
+
+
+WHERE = "`ray get-auth-token` prints on the cluster's head node."
 
 
 @pytest.mark.parametrize(
-    ("nodes", "told"),
+    ("environment", "saved", "told"),
     [
-        (NODES, "m needs 3 GPUs on one node of the Ray cluster; it has 3 in all, at most 2 on one node."),
-        ([Node("a", "one", 8, 0)], "m needs 3 GPUs on one node of the Ray cluster; it has none."),
+        ({}, "", "wants a token. Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to the cluster's token"),
+        ({"RAY_AUTH_MODE": "disabled", "RAY_AUTH_TOKEN": TOKEN}, TOKEN, "wants a token. Set RAY_AUTH_MODE=token"),
+        ({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "another"}, TOKEN, "refuses RAY_AUTH_TOKEN. Set it to"),
+        ({"RAY_AUTH_MODE": "token"}, "another", "refuses the token in ~/.ray/auth_token. Write the cluster's token"),
+        ({"RAY_AUTH_MODE": "token"}, "", "wants a token, but there is none in ~/.ray/auth_token. Write"),
+        ({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}, "", ""),
+        ({"RAY_AUTH_TOKEN": TOKEN}, "", ""),
+        ({}, TOKEN, ""),
     ],
 )
-def test_more_gpus_than_a_node_has(nodes: list[Node], told: str) -> None:
-    with pytest.raises(HarnessError) as caught:
-        check_gpus({"m": 3}, nodes)
-    assert str(caught.value) == told
+def test_cluster_with_a_token(
+    guarded: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    saved: str,
+    told: str,
+) -> None:
+    raylet = pytest.importorskip("ray._raylet")
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")  # what Ray may set is undone, too
+        monkeypatch.delenv(name)
+    for name, value in {**environment, "HOME": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    if saved:
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").write_text(saved)
+
+    def read_again() -> None:
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+    read_again()
+    try:
+        if not told:
+            _check_answer(guarded)
+            return
+        with pytest.raises(HarnessError) as caught:
+            _check_answer(guarded)
+    finally:
+        monkeypatch.undo()
+        read_again()
+    assert str(caught.value).startswith(f"the Ray cluster at {guarded} {told}")
+    assert str(caught.value).endswith(WHERE)

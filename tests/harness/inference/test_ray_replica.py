@@ -19,6 +19,7 @@ from harness.inference.replicas import MOST_ANSWERS, ModelSource
 from harness.inference.replicated_model import ReplicatedModel
 from harness.plugins.registry import default_registry
 from tests.harness.inference.test_replica_processes import FRAGILE, asked
+from tests.ray_nodes import one_ray_node
 
 ray = pytest.importorskip("ray")
 
@@ -26,20 +27,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _ray() -> Iterator[None]:
     """A Ray of one node, which ends with these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(
-            address="local",
-            num_cpus=4,
-            include_dashboard=False,
-            object_store_memory=100 * 2**20,
-            log_to_driver=False,
-            configure_logging=False,
-        )
+    with one_ray_node():
         yield
-        ray.shutdown()
 
 
 def model_of(component: Component, replicas: int, *plugins: Path) -> ReplicatedModel:

@@ -38,7 +38,12 @@ def read(folder: Path, registry: Registry, executor: str = "", option: str | Non
         ("", "local:heads=3", LocalKeys(heads=3)),
         ("executor: {name: slurm, heads: 8}", "local", LocalKeys()),
         ("executor: {name: slurm, heads: 8}", "slurm", SlurmKeys(heads=8)),
-        ("executor: {name: slurm, heads: 8, partition: gpu}", "slurm:heads=2", SlurmKeys(heads=2)),
+        (
+            "executor: {name: slurm, heads: 8, partition: gpu, options: {exclude: n1}}",
+            "slurm:heads=2,time=4h",
+            SlurmKeys(heads=2, partition="gpu", time="4h", options={"exclude": "n1"}),
+        ),
+        ("executor: {name: slurm, heads: 8, partition: gpu}", "local:heads=2", LocalKeys(heads=2)),
     ],
 )
 def test_what_is_named_is_read(
