@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
     from harness.contracts.specs import RunSpec
     from harness.costs.gpu_speed import Gpu
-    from harness.costs.prices import Price
     from harness.plugins.registry import Registry
     from harness.runs.plan import Plan, Size
     from harness.runs.runner import Settings
@@ -41,28 +39,20 @@ def show_plans(
         gpus: The number of GPUs of that kind.
         obstacle: Why no run would start here; '' if nothing is in the way.
     """
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
     from harness.output.console import make_console
     from harness.output.display import counted
-    from harness.runs.sweep_plan import plan_runs
     from harness.storage.run_labels import distinctions
 
     planned: dict[int, Plan] = {}
     failing: dict[int, str] = {}
     finished = 0
-    outcomes = plan_runs(runs, registry, settings)  # starts processes, so before the thread of the progress line
-    columns = SpinnerColumn(), TextColumn("counting {task.completed} of {task.total} runs: {task.description}")
-    with Progress(*columns, console=make_console(err=True), transient=True) as progress:
-        task = progress.add_task("", total=len(runs))
-        for index, spec, outcome in outcomes:
-            progress.update(task, advance=1, description=spec.scenario.label)
-            if outcome is None:
-                finished += 1
-            elif isinstance(outcome, str):
-                failing[index] = outcome
-            else:
-                planned[index] = outcome
+    for index, outcome in counted_runs(runs, registry, settings):
+        if outcome is None:
+            finished += 1
+        elif isinstance(outcome, str):
+            failing[index] = outcome
+        else:
+            planned[index] = outcome
     planned = dict(sorted(planned.items()))
 
     console = make_console()
@@ -97,43 +87,45 @@ def show_plans(
         sys.exit(2)
 
 
+def counted_runs(
+    runs: Sequence[RunSpec], registry: Registry, settings: Settings
+) -> Iterator[tuple[int, Plan | str | None]]:
+    """Yield the position of each run with its plan, why it would fail, or None if it is finished; show the progress."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    from harness.output.console import make_console
+    from harness.runs.sweep_plan import plan_runs
+
+    outcomes = plan_runs(runs, registry, settings)  # starts processes, so before the thread of the progress line
+    columns = SpinnerColumn(), TextColumn("counting {task.completed} of {task.total} runs: {task.description}")
+    with Progress(*columns, console=make_console(err=True), transient=True) as progress:
+        task = progress.add_task("", total=len(runs))
+        for index, spec, outcome in outcomes:
+            progress.update(task, advance=1, description=spec.scenario.label)
+            yield index, outcome
+
+
 def _by_model(runs: Sequence[RunSpec], planned: dict[int, Plan], settings: Settings) -> Table:
     """Return the table of totals by model, with prices."""
+    from harness.runs.model_totals import model_totals
+
     table = _table("Model", "Runs", "At most")
-    for model, found in _of_models(runs, planned).items():
-        size = _sum(found.plans)
-        price = found.price(settings)
-        cost = "no price" if price is None else f"{_cost(size, price):,.2f} {price.currency}"
-        table.add_row(model, f"{len(found.plans):,}", cost, *_numbers(size, _uncertain(found.plans)))
+    plans = _plans_by_model(runs, planned)
+    for total in model_totals(((runs[index], found.size) for index, found in planned.items()), settings.prices):
+        cost = "no price" if total.cost is None or total.price is None else f"{total.cost:,.2f} {total.price.currency}"
+        table.add_row(total.label, f"{total.runs:,}", cost, *_numbers(total.size, _uncertain(plans[total.label])))
     return table
 
 
-@dataclass
-class _Share:
-    """The runs of one model."""
-
-    name: str
-    plans: list[Plan]
-
-    def price(self, settings: Settings) -> Price | None:
-        return settings.prices.price(self.name) if settings.prices else None
-
-
-def _of_models(runs: Sequence[RunSpec], planned: dict[int, Plan]) -> dict[str, _Share]:
-    shares: dict[str, _Share] = {}
-    for index, found in planned.items():
-        spec = runs[index]
-        shares.setdefault(spec.model_label, _Share(spec.model.name, [])).plans.append(found)
-    return shares
-
-
-def _cost(size: Size, price: Price) -> float:
-    return price.of(round(size.prompt_tokens), round(size.max_completion_tokens))
+def _plans_by_model(runs: Sequence[RunSpec], planned: dict[int, Plan]) -> dict[str, list[Plan]]:
+    found: dict[str, list[Plan]] = {}
+    for index, plan in planned.items():
+        found.setdefault(runs[index].model_label, []).append(plan)
+    return found
 
 
 def _notes(runs: Sequence[RunSpec], planned: dict[int, Plan], total: Size, settings: Settings) -> Iterator[str]:
     """Yield what a reader must know about the numbers."""
-    shares = _of_models(runs, planned)
     estimates = [found for found in planned.values() if found.estimated]
     if estimates:
         # Errors of runs with equal data are alike, so they are added up.
@@ -143,12 +135,12 @@ def _notes(runs: Sequence[RunSpec], planned: dict[int, Plan], total: Size, setti
             f"{sum(found.instances for found in estimates):,} instances; the total of all runs' prompt tokens is "
             f"accurate to about {max(0.1, 100 * width):.1f} %."
         )
-    guessed = [
-        name for name, share in _of_models(runs, planned).items() if not all(p.tokens_known for p in share.plans)
-    ]
+    plans = _plans_by_model(runs, planned)
+    guessed = [name for name, found in plans.items() if not all(plan.tokens_known for plan in found)]
     if guessed:
         yield f"The tokenizer of {', '.join(guessed)} is not known, so four characters are counted as a token."
-    if any(share.price(settings) is None for share in shares.values()):
+    names = {runs[index].model.name for index in planned}
+    if any(settings.prices is None or settings.prices.price(name) is None for name in names):
         yield "To give the prices of other models: --prices FILE."
     if total.follow_ups:
         yield (

@@ -58,6 +58,10 @@ class Comparison(PairedScores):
     """The p-value adjusted over the family by Holm's method."""
     p_bh: float
     """The p-value adjusted over the family by Benjamini and Hochberg's method."""
+    could_show: float | None
+    """The smallest true difference that it shows with a power of 0.8 after Holm's correction; None if it can show
+    none. It does not depend on the difference that was found.
+    """
     title: str = ""
     """The scenario's name for people, with its parameters."""
     settings: str = ""
@@ -143,6 +147,7 @@ def compare_runs(
         higher_is_better=_direction(first, metrics[0]),
         p_holm=scores.p,
         p_bh=scores.p,
+        could_show=scores.detectable(),
         notes=(
             *_prompt_notes(prompts, metrics, titles),
             *_setting_notes(first, second, called),
@@ -204,10 +209,10 @@ def compare_models(
 
 
 def adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return comparisons with their p-values adjusted for their number."""
+    """Return comparisons with their p-values, and what they could show, adjusted for their number."""
     values = [comparison.p for comparison in comparisons]
     return tuple(
-        replace(comparison, p_holm=strict, p_bh=loose)
+        replace(comparison, p_holm=strict, p_bh=loose, could_show=comparison.detectable(len(comparisons)))
         for comparison, strict, loose in zip(comparisons, holm(values), benjamini_hochberg(values), strict=True)
     )
 

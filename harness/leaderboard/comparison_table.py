@@ -19,6 +19,7 @@ COLUMNS = (
     TableColumn(("first",), numeric=True),
     TableColumn(("second",), numeric=True, under="first"),
     TableColumn(("difference",), numeric=True),
+    TableColumn(("could show",), numeric=True, under="difference"),
     TableColumn(("p",), numeric=True),
     TableColumn(("Holm",), numeric=True, under="p"),
     TableColumn(("BH",), numeric=True, under="p"),
@@ -89,9 +90,17 @@ def _row(comparison: Comparison, titles: Titles, scenario: str) -> list[TableCel
         TableCell(f"{comparison.first:.3f}"),
         TableCell(f"{comparison.second:.3f}"),
         TableCell(f"{comparison.difference:+.3f}", signed_interval(comparison.low, comparison.high), emphasis=emphasis),
+        TableCell(_could_show(comparison)),
         *(TableCell(p_value(p)) for p in (comparison.p, comparison.p_holm, comparison.p_bh)),
         TableCell(", ".join(comparison.left_out("first", "second"))),
     ]
+
+
+def _could_show(comparison: Comparison) -> str:
+    """Return what a comparison could show; '' if that is not known."""
+    if comparison.could_show is None:
+        return "" if comparison.variance is None else "none"
+    return f"±{comparison.could_show:.3f}"
 
 
 def _notes(family: ComparisonFamily) -> Iterator[str]:
@@ -100,6 +109,11 @@ def _notes(family: ComparisonFamily) -> Iterator[str]:
     size = len(family.comparisons)
     yield f"difference: first − second with 95 % interval; p: {' or '.join(used)}, two-sided; n: instances of both."
     yield f"Holm and BH (Benjamini–Hochberg): p adjusted for {size} comparison{'s' if size > 1 else ''}."
+    corrected = f" with p adjusted for {size} comparisons" if size > 1 else ""
+    yield (
+        f"could show: the smallest true difference that is shown with a power of 0.8{corrected}; it follows from n and "
+        "the variance, not from the difference found."
+    )
     for comparison in family.comparisons:
         for note in comparison.notes:
             yield sentence(f"{comparison.title or comparison.scenario}: {note}.")

@@ -8,7 +8,16 @@ from dataclasses import dataclass, field
 
 from harness.contracts import Scale
 from harness.errors import DataError
-from harness.statistics import cluster_sums, clustered_difference, mcnemar_test, paired_difference, permutation_test
+from harness.statistics import (
+    cluster_sums,
+    clustered_difference,
+    detectable_difference,
+    mcnemar_test,
+    paired_difference,
+    paired_variance,
+    permutation_test,
+)
+from harness.statistics.power import LEVEL, POWER
 
 Trials = Mapping[int, tuple[float | None, int]]
 """By trial: the score, None if it is undefined, and a digest of what was asked."""
@@ -91,6 +100,14 @@ class PairedScores:
     """Number of these in which the first model's score is the higher one."""
     binary: bool
     """True if every score is 0 or 1."""
+    variance: float | None
+    """Variance of an instance's difference (:func:`harness.statistics.paired_variance`); None for one instance, or if
+    no scores differ on a scale without bounds.
+    """
+    units: int
+    """Number of independent units: clusters, or instances."""
+    widest: float | None
+    """The largest possible difference; None if there is none."""
     only_first: int
     """Instances that the second run does not have."""
     only_second: int
@@ -99,6 +116,16 @@ class PairedScores:
     """Instances of both without the score in one of them."""
     changed: int
     """Instances of both whose text or references differ; they are not compared."""
+
+    def detectable(self, comparisons: int = 1) -> float | None:
+        """Return the smallest true difference that the comparison shows with a power of 0.8; None if it can show none.
+
+        It follows from the variance and the number of instances, not from the difference that was found.
+
+        Args:
+            comparisons: Number of comparisons in the family: the level is that of Holm's strictest test, 0.05 over it.
+        """
+        return detectable(self.variance, self.count, self.units, self.widest, self.binary, comparisons)
 
     def left_out(self, first: str, second: str) -> Iterator[str]:
         """Yield how many instances are not compared, and why; ``first`` and ``second`` name the two sides."""
@@ -140,10 +167,10 @@ def compare_answers(
         because = f"; {len(changed)} of them differ in what was asked" if changed else ""
         raise DataError(f"none of the {len(common)} instances in common has a {metric} in both runs{because}.")
     left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    if clusters is None:
+    members = None if clusters is None else [clusters.get(name, name) for name in paired]
+    if members is None:
         estimate, (test, p) = paired_difference(left, right, scale), _test(left, right)
     else:
-        members = [clusters.get(name, name) for name in paired]
         estimate = clustered_difference(left, right, members, scale)
         test, p = _test_over(left, right, members)
     return PairedScores(
@@ -160,11 +187,25 @@ def compare_answers(
         differing=sum(one != other for one, other in pairs),
         first_higher=sum(one > other for one, other in pairs),
         binary=_binary(left, right),
+        variance=(paired_variance(left, right, scale, members) or None) if len(pairs) > 1 else None,
+        units=len(pairs) if members is None else len(set(members)),
+        widest=None if scale is None or scale.low is None or scale.high is None else scale.high - scale.low,
         only_first=len(first.keys() - common),
         only_second=len(second.keys() - common),
         undefined=len(common) - len(changed) - len(pairs),
         changed=len(changed),
     )
+
+
+def detectable(
+    variance: float | None, count: int, units: int, widest: float | None, binary: bool, comparisons: int
+) -> float | None:
+    """Return :meth:`PairedScores.detectable` from the numbers that it depends on."""
+    if variance is None:
+        return None
+    most = math.inf if widest is None else widest
+    level, step = LEVEL / comparisons, float(binary)
+    return detectable_difference(variance, count, units=units, widest=most, step=step, power=POWER, level=level)
 
 
 def _digests(trials: Trials) -> set[int]:

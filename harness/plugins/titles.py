@@ -159,6 +159,11 @@ class Titles:
             parts.append(group_title(stat.group))
         return SEPARATOR.join(parts)
 
+    def giving(self, stat: str) -> Plugin | None:
+        """Return the metric that gives a statistic, such as ``exact_match:maj@8 (flexible)``; None if none does."""
+        found = _STAT.fullmatch(stat)
+        return self._giving(found["of"] if found else stat)[0]
+
     def _metric(self, stat: str) -> MetricTitle:
         found = _STAT.fullmatch(stat)
         of, reduction, reading = (found["of"], found["reduction"], found["reading"]) if found else (stat, None, None)

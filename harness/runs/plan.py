@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -29,6 +30,7 @@ from harness.costs.token_estimate import estimated_tokens
 from harness.runs.evaluation import Evaluation
 from harness.runs.preview import readable, tool_text
 from harness.seeds import derive_seed
+from harness.storage.instance_scores import cluster_number
 
 ENOUGH_EXAMPLES = 150
 """Examples that are counted of a large run; smaller runs are counted in full."""
@@ -62,6 +64,10 @@ class Size:
     def __add__(self, other: Size) -> Size:
         return Size(*(getattr(self, name) + getattr(other, name) for name in FIELDS))
 
+    def scaled(self, factor: float) -> Size:
+        """Return the size of a run of as many times the instances."""
+        return Size(*(getattr(self, name) * factor for name in FIELDS))
+
 
 FIELDS = tuple(field.name for field in fields(Size))
 
@@ -76,6 +82,8 @@ class Plan:
     """Instances that were counted."""
     instances: int
     """Instances of the run."""
+    cluster_size: float = 1.0
+    """Mean number of instances in the cluster of an instance; 1 if instances are independent."""
     uncertain: frozenset[str] = frozenset()
     """The names of the numbers that are estimates; the others were equal for all instances that were counted."""
     error: float = 0.0
@@ -101,6 +109,8 @@ class Sample:
     """Instances of the run."""
     mean_length: float
     """Mean number of characters of all of them."""
+    cluster_size: float = 1.0
+    """As :attr:`Plan.cluster_size`."""
 
 
 def draw(evaluation: Evaluation) -> Sample:
@@ -113,10 +123,14 @@ def draw(evaluation: Evaluation) -> Sample:
         return Sample(evaluation, {}, evaluation.count, 0.0)
     drawn: list[tuple[int, int, Instance]] = []
     total = 0
+    clusters: Counter[int] = Counter()
+    cluster = evaluation.spec.cluster
     each = max(1, evaluation.examples // max(1, evaluation.count))
     most = max(FEWEST_INSTANCES, math.ceil(ENOUGH_EXAMPLES / each))
     for number, instance in enumerate(evaluation.originals()):
         total += _length(instance)
+        if cluster:
+            clusters[cluster_number(instance.id, instance.meta, cluster)] += 1
         entry = (-derive_seed(0, f"plan/{instance.id}"), number, instance)
         if len(drawn) < most:
             heapq.heappush(drawn, entry)
@@ -130,7 +144,9 @@ def draw(evaluation: Evaluation) -> Sample:
             break
         chosen.append(instance)
     lengths = {instance.id: _length(instance) for instance in chosen}
-    return Sample(evaluation.only(chosen), lengths, evaluation.count, total / max(1, evaluation.count))
+    count = max(1, evaluation.count)
+    cluster_size = sum(size * size for size in clusters.values()) / count if clusters else 1.0
+    return Sample(evaluation.only(chosen), lengths, evaluation.count, total / count, cluster_size)
 
 
 def plan(sample: Sample, model: Tokenization, spec: RunSpec | None = None) -> Plan:
@@ -155,7 +171,7 @@ def plan(sample: Sample, model: Tokenization, spec: RunSpec | None = None) -> Pl
             sizes[adapted.instance.id] = sizes.get(adapted.instance.id, Size()) + size
     known = not count.guessed
     if len(sample.lengths) in (0, sample.count):
-        return Plan(whole, sample.count, sample.count, tokens_known=known)
+        return Plan(whole, sample.count, sample.count, sample.cluster_size, tokens_known=known)
     lengths = [sample.lengths[name] for name in sizes]
     totals: dict[str, float] = {}
     errors: dict[str, float] = {}
@@ -164,7 +180,8 @@ def plan(sample: Sample, model: Tokenization, spec: RunSpec | None = None) -> Pl
         totals[name], errors[name] = regressed(lengths, values, sample.mean_length, sample.count)
     rounded = Size(**{name: round(total) for name, total in totals.items()})
     uncertain = frozenset(name for name, error in errors.items() if error)
-    return Plan(rounded, len(sizes), sample.count, uncertain, CONFIDENT * errors["prompt_tokens"], known)
+    error = CONFIDENT * errors["prompt_tokens"]
+    return Plan(rounded, len(sizes), sample.count, sample.cluster_size, uncertain, error, known)
 
 
 class _Counter:

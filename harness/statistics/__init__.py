@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from harness.statistics.paired import mcnemar_test as mcnemar_test
     from harness.statistics.paired import paired_difference as paired_difference
     from harness.statistics.paired import permutation_test as permutation_test
+    from harness.statistics.power import bounded_variance as bounded_variance
+    from harness.statistics.power import detectable_difference as detectable_difference
+    from harness.statistics.power import instances_needed as instances_needed
+    from harness.statistics.power import paired_variance as paired_variance
     from harness.statistics.prediction_powered import CorrectedMean as CorrectedMean
     from harness.statistics.prediction_powered import corrected_mean as corrected_mean
     from harness.statistics.proportions import effective_size_interval as effective_size_interval

@@ -24,7 +24,7 @@ from harness.errors import DataError
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.columns import agreed, grouped
 from harness.leaderboard.comparison import APART, scale_of, wider_scale, without_prompt
-from harness.leaderboard.paired_scores import Answers, compare_answers, in_one_trial, over_repeats
+from harness.leaderboard.paired_scores import Answers, compare_answers, detectable, in_one_trial, over_repeats
 from harness.leaderboard.pairwise import ALPHA
 from harness.leaderboard.repeats import parts
 from harness.leaderboard.site.addresses import address, address_of, model_address
@@ -36,7 +36,7 @@ from harness.plugins.parameters import PROMPT
 from harness.statistics import holm
 from harness.storage.results import RunRecord
 
-FORMAT = 4
+FORMAT = 5
 """Changes whenever the statistics of a pair do."""
 
 PARALLEL_FROM_PAIRS = 500
@@ -129,7 +129,9 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
     The models of a pair are in the order of their addresses. Its file has a row for each question that both were asked:
     the question's position (of a model with itself, two), a digest of what it was computed from, and either why the
     runs cannot be compared, or count, first, second, difference, low, high, p, differing, first_higher, binary,
-    only_first, only_second, undefined, changed (:class:`harness.leaderboard.paired_scores.PairedScores`).
+    only_first, only_second, undefined, changed, variance, units, widest
+    (:class:`harness.leaderboard.paired_scores.PairedScores`), and what it could show, corrected for the number of the
+    pair's comparisons.
     """
     addresses = {snapshot.model(run): model_address(run.spec.model) for run in snapshot.runs}
     questions = {view.key: list(_questions(view, addresses, folder.root)) for view in snapshot.boards}
@@ -151,7 +153,8 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
             },
         )
     for key, several in files.items():
-        folder.put(key, [[one.place, one.digest, *rows[one.digest]] for one in several])
+        compared = sum(len(rows[one.digest]) > 1 for one in several)
+        folder.put(key, [[one.place, one.digest, *_with_shown(rows[one.digest], compared)] for one in several])
 
 
 def _questions(view: BoardView, addresses: Mapping[str, str], root: Path) -> Iterator[_Question]:
@@ -265,11 +268,19 @@ def _standing(
     return counts
 
 
+def _with_shown(row: Row, comparisons: int) -> Row:
+    """Return a row with the smallest difference that it could show as one of a number of comparisons."""
+    if len(row) == 1:
+        return row
+    count, binary, (variance, units, widest) = row[0], bool(row[9]), row[-3:]
+    return [*row, detectable(variance, count, units, widest, binary, comparisons)]
+
+
 def _earlier_rows(folder: SiteFolder, files: Mapping[str, Sequence[_Comparison]]) -> dict[str, Row]:
     """Return the rows that an earlier build computed and that are still valid, by their digest."""
     valid = {one.digest for several in files.values() for one in several}
     return {
-        row[1]: row[2:]
+        row[1]: row[2:] if len(row) == 3 else row[2:-1]  # without what it could show
         for key in files
         for row in folder.read(key) or ()
         if isinstance(row, list) and len(row) > 2 and row[1] in valid
@@ -317,6 +328,7 @@ def _compare(root: Path, comparisons: Sequence[_Comparison]) -> dict[str, Row]:
                 scores.count, scores.first, scores.second, scores.difference, scores.low, scores.high, scores.p,
                 scores.differing, scores.first_higher, int(scores.binary),
                 scores.only_first, scores.only_second, scores.undefined, scores.changed,
+                scores.variance, scores.units, scores.widest,
             ]  # fmt: skip
         except (DataError, ValueError) as error:
             rows[one.digest] = [str(error)]

@@ -26,6 +26,7 @@ from harness.statistics import (
     benjamini_hochberg,
     cluster_sums,
     clustered_difference,
+    detectable_difference,
     holm,
     mcnemar_test,
     paired_difference,
@@ -372,6 +373,43 @@ def test_runs_with_the_same_clusters_are_compared_over_them(run: Run) -> None:
     assert plain.test == "mcnemar"
     mixed = compare_runs(run("a", first, cluster="passage"), run("b", second))
     assert (mixed.test, mixed.notes) == ("mcnemar", ("cluster differs: passage and ",))
+
+
+def test_what_a_comparison_could_show_follows_from_its_variance_and_not_from_what_it_found(run: Run) -> None:
+    """With variance v of 400 instances, two guarding disagreements included: δ with power .8 at the level."""
+    one = {f"i{number}": float(number % 10 < 7) for number in range(400)}
+    other = {f"i{number}": float(number % 10 in (0, 1, 2, 3, 4, 5, 7)) for number in range(400)}
+    found = compare_runs(run("a", one), run("b", other))
+    assert (found.difference, found.differing, found.units, found.widest) == (0.0, 80, 400, 1.0)
+    assert found.variance is not None
+    assert found.could_show is not None
+    assert found.variance == pytest.approx((80 * 400 / 399 + 2) / 402)
+    assert found.could_show == pytest.approx(detectable_difference(found.variance, 400, step=1.0))
+    worse = {name: score if number % 5 else 0.0 for number, (name, score) in enumerate(other.items())}
+    lower = compare_runs(run("a", one), run("c", worse))
+    assert lower.p < 0.001
+    assert lower.variance is not None
+    assert lower.could_show == pytest.approx(detectable_difference(lower.variance, 400, step=1.0))
+    family = adjusted([found, lower, found, found])
+    corrected = detectable_difference(found.variance, 400, step=1.0, level=0.05 / 4)
+    assert family[0].could_show == pytest.approx(corrected)
+    assert corrected is not None
+    assert corrected > found.could_show
+
+
+def test_too_few_instances_could_show_nothing(run: Run) -> None:
+    few = compare_runs(run("a", {f"i{n}": 1.0 for n in range(5)}), run("b", {f"i{n}": 0.0 for n in range(5)}))
+    assert few.could_show is None
+    table = comparison_table(ComparisonFamily("a", "b", adjusted([few])))
+    assert "none" in render(table, "terminal")
+    assert json.loads(render(table, "json"))["comparisons"][0]["could_show"] is None
+    more = compare_runs(run("a", {f"i{n}": 1.0 for n in range(50)}), run("b", {f"i{n}": 1.0 for n in range(50)}))
+    table = comparison_table(ComparisonFamily("a", "b", adjusted([more])))
+    assert more.could_show is not None
+    assert f"±{more.could_show:.3f}" in render(table, "terminal")
+    assert "the smallest true difference that is shown with a power of 0.8;" in " ".join(
+        render(table, "terminal").split()
+    )
 
 
 def test_repeats_of_a_model_are_one_side_of_the_comparison(run: Run) -> None:

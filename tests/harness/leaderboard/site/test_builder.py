@@ -383,7 +383,8 @@ def test_pairs_of_models_have_the_statistics_of_the_command(tmp_path: Path, make
         assert (higher, bool(binary)) == (comparison.first_higher, comparison.binary)
         assert comparison.binary == (comparison.test == "mcnemar")
         expected = [comparison.only_first, comparison.only_second, comparison.undefined, comparison.changed]
-        assert left_out == expected
+        power = [comparison.variance, comparison.units, comparison.widest, comparison.could_show]
+        assert left_out == pytest.approx([*expected, *power])
         assert comparison.changed == 2
 
 
@@ -412,7 +413,9 @@ def test_pairs_pool_repeats_and_samples_as_the_command_does(tmp_path: Path, make
     rows = _pair_rows(build_site(root, tmp_path / "site").parent, "hf:a", "hf:b")
     turned = model_address(Component(name="hf:a")) > model_address(Component(name="hf:b"))
     (found,) = compare_models(find_runs(root), *(("hf:b", "hf:a") if turned else ("hf:a", "hf:b"))).comparisons
-    count, first, second, difference, low, high, p, *_ = rows["quiz"]
+    count, first, second, difference, low, high, p, *_, variance, units, _, could_show = rows["quiz"]
+    assert (variance, could_show) == pytest.approx((found.variance, found.could_show))
+    assert (units, found.units) == (8, 8)
     assert (count, first, second, difference) == pytest.approx((24, found.first, found.second, found.difference))
     assert (low, high, p) == pytest.approx((found.low, found.high, found.p))
     assert found.test == "permutation"

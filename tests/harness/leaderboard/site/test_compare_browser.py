@@ -98,6 +98,21 @@ def test_the_numbers_are_those_of_the_command(looking: Visit, compared: Path) ->
         assert ("<.001" if one.p_holm < 0.001 else p) in line
 
 
+def test_the_page_says_what_the_comparison_could_have_shown(looking: Visit, compared: Path) -> None:
+    family = compare_models(find_runs(compared), "hf:org/alpha", "hf:org/beta", registry=default_registry())
+    page = looking.go(f"compare?a={A}&b={B}")
+    shares = [one.could_show for one in family.comparisons if one.metric == "exact_match"]
+    seen = sorted(f"{value:.3f}".replace("0.", ".", 1) for value in shares if value is not None)
+    assert len(seen) == len(shares) >= 2
+    words = (
+        f"{seen[0]} or more" if seen[0] == seen[-1] else f"{seen[0]} or more at best and {seen[-1]} or more at worst"
+    )
+    assert f"could have shown differences of {words}, with power 0.8." in page.inner_text("#how")
+    line = page.locator(LINES).filter(has_text="+.").first
+    line.hover()
+    looking.until("document.querySelector('#tip').innerText.includes('Could have shown differences of')")
+
+
 def test_differences_that_are_shown_come_first_and_units_have_their_own_axes(looking: Visit) -> None:
     page = looking.go(f"compare?a={A}&b={B}")
     rows = page.eval_on_selector_all(

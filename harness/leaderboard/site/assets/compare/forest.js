@@ -22,7 +22,10 @@
     one.prompt === other.prompt ? "" : `Prompts: ${[one, other].map((side) => plain(side.prompt || "the scenario’s own", 60)).join(" and ")}.`,
     one.metric === other.metric ? "" : `Metrics: ${[one, other].map((side) => plain(harness.title("metrics", side.metric), 60)).join(" and ")}.`,
   ].filter(Boolean);
-  harness.paired = { signed, value, span, p, metric, ways, prompts };
+  // The smallest true difference that the comparison could have shown.
+  const size = (row, value) => (row.unit ? number(value) : harness.share(value));
+  const couldShow = (row) => (row.unknown ? "" : row.couldShow === null ? "Too few questions to show any difference with power 0.8." : `Could have shown differences of ${size(row, row.couldShow)} or more with power 0.8.`);
+  harness.paired = { signed, value, span, p, metric, ways, prompts, size, couldShow };
 
   const percent = (place, limit) => `${50 + (50 * Math.max(-limit, Math.min(limit, place))) / limit}%`;
   const grid = ({ ticks, limit }) => ticks.map((tick) => at(make(tick ? "i.grid" : "i.grid.zero"), { at: percent(tick, limit) }));
@@ -82,6 +85,6 @@
     const left = [[row.onlyFirst, "only the first has"], [row.onlySecond, "only the second has"], [row.undefined, "without a score in one run"], [row.changed, "not the same question"]].filter(([amount]) => amount).map(([amount, why]) => `${count(amount)} ${why}`);
     return [make("strong", null, text(row.title, 100)), line(metric(row), `, n = ${count(row.n)}`), row.own ? [...ways(row).map((words, side) => line(`${"AB"[side]}: `, words)), ...prompts(row).map((words) => line(words))] : line(make("span.faint", null, ways(row)[0])),
       line(`${plain(names[0], 50)} ${value(row, row.first)}`), line(`${plain(names[1], 50)} ${value(row, row.second)}`), line(`Difference ${signed(row, row.difference)} ${span(row)}`),
-      line(`p ${p(row.p)}, adjusted ${p(row.holm)}`), row.sign ? null : line("For this metric, neither higher nor lower is better."), left.length ? line(`Left out: ${left.join(", ")}`) : null];
+      line(`p ${p(row.p)}, adjusted ${p(row.holm)}`), couldShow(row) ? line(couldShow(row)) : null, row.sign ? null : line("For this metric, neither higher nor lower is better."), left.length ? line(`Left out: ${left.join(", ")}`) : null];
   };
 })();

@@ -27,11 +27,11 @@
     const about = { question, sides, own, runs, key: own ? sides.map((one) => one.key).join("~") : question.key, title: question.title, higher: question.higher, metric: question.metric,
       sign: question.higher === null ? 0 : question.higher ? 1 : -1 };
     if (values.length === 1) return { ...about, problem: values[0] };
-    const [n, one, two, d, lower, upper, p, differing, firstHigher, binary, onlyOne, onlyTwo, undefined_, changed] = values;
+    const [n, one, two, d, lower, upper, p, differing, firstHigher, binary, onlyOne, onlyTwo, undefined_, changed, variance, , , couldShow] = values;
     const known = lower !== null;
     const seen = turned ? { first: two, second: one, difference: -d, low: known ? -upper : null, high: known ? -lower : null, firstHigher: differing - firstHigher, onlyFirst: onlyTwo, onlySecond: onlyOne }
       : { first: one, second: two, difference: d, low: lower, high: upper, firstHigher, onlyFirst: onlyOne, onlySecond: onlyTwo };
-    const whole = { ...about, ...seen, n, p, differing, binary: binary === 1, undefined: undefined_, changed, unit: question.share || binary === 1 ? "" : question.metric };
+    const whole = { ...about, ...seen, n, p, differing, binary: binary === 1, undefined: undefined_, changed, couldShow, unknown: variance === null, unit: question.share || binary === 1 ? "" : question.metric };
     // On the axis, further right is better for the first side.
     const turn = (value) => (value === null ? null : about.sign < 0 ? -value : value);
     const ends = [turn(whole.low), turn(whole.high)].sort((x, y) => x - y);

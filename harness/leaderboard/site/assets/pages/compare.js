@@ -137,10 +137,13 @@
 
   function explanation() {
     const { rows, failed } = state;
-    const halves = rows.filter((row) => !row.unit && row.low !== null).map((row) => (row.high - row.low) / 2).sort((x, y) => x - y);
-    const size = (half) => harness.fixed(half, 2).replace(/^0\./, ".");
+    const shares = rows.filter((row) => !row.unit && !row.unknown), seen = shares.filter((row) => row.couldShow !== null).map((row) => harness.paired.size(row, row.couldShow)).sort();
     const sizes = rows.map((row) => row.n), [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-    const about = halves.length ? ` With ${least === most ? count(least) : `${count(least)} to ${count(most)}`} questions${rows.length > 1 ? " per scenario" : ""}, ${size(halves[0]) === size(halves.at(-1)) ? `the half-width of the intervals is ${size(halves[0])}` : `half-widths of the intervals are from ${size(halves[0])} to ${size(halves.at(-1))}`}; smaller differences are hard to detect.` : "";
+    const asked = `${least === most ? count(least) : `${count(least)} to ${count(most)}`} questions${rows.length > 1 ? " per scenario" : ""}`;
+    const range = seen[0] === seen.at(-1) ? `${seen[0]} or more` : `${seen[0]} or more at best and ${seen.at(-1)} or more at worst`;
+    const blind = shares.length - seen.length;
+    const about = (seen.length ? ` ${asked} could have shown differences of ${range}, with power 0.8.` : "")
+      + (blind ? ` ${seen.length ? `On ${count(blind)} ${blind === 1 ? "scenario" : "scenarios"} there` : "There"} are too few questions to show any difference.` : "");
     return make("p.quiet", { id: "how" }, `Both answered the same questions. 95 % intervals; p adjusted for ${count(rows.length)} ${rows.length === 1 ? "test" : "tests"} (Holm).${about}`,
       failed.length ? make("details.inline", null, make("summary", null, ` ${count(failed.length)} could not be compared`), make("ul", null, failed.map((row) => make("li", null, text(row.title, 80), ": ", plain(row.problem, 300))))) : null);
   }
@@ -213,8 +216,8 @@
     open(row, false);
   }
 
-  const exported = () => ({ name: "comparison", columns: ["scenario", "metric", "n", "first", "second", "difference", "low", "high", "p", "p_holm"].map((name) => ({ name, title: { first: state.sides[0], second: state.sides[1], p_holm: "p (Holm)" }[name] || name })),
-    rows: harness.byUnit(state.rows).flatMap((unit) => unit.rows).map((row) => [row.title, row.metric, row.n, row.first, row.second, row.difference, row.low, row.high, row.p, row.holm]) });
+  const exported = () => ({ name: "comparison", columns: ["scenario", "metric", "n", "first", "second", "difference", "low", "high", "p", "p_holm", "could_show"].map((name) => ({ name, title: { first: state.sides[0], second: state.sides[1], p_holm: "p (Holm)", could_show: "could show" }[name] || name })),
+    rows: harness.byUnit(state.rows).flatMap((unit) => unit.rows).map((row) => [row.title, row.metric, row.n, row.first, row.second, row.difference, row.low, row.high, row.p, row.holm, row.couldShow]) });
 
   harness.tips(".forest tr[data-key]", (element) => { const row = state?.rows?.find((one) => one.key === element.dataset.key); return row ? harness.pairTip(row, state.sides) : null; });
 
