@@ -336,10 +336,10 @@ def _fingerprint(path: Path) -> dict[str, Any]:
         digest = hashlib.sha256(listing.encode("utf-8", "surrogateescape")).hexdigest()
         return {"sha256": digest, "bytes": sum(part["bytes"] for _, part in parts)}
     stat = path.stat()
-    return {"sha256": _sha256(path.resolve(), stat.st_size, stat.st_mtime_ns), "bytes": stat.st_size}
+    return {"sha256": _sha256(path.absolute(), stat.st_ino, stat.st_size, stat.st_mtime_ns), "bytes": stat.st_size}
 
 
-@cache  # size and time of change are part of the key
-def _sha256(path: Path, size: int, modified: int) -> str:
+@cache  # what shows that a file has changed, or a link to it, is part of the key
+def _sha256(path: Path, inode: int, size: int, modified: int) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -29,6 +29,7 @@ from harness.executors.job import Job, discard_job, write_job
 from harness.executors.own_caches import own_caches
 from harness.executors.slurm_array import ENGINE_FOLDER, Array, Engine, check_slurm, find_array, slurm_engine, submit
 from harness.executors.slurm_task import REQUEUE_SIGNAL
+from harness.executors.slurm_watch import Watch
 from harness.plugins.registry import Registry
 from harness.runs.sweep_state import SweepState
 from harness.storage.durable import writing
@@ -42,6 +43,8 @@ STOP_SECONDS = 30.0
 """How long heads have to stop cleanly; they finish the request under way first."""
 JOB_SECONDS = 300.0
 """How long a task waits until the first task has written the job."""
+WORDS_SECONDS = 10.0
+"""How long a head that has failed may take to print why."""
 SRUN_LOG = "srun.log"
 SPECIAL_STEPS = 0xFFFFFFF0
 """From here on, Slurm numbers the steps of batch scripts and interactive shells, which are not tasks of ``srun``."""
@@ -99,26 +102,28 @@ class SlurmExecutor:
     def _array(self, job: Job, state: SweepState) -> Iterator[RunRecord]:
         check_slurm()
         found = None if job.settings.force else find_array(job, self._registry)
-        if found is not None and not (found[1].running() or _has_ended_all(found[0])):
+        results_dir = job.settings.results_dir
+        if found is not None and not (Watch(found[1], results_dir).running(grace=0.0) or _has_ended_all(found[0])):
             discard_job(found[0])
             found = None
         job, array = found or self._submit(job)
         name = f"Slurm job {array.name}"
         state.detached = f"The heads go on as {name}. To stop them, run:\n  scancel {array.name.replace(', ', ' ')}"
-        following = Following(job, state)
+        following, watch = Following(job, state), Watch(array, results_dir)
         running = True
         while running and following.left:
-            running = array.running()  # first, so that what the last head has written is seen below
+            # First, so that what the last head has written is seen below.
+            running = watch.running(following.joined.values())
             yield from _look(following)
             if running and following.left:
-                state.tell(f"{name}: {_in_words(array.states())}")
+                state.tell(f"{name}: {_in_words(watch.states())}")
                 time.sleep(POLL_SECONDS)
         yield from _look(following)
         state.detached = ""
         if following.left:
-            raise _failure(following, name, array.states(), job.folder / ENGINE_FOLDER)
-        _wait_until(lambda: not array.running() or _have_left(following, len(following.joined)), STOP_SECONDS)
-        _wait_until(lambda: not array.running(), ENDING_SECONDS)
+            raise _failure(following, name, watch.states(), job.folder / ENGINE_FOLDER)
+        _wait_until(lambda: not watch.running() or _have_left(following, len(following.joined)), STOP_SECONDS)
+        _wait_until(lambda: not watch.running(), ENDING_SECONDS)
         array.cancel()
         discard_job(job)
 
@@ -301,6 +306,7 @@ def _failure(following: Following, where: str, states: Mapping[str, int], folder
     for error in following.stopped.values():
         return error
     how = f" ({_in_words(states)})" if states else ""
+    _wait_until(lambda: bool(last_words(folder)), WORDS_SECONDS)
     words = last_words(folder)
     return HarnessError(
         f"all heads of {where} have ended{how}, and {following.left} {'run is' if following.left == 1 else 'runs are'} "
@@ -310,12 +316,13 @@ def _failure(following: Following, where: str, states: Mapping[str, int], folder
 
 
 def last_words(folder: Path) -> str:
-    """Return the last line of the newest log in a folder."""
+    """Return the last line of the newest log in a folder; '' while it is amid a traceback."""
     with suppress(OSError):
         logs = [file for pattern in ("*.log", "*_log.err") for file in folder.glob(pattern) if file.stat().st_size]
         for file in sorted(logs, key=lambda file: file.stat().st_mtime, reverse=True):
             lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+            last = next((line for line in reversed(lines) if line.strip()), "")
+            return "" if last.startswith((" ", "Traceback")) else last.strip()
     return ""
 
 

@@ -12,7 +12,6 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -96,14 +95,6 @@ class Array:
     def name(self) -> str:
         """The number of the array, or of its jobs where they have no common one."""
         return ", ".join(dict.fromkeys(job.job_id.split("_")[0] for job in self.jobs))
-
-    def running(self) -> bool:
-        """Return True unless all heads have ended; what the cluster says of them may be minutes old."""
-        return not all(job.done() for job in self.jobs)
-
-    def states(self) -> dict[str, int]:
-        """Return how many heads are in each of Slurm's states."""
-        return dict(Counter(job.state for job in self.jobs))
 
     def cancel(self) -> None:
         """Cancel the heads that have not ended."""

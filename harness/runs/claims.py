@@ -224,6 +224,15 @@ class Claims:
             partial.replace(path)
 
 
+def all_holders(results_dir: Path) -> set[Holder]:
+    """Return who has leases in a results folder, this process as well, whether they still live or not."""
+    try:
+        files = [file for file in (results_dir / CLAIMS_FOLDER).iterdir() if file.is_file()]
+    except OSError:
+        return set()
+    return {holder for file in files if (holder := _read(file)) is not None and holder.host}
+
+
 def held_by(holders: Iterable[Holder]) -> str:
     """Return the holders of leases, in words: each process once."""
     return ", ".join(dict.fromkeys(map(str, holders)))

@@ -1,8 +1,8 @@
 """Commands of Slurm that run jobs on this machine, for tests: there is no Slurm here.
 
-They do what the harness and submitit need of ``sbatch``, ``srun``, ``sacct``, ``scancel`` and ``scontrol``: arrays, a
-step's tasks, signals to every process of a step, requeueing, states. What a cluster adds (queues, limits, other
-machines) they do not show. A job's files lie in the folder of the variable ``SLURM_COMMANDS``::
+They do what the harness and submitit need of ``sbatch``, ``srun``, ``sacct``, ``squeue``, ``scancel`` and
+``scontrol``: arrays, a step's tasks, signals to every process of a step, requeueing, states. What a cluster adds
+(queues, limits, other machines) they do not show. A job's files lie in the folder of the variable ``SLURM_COMMANDS``::
 
     4711_0.state      what sacct says of it; ``4711.script`` is what was submitted
     4711_0.group      the process groups of its step's tasks
@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 FOLDER = Path(os.environ.get("SLURM_COMMANDS", "."))
-COMMANDS = ("sbatch", "srun", "sacct", "scancel", "scontrol")
+COMMANDS = ("sbatch", "srun", "sacct", "squeue", "scancel", "scontrol")
 
 
 def install(folder: Path) -> Path:
@@ -130,6 +130,14 @@ def sacct(arguments: list[str]) -> int:
     return 0
 
 
+def squeue(arguments: list[str]) -> int:
+    number = next(word.partition("=")[2] for word in arguments if word.startswith("--jobs="))
+    for file in sorted([*FOLDER.glob(f"{number}.state"), *FOLDER.glob(f"{number}_*.state")]):
+        if file.read_text() in ("PENDING", "RUNNING"):
+            sys.stdout.write(f"{file.stem} {file.read_text()}\n")
+    return 0
+
+
 def scancel(arguments: list[str]) -> int:
     given = arguments[arguments.index("--signal") + 1] if "--signal" in arguments else ""
     for pattern in (f"{arguments[0]}.", f"{arguments[0]}_*."):
@@ -160,5 +168,5 @@ def _signal(name: str, number: signal.Signals) -> None:
 
 if __name__ == "__main__":
     command, *rest = sys.argv[1:]
-    run = {"sbatch": sbatch, "srun": srun, "sacct": sacct, "scancel": scancel, "scontrol": scontrol}
+    run = {"sbatch": sbatch, "srun": srun, "sacct": sacct, "squeue": squeue, "scancel": scancel, "scontrol": scontrol}
     sys.exit(job(rest[0], rest[1]) if command == "job" else run[command](rest))

@@ -23,6 +23,7 @@ from harness.executors.job import JOBS_FOLDER, Job, write_job
 from harness.executors.reports import Reports
 from harness.executors.slurm import SlurmExecutor, Task, last_words, srun_command, tasks_of
 from harness.executors.slurm_array import find_array, slurm_engine, submit
+from harness.executors.slurm_watch import Watch
 from harness.plugins.registry import Registry
 from harness.progress.file import PROGRESS_FOLDER
 from harness.runs.claims import CLAIMS_FOLDER
@@ -133,7 +134,7 @@ def test_the_script_asks_for_what_the_sweep_says(folder: Path, registry: Registr
         assert f"#SBATCH --{option}" in lines
     assert "module load cuda/12.4" in lines
     assert re.search(r"^srun .*--cpus-per-task=8 .*-m submitit\.core\._submit ", text, re.MULTILINE)
-    assert (array.name, len(array.jobs), array.states()) == ("4711", 8, {"PENDING": 8})
+    assert (array.name, len(array.jobs), Watch(array, folder).states()) == ("4711", 8, {"PENDING": 8})
 
 
 def test_nothing_is_asked_for_that_the_sweep_does_not_say(folder: Path, registry: Registry, slurm: Path) -> None:
@@ -152,10 +153,10 @@ def test_the_same_command_finds_its_heads_again(folder: Path, registry: Registry
     assert found is not None
     assert (found[0].id, found[1].name, len(found[1].jobs)) == (first.id, "4711", 2)
     assert find_array(job(folder, "fake:1"), registry) is None
-    assert found[1].running()
+    assert Watch(found[1], folder).running()
     found[1].cancel()
     submitit.SlurmJob.watcher.clear()
-    assert not array.running()
+    assert not Watch(array, folder).running()
 
 
 def test_heads_that_were_cancelled_are_submitted_anew(folder: Path, registry: Registry, slurm: Path) -> None:
@@ -296,6 +297,8 @@ def test_last_words_come_from_the_newest_log(tmp_path: Path) -> None:
     (tmp_path / "4711_0_0_log.err").write_text("first\nsrun: error: out of memory\n\n")
     os.utime(tmp_path / "head-0.log", (1, 1))
     assert last_words(tmp_path) == "srun: error: out of memory"
+    (tmp_path / "4711_0_0_log.err").write_text('first\nTraceback (most recent call last):\n  File "head.py", line 1\n')
+    assert last_words(tmp_path) == ""  # it is being written
 
 
 # Heads at work
@@ -425,6 +428,26 @@ def test_when_all_heads_have_died_the_message_says_how(folder: Path, registry: R
     ) as caught:
         list(running)
     assert "head 0 was killed by SIGKILL" in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # several interpreters start
+def test_without_accounting_heads_that_slurm_has_killed_are_missed_in_the_queue(
+    folder: Path, registry: Registry, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (slurm / "bin" / "sacct").unlink()
+    monkeypatch.setattr("harness.executors.slurm_watch.ASK_SECONDS", 0.1)
+    monkeypatch.setattr("harness.executors.slurm_watch.GONE_SECONDS", 1.0)
+    some = slow_job(folder, "fake:0", "fake:1")
+    state = Silent()
+    running = SlurmExecutor(SlurmKeys(heads=1), registry).run(some, state)
+    next(running)
+    assert state.notice == "Slurm job 4711: 1 running"
+    for group in (slurm / "4711.group").read_text().split():  # with submitit, which can then write no result
+        os.killpg(int(group), signal.SIGKILL)
+    (slurm / "4711.state").write_text("NODE_FAIL")
+    with pytest.raises(HarnessError, match=r"all heads of Slurm job 4711 have ended"):
+        list(running)
 
 
 @pytest.mark.slow
