@@ -182,6 +182,9 @@ COMPARISON: Columns = {
         first_higher="Number of these in which the first's is higher.",
     ),
     **_columns("flag", binary="True if every score is 0 or 1."),
+    **_columns("number", variance="Variance of an instance's difference."),
+    **_columns("whole", units="Number of independent clusters, or of instances."),
+    **_columns("number", widest="Largest possible difference."),
     **_columns(
         "whole",
         only_first="Number of instances that only the first answered.",
@@ -193,6 +196,7 @@ COMPARISON: Columns = {
         "number",
         p_holm="p-value adjusted for all comparisons by Holm's method.",
         p_bh="p-value adjusted by Benjamini and Hochberg's method.",
+        could_show="Smallest true difference that is shown with a power of 0.8 after Holm's correction.",
     ),
     **_columns(
         "text",
