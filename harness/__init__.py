@@ -11,8 +11,9 @@ for none of it. The import statements below are the only list: type checkers rea
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # Programs and notebooks: results as data frames.
+    # Programs and notebooks: sweeps, models in memory, results as data frames.
     from harness.python.results import Results as Results
+    from harness.python.run import run as run
 
     # Every plugin: the decorators that declare one, its random generators, its errors, how to install what it needs.
     from harness.plugins.decorators import (

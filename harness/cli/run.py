@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from harness.runs.runner import Settings
     from harness.storage.results import RunRecord
     from harness.sweeps.executor_keys import ExecutorKeys
-
-MOST_UNREAD = 0.1
-"""Share of unread answers above which a run's end mentions them."""
-
-FEW_TOKENS = 16
-"""Most tokens that are too few for an answer in a sentence."""
-
-_MOST_NAMED = 3
-"""Runs that are named in one note."""
 
 
 @click.command("run")
@@ -86,6 +77,7 @@ def run_command(
     from harness.costs.gpu_speed import DEFAULT, load_gpu
     from harness.costs.prices import load_prices
     from harness.costs.runtimes import load_runtimes
+    from harness.leaderboard.sweep_notes import abridged
     from harness.runs.runner import Settings
     from harness.sweeps.executor_keys import LocalKeys
 
@@ -110,7 +102,7 @@ def run_command(
         show_plans(found.runs, registry, settings, kind, gpus or 0, obstacle=here)
         return
     specs = {spec.name: spec for spec in found.runs}
-    keep = partial(_abridged, specs=specs)
+    keep = partial(abridged, specs=specs)
     records = execute(found.runs, registry, settings, found.plugins, found.executor or LocalKeys(), keep)
     if any(record.status != "ok" for record in records):
         sys.exit(1)
@@ -139,11 +131,11 @@ def execute(
         StorageError: The response cache or the results cannot be written or read; how to continue has been printed.
     """
     from harness.errors import StorageError
-    from harness.executors.executor import join, make_executor
+    from harness.executors.execution import execute_job
     from harness.executors.interrupts import terminable
     from harness.executors.job import Job
+    from harness.leaderboard.sweep_notes import report_of, sweep_notes
     from harness.output.console import make_console
-    from harness.progress.file import ProgressFile
     from harness.progress.terminal import watch
     from harness.runs.sweep_state import SweepState
     from harness.sweeps.executor_keys import LocalKeys
@@ -152,17 +144,10 @@ def execute(
     records: list[RunRecord] = []
     state = SweepState(len(runs))
     job = Job(runs, settings, plugins)
-    executor = executor or LocalKeys(heads=1)
-    join(executor, job)
+    executing = execute_job(job, executor or LocalKeys(heads=1), registry, state)
     try:
-        suite = runs[0].suite if runs else ""
-        with (
-            terminable(),
-            watch(state, console, runs),
-            ProgressFile(state, settings.results_dir, suite),
-        ):
-            for record in make_executor(executor, registry).run(job, state):
-                records.append(keep(record))
+        with terminable(), watch(state, console, runs), closing(executing):
+            records += map(keep, executing)
     except (KeyboardInterrupt, StorageError) as error:
         again = shlex.join(["harness", *(argument for argument in sys.argv[1:] if argument != "--force")])
         when = "All answers so far are kept. To continue"
@@ -183,123 +168,15 @@ def execute(
     if failed:
         where = "\n  ".join(str(record.directory) for record in failed)
         console.print(f"Failed, with the reason in run.json:\n  {where}", soft_wrap=True)
-    for note in [*_answer_notes(records, registry), *_metric_notes(records, registry)]:
+    for note in sweep_notes(records, registry):
         console.print(f"Note: {note}", soft_wrap=True)
     if ok:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
-        reports = {_report_of(registry, record.spec.adapter.name) for record in ok}
+        reports = {report_of(registry, record.spec.adapter.name) for record in ok}
         report = reports.pop() if len(reports) == 1 else ""
         what = f"Report: harness {report}" if report else "Compare: harness leaderboard"
         console.print(f"{what} {suites}{_where(settings)}", soft_wrap=True)
     return records
-
-
-def _abridged(record: RunRecord, specs: Mapping[str, RunSpec]) -> RunRecord:
-    """Return a record with what the end of a sweep mentions: whole records of the largest sweeps are gigabytes.
-
-    Its spec is the sweep's own, by its name, of which there is one in memory anyway.
-    """
-    from harness.answers.served_models import served_models
-    from harness.leaderboard.cells import main_stat
-
-    stats = [stat for stat in (main_stat(record),) if stat is not None]
-    if record.efficiency.get("without_probability"):
-        stats += {stat.metric: stat for stat in record.stats}.values()
-    provenance, spec = {"served": served_models(record.provenance)}, specs.get(record.name, record.spec)
-    return replace(record, spec=spec, stats=stats, details={}, provenance=provenance, instance_scores=None)
-
-
-def _report_of(registry: Registry, method: str) -> str:
-    """Return the command that reports on runs of a method; '' if it declares none."""
-    from harness.contracts.plugins import AdapterDetails, Kind
-
-    details = registry.get(Kind.ADAPTER, method).details
-    return details.report if isinstance(details, AdapterDetails) else ""
-
-
-def _answer_notes(records: Sequence[RunRecord], registry: Registry) -> Iterator[str]:
-    """Yield what a reader must know of each model's answers: declined and unfinished ones, and who gave them."""
-    from harness.answers.declined import Declined
-    from harness.answers.reasoning_count import unfinished_note
-    from harness.answers.served_models import served_models, served_notes
-
-    by_model: dict[str, list[RunRecord]] = {}
-    for record in records:
-        by_model.setdefault(record.spec.model_label, []).append(record)
-    for model, runs in by_model.items():
-        declining = [run for run in runs if run.declined.examples]
-        if declining:
-            runs_told = f"in {len(declining)} runs" if len(declining) > 1 else f"in {declining[0].name}"
-            yield f"{model}: {sum((run.declined for run in declining), Declined())}, {runs_told}."
-        for run in runs:
-            if note := unfinished_note(run.efficiency):
-                yield f"{model}: {note}, in {run.name}."
-        # Methods with a report of their own, such as the tests of an order, say there what did not fit.
-        prompted = [run for run in runs if not _report_of(registry, run.spec.adapter.name)]
-        if shortened := [run for run in prompted if run.efficiency.get("truncated_examples", 0)]:
-            yield _shortened_note(model, shortened)
-        name = runs[0].spec.model.name
-        for note in served_notes(name, [one for run in runs for one in served_models(run.provenance)]):
-            yield f"{model}: {note}."
-
-
-def _shortened_note(model: str, runs: Sequence[RunRecord]) -> str:
-    """Return how many prompts of a model's runs were too long for it, and in which runs."""
-    counts = [(run.efficiency["truncated_examples"], run.efficiency.get("examples", 0), run.name) for run in runs]
-    if len(runs) == 1:
-        count, of, name = counts[0]
-        where = f"{count:,} of {of:,} prompts were too long in {name}"
-    else:
-        named = [f"{count:,} in {name}" for count, _, name in counts[:_MOST_NAMED]]
-        more = f", and others in {len(runs) - _MOST_NAMED} more runs" if len(runs) > _MOST_NAMED else ""
-        total, of = sum(count for count, _, _ in counts), sum(of for _, of, _ in counts)
-        where = f"{total:,} of {of:,} prompts were too long in {len(runs)} runs ({', '.join(named)}{more})"
-    return f"{model}: {where}; few-shot examples were dropped, or the input was cut."
-
-
-def _metric_notes(records: Sequence[RunRecord], registry: Registry) -> Iterator[str]:
-    """Yield the runs with many unread answers, and metrics without a value since a model gave no log-probabilities."""
-    from harness.contracts.plugins import Kind
-    from harness.leaderboard.cells import main_stat
-    from harness.plugins.parameters import given_names
-    from harness.sweeps.adapter_settings import needs_probabilities
-
-    lacking: dict[str, dict[str, None]] = {}
-    for record in records:
-        if record.status != "ok":
-            continue
-        given = {stat.metric for stat in record.stats}
-        for metric in record.spec.metrics:
-            plugin = registry.get(Kind.METRIC, metric.name)
-            silent = record.efficiency.get("without_probability", 0) > 0
-            if silent and needs_probabilities(plugin) and given.isdisjoint(given_names(plugin)):
-                lacking.setdefault(record.spec.model_label, {})[metric.name] = None
-        unread, of = record.efficiency.get("unread_examples", 0), record.efficiency.get("examples", 0)
-        if unread > MOST_UNREAD * of:
-            limit = record.spec.adapter.arguments.get("max_tokens", 0)
-            room = (
-                f" Its max_tokens is {limit}; a model that answers in sentences needs more."
-                if 0 < limit <= FEW_TOKENS
-                else ""
-            )
-            yield (
-                f"{record.spec.model_label}: nothing could be read from {unread:,} of {of:,} answers in {record.name}."
-                f"{room}"
-            )
-        stat = main_stat(record)
-        if stat is not None and stat.missing > MOST_UNREAD * (stat.count + stat.missing):
-            yield (
-                f"{record.spec.model_label}: {stat.metric} has no value for {stat.missing:,} of "
-                f"{stat.count + stat.missing:,} examples in {record.name}; `details` in run.json may say why."
-            )
-        elif (unjudged := record.efficiency.get("unjudged_examples", 0)) > MOST_UNREAD * of:
-            yield (
-                f"{record.spec.model_label}: a judgement could not be read for {unjudged:,} of {of:,} answers in "
-                f"{record.name}, so judges' metrics leave these out; `details` in run.json says why."
-            )
-    for model, metrics in lacking.items():
-        has = "has" if len(metrics) == 1 else "have"
-        yield f"{model}: {', '.join(metrics)} {has} no value, since the model gave no log-probabilities."
 
 
 def _where(settings: Settings) -> str:

@@ -192,6 +192,12 @@ def code_digests(runs: Sequence[RunSpec], registry: Registry) -> dict[str, str]:
             plugin = registry.get(kind, name)
         except PluginError:
             continue  # its runs say why
+        if getattr(plugin.target, "__module__", "") == "__main__":
+            raise PluginError(
+                f"{kind} {name!r} is defined in a notebook or in the running program ({plugin.origin}), where other "
+                "processes cannot find it. Put it into a file of its own and name that under `plugins`, or use the "
+                "executor local:heads=1."
+            )
         files = plugin_files(plugin)
         found[f"{kind} {name}"] = hashlib.sha256(b"".join(map(registry.digest, files))).hexdigest()
     return found

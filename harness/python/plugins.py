@@ -41,6 +41,11 @@ def registry_with(plugins: Sequence[Any] = ()) -> Registry:
     return registry
 
 
+def objects_of(plugins: Sequence[Any]) -> list[Any]:
+    """Return the plugins that are not files or folders."""
+    return [given for given in plugins if not isinstance(given, str | os.PathLike)]
+
+
 def files_of(plugins: Sequence[Any]) -> list[Path]:
     """Return the files and folders among plugins."""
     return [Path(given) for given in plugins if isinstance(given, str | os.PathLike)]

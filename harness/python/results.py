@@ -14,6 +14,7 @@ from harness.leaderboard.cells import main_stat
 from harness.leaderboard.model_names import model_names
 from harness.leaderboard.site.builder import build_site
 from harness.leaderboard.tables import comparison_of_models, comparison_of_runs, leaderboard_of, stats_of
+from harness.output.display import counted
 from harness.output.html import as_html, shown
 from harness.output.result_table import ResultTable
 from harness.plugins.registry import Registry
@@ -219,7 +220,7 @@ class Results:
 
     def __repr__(self) -> str:
         suites = "" if self.suites is None else f", {list(self.suites)!r}"
-        return f"Results({str(self.path)!r}{suites}): {len(self.records())} runs"
+        return f"Results({str(self.path)!r}{suites}): {counted(len(self.records()), 'run')}"
 
     def _repr_html_(self) -> str:
         """Return the leaderboard for a notebook, with a link to the web site if there is one."""

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +22,7 @@ from harness.costs.graphics_cards import graphics_cards
 from harness.errors import PluginError, reraise_interrupt
 from harness.inference.judge_pool import Judges
 from harness.installation import DISTRIBUTION
+from harness.plugins.cell_source import cell_source, plain
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
 from harness.plugins.titles import Titles
@@ -73,9 +75,9 @@ def scenario_title(spec: RunSpec, registry: Registry) -> dict[str, Any]:
 def definitions(spec: RunSpec, registry: Registry, judges: Judges | None = None) -> dict[str, str]:
     """Return the SHA-256 of what defines each plugin that a run uses; of a missing plugin, nothing.
 
-    That is its file, and the files of those modules of the same package that it uses, directly or through others; of a
-    metric that asks a judge, also the judge's; of one that asks models, also theirs. A file counts as it was when the
-    registry was first asked about it.
+    That is its file, and the files of those modules of the same package that it uses, directly or through others; where
+    a notebook's cell defines it, its source with what it uses of the notebook; of a metric that asks a judge, also the
+    judge's; of one that asks models, also theirs. A file counts as it was when the registry was first asked about it.
     """
     used = [(Kind.SCENARIO, spec.scenario), (Kind.ADAPTER, spec.adapter)]
     used += [(Kind.PERTURBATION, part) for part in spec.perturbations]
@@ -87,14 +89,23 @@ def definitions(spec: RunSpec, registry: Registry, judges: Judges | None = None)
         except PluginError:
             continue
         digest = hashlib.sha256()
-        for file in plugin_files(plugin):
-            digest.update(registry.digest(file))
+        digest.update(_code(plugin, registry))
         if isinstance(plugin.details, MetricDetails) and plugin.details.judges:
             digest.update(_judge(part, registry, judges or Judges(registry)))
         if isinstance(plugin.details, MetricDetails) and plugin.details.models:
             digest.update(_metric(part, plugin, judges or Judges(registry)))
         found[f"{kind} {part.name}"] = digest.hexdigest()
     return found
+
+
+def _code(plugin: Plugin, registry: Registry) -> bytes:
+    """Return digests of a plugin's files; of one that no file defines, its source."""
+    files = plugin_files(plugin)
+    if not files and plugin.target is not None:
+        declared = () if plugin.details is None else [field.name for field in fields(plugin.details)]
+        told = {key: text for key in declared if (text := plain(getattr(plugin.details, key))) is not None}
+        return f"{told}\n{cell_source(plugin.target)}".encode("utf-8", "surrogatepass")
+    return b"".join(map(registry.digest, files))
 
 
 def _judge(metric: Component, registry: Registry, judges: Judges) -> bytes:
@@ -106,8 +117,7 @@ def _judge(metric: Component, registry: Registry, judges: Judges) -> bytes:
     except BaseException as error:
         reraise_interrupt(error)
         return b""  # the run says why
-    code = b"".join(registry.digest(file) for file in plugin_files(plugin))
-    return json.dumps(dict(fingerprint), sort_keys=True).encode() + code
+    return json.dumps(dict(fingerprint), sort_keys=True).encode() + _code(plugin, registry)
 
 
 def _metric(part: Component, plugin: Plugin, judges: Judges) -> bytes:

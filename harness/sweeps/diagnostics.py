@@ -18,6 +18,8 @@ class Diagnostics:
     """The file; None when all of it came from the command line."""
     options: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What was given on the command line, by option; a path such as ``("--model", 0)`` leads there."""
+    keywords: Mapping[str, str] = field(default_factory=dict)
+    """Where a program gives what the command line would: the argument in place of each option."""
     _found: dict[Diagnostic, None] = field(default_factory=dict)
     _warned: dict[Diagnostic, None] = field(default_factory=dict)
 
@@ -69,9 +71,11 @@ class Diagnostics:
     def at(self, path: KeyPath, message: str, hint: str) -> Diagnostic:
         """Return an error or a warning with its place, without reporting it."""
         if path and str(path[0]).startswith("--") and not self._written(path[0]):
+            if path[0] in self.keywords:
+                return Diagnostic((self.keywords[str(path[0])], *path[1:]), message, hint)
             return Diagnostic((self._shown_option(path),), message, hint, "command line")
         if self.document is None:
-            return Diagnostic(path, message, hint, "command line")
+            return Diagnostic(path, message, hint, "" if self.keywords else "command line")
         return self.document.diagnostic(path, message, hint)
 
     def _written(self, key: str | int) -> bool:

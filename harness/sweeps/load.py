@@ -64,7 +64,7 @@ class Overrides(TypedDict, total=False):
     """Further plugins: Python files, scenario files, or folders of them."""
     suite: str | None
     """Replaces the sweep's suite."""
-    models: Sequence[str]
+    models: Sequence[str | Mapping[str, Any]]
     """Replace the models of the sweep and of its runs."""
     only: Sequence[str]
     """Keep the runs whose scenario's name or shorthand matches one of these patterns (``mmlu``, ``raft:*``)."""
@@ -78,6 +78,8 @@ class Overrides(TypedDict, total=False):
     """Permissions for all runs, such as ``code_execution``; None for all of them, where nothing is executed."""
     executor: str | None
     """Where the runs are executed: a name, or a name with settings, ``local:heads=4``."""
+    keywords: Mapping[str, str]
+    """The arguments of a program by the options that they stand for, for messages; empty on the command line."""
 
 
 def load_sweep(
@@ -94,7 +96,7 @@ def load_sweep(
         SpecError: There are errors; it holds all of them.
     """
     document = load(path)
-    diagnostics = Diagnostics(document, _options(overrides))
+    diagnostics = Diagnostics(document, _options(overrides), overrides.get("keywords", {}))
     diagnostics.extend(document.diagnostics)
     if not isinstance(document.data, Mapping):
         what = "is empty" if document.data is None else f"is {shown(document.data)}"
@@ -109,7 +111,7 @@ def load_sweep(
 
 def sweep_from_entries(
     entries: Sequence[str],
-    models: Sequence[str],
+    models: Sequence[str | Mapping[str, Any]],
     /,
     *,
     registry: Registry | None = None,
@@ -141,6 +143,17 @@ def sweep_from_mapping(
     return _read(content, Path(), option, Diagnostics(None, {option: runs, **_options(overrides)}), registry, overrides)
 
 
+def sweep_from_program(
+    content: Mapping[str, Any], *, registry: Registry | None = None, **overrides: Unpack[Overrides]
+) -> tuple[Sweep, Registry]:
+    """Return the sweep that a mapping with a sweep file's keys describes; like :func:`load_sweep`.
+
+    Plugins and scenario files that it names are relative to the current folder.
+    """
+    diagnostics = Diagnostics(None, _options(overrides), overrides.get("keywords", {}))
+    return _read(content, Path(), "runs", diagnostics, registry, overrides)
+
+
 def find_sweep(name: str) -> Path:
     """Return the path of a sweep: a file of the user's, or by name one that comes with the harness.
 
@@ -168,7 +181,7 @@ def shipped_sweeps() -> dict[str, Path]:
 def _options(overrides: Overrides) -> dict[str, Sequence[str]]:
     """Return what was given on the command line, by option, for messages."""
     return {
-        "--model": overrides.get("models", ()),
+        "--model": [model if isinstance(model, str) else repr(model) for model in overrides.get("models", ())],
         "--only": overrides.get("only", ()),
         "--allow": overrides.get("allow") or (),
         "--plugin": [str(plugin) for plugin in overrides.get("plugins", ())],
@@ -245,7 +258,7 @@ def _load_plugins(paths: Sequence[Path], key: str, context: Context) -> None:
             context.diagnostics.add((key, index), str(problem))
 
 
-def _read_models(data: Mapping[str, Any], replacements: Sequence[str], context: Context) -> None:
+def _read_models(data: Mapping[str, Any], replacements: Sequence[str | Mapping[str, Any]], context: Context) -> None:
     """Read the sweep's models, which those of the command line replace."""
     written = data.get("models")
     if isinstance(written, list):

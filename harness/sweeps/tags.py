@@ -62,7 +62,7 @@ def expand(value: Any, path: KeyPath, defaults: Defaults, context: Context) -> I
         arguments = ",".join([*(f"{key}=all" for key in asked), *filter(None, settings.split(","))])
         shorthand = f"{name}:{arguments}" if arguments else name
         entry = shorthand if isinstance(value, str) else {**value, "scenario": shorthand}
-        apart = Diagnostics(context.diagnostics.document, context.diagnostics.options)
+        apart = Diagnostics(context.diagnostics.document, context.diagnostics.options, context.diagnostics.keywords)
         runs = list(expand_entry(entry, path, defaults, replace(context, diagnostics=apart, without_prompt=None)))
         if apart.count:
             refused[name] = apart.found

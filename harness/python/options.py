@@ -1,0 +1,174 @@
+"""What ``harness.run`` and ``harness.evaluate`` can be told, and the sweep that it makes."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypedDict
+
+from harness.costs.prices import load_prices
+from harness.costs.runtimes import load_runtimes
+from harness.errors import DataError, HarnessError, did_you_mean, shown
+from harness.plugins.registry import Registry
+from harness.python.plugins import files_of
+from harness.runs.settings import DATA_DIR, Settings, results_folder
+from harness.sweeps.load import Overrides, Sweep, find_sweep, load_sweep, sweep_from_program
+
+SUITE = "python"
+"""The suite of runs that name none."""
+
+KEYWORDS = {
+    "--model": "models",
+    "--plugin": "plugins",
+    "--allow": "allow",
+    "--executor": "executor",
+    "--max-eval-instances": "max_eval_instances",
+    "--max-declined": "max_declined",
+}
+"""Arguments by the options of the command line that they stand for, for messages."""
+
+AnyPath = str | os.PathLike[str]
+Entry = str | Mapping[str, Any]
+"""A run or a model as in a sweep: its shorthand, or a mapping."""
+
+
+class Options(TypedDict, total=False):
+    """Options of ``harness.run`` and ``harness.evaluate``; those of the command line with the same names."""
+
+    suite: str
+    """Name of the suite (default: the sweep's, or ``python``)."""
+    max_eval_instances: int
+    """Evaluate at most this many instances per run."""
+    max_declined: float
+    """Share of examples that may be declined before a run fails, from 0 to 1."""
+    plugins: Sequence[Any]
+    """Further plugins: files, folders, or decorated objects. Those that the running program or notebook defines are
+    known."""
+    allow: Sequence[str]
+    """Permissions for actions that metrics need, such as ``code_execution``."""
+    results_dir: AnyPath
+    """Folder for results (default: ``HARNESS_RESULTS_DIR``, else ``results``)."""
+    data_dir: AnyPath
+    """Folder with data sets (default: ``HARNESS_DATA_DIR``)."""
+    cache_dir: AnyPath
+    """Folder for the response cache (default: ``HARNESS_CACHE_DIR``, else the folder of results)."""
+    prices: AnyPath
+    """YAML table of prices per token."""
+    runtimes: AnyPath
+    """YAML table of latencies."""
+    force: bool
+    """True to repeat finished runs; answers in the response cache are reused."""
+    progress: bool
+    """False to show no progress."""
+
+
+def check_options(options: Options, function: str, own: Sequence[str]) -> None:
+    """Refuse an argument that a function does not have.
+
+    Raises:
+        TypeError: There is one; the message has the nearest name.
+    """
+    known = [*own, *Options.__annotations__]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{function}() has no argument {name!r}. {did_you_mean(name, known)}")
+
+
+def read_sweep(
+    sweep: AnyPath | Mapping[str, Any] | None,
+    runs: Sequence[Entry] | None,
+    models: Sequence[Entry] | None,
+    registry: Registry,
+    options: Options,
+    executor: str | None = None,
+) -> Sweep:
+    """Return the sweep that a file, a mapping, or runs and models describe; its warnings are Python's warnings.
+
+    Raises:
+        SpecError: There are errors in it; all are reported at once.
+        HarnessError: Neither or both of a sweep and runs are given.
+    """
+    if (sweep is None) == (runs is None):
+        raise HarnessError("give a sweep (a file, the name of one, or a mapping), or runs=[…]; not both.")
+    if runs is not None and not models:
+        raise HarnessError("runs need models, for example models=['hf:openai-community/gpt2'].")
+    overrides: Overrides = {
+        "plugins": files_of(options.get("plugins", ())),
+        "suite": options.get("suite"),
+        "max_eval_instances": options.get("max_eval_instances"),
+        "max_declined": options.get("max_declined"),
+        "allow": tuple(options.get("allow", ())),
+        "executor": executor,
+        "keywords": KEYWORDS,
+    }
+    if models is not None:
+        overrides["models"] = [_plain(model, "models") for model in _listed(models, "models")]
+    if runs is not None:
+        content = {"suite": SUITE, "runs": _plain(_listed(runs, "runs"), "runs")}
+        found, _ = sweep_from_program(content, registry=registry, **overrides)
+    elif isinstance(sweep, Mapping):
+        found, _ = sweep_from_program(_plain(sweep, "the sweep"), registry=registry, **overrides)
+    elif isinstance(sweep, str | os.PathLike):
+        found, _ = load_sweep(find_sweep(os.fspath(sweep)), registry=registry, **overrides)
+    else:
+        raise HarnessError(f"a sweep is a file, the name of one, or a mapping, not {shown(sweep)}.")
+    for message in (*found.warnings, *(f"Not usable: {problem}" for problem in registry.problems)):
+        warnings.warn(str(message), stacklevel=3)
+    return found
+
+
+def read_settings(options: Options, *, reuse_across_gpus: bool = False) -> Settings:
+    """Return the folders and limits that the options name.
+
+    Raises:
+        HarnessError: The data folder or a table does not exist, or the table has errors.
+    """
+    data = options.get("data_dir") or os.environ.get(DATA_DIR)
+    if data is not None and not Path(data).is_dir():
+        raise DataError(f"data_dir is {str(data)!r}, which is not a folder.")
+    cache, prices, runtimes = (_path(options.get(key)) for key in ("cache_dir", "prices", "runtimes"))
+    return Settings(
+        results_folder(options.get("results_dir")),
+        _path(data),
+        options.get("force", False),
+        load_prices(prices),
+        load_runtimes(runtimes),
+        cache,
+        reuse_across_gpus,
+    )
+
+
+def _path(given: Any) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _listed(given: Any, name: str) -> list[Any]:
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise HarnessError(f"{name} must be a list, not {shown(given)}. Write {name}=[…].")
+    return list(given)
+
+
+def _plain(value: Any, name: str) -> Any:
+    """Return what a program put together as JSON values, as if it had been read from a file."""
+
+    def encoded(item: Any) -> Any:
+        if isinstance(item, os.PathLike):
+            return os.fspath(item)
+        if isinstance(item, Enum):
+            return item.value
+        if isinstance(item, Mapping):
+            return dict(item)
+        if isinstance(item, set | frozenset | range):
+            return sorted(item)
+        if hasattr(item, "item") and getattr(item, "ndim", None) == 0:  # a number of NumPy
+            return item.item()
+        raise TypeError(shown(item))
+
+    try:
+        return json.loads(json.dumps(value, default=encoded, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise HarnessError(f"{name}: only what YAML can hold is allowed, not {error}.") from None
