@@ -50,6 +50,7 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
             "suites": _suites(snapshot, name, runs),
             "calibration": list(_calibration(snapshot, name)),
             "contamination": list(_contamination(snapshot, name)),
+            "ratings": list(_ratings(runs)),
             "runs": [_run(run) for run in runs],
             # Each different fingerprint, version and host, with its number of runs.
             "fingerprints": _counted(run.provenance.get("model", {}).get("fingerprint") for run in runs),
@@ -154,6 +155,21 @@ def _contamination(snapshot: Snapshot, model: str) -> Iterator[dict[str, Any]]:
                 "verdict": finding.verdict,
                 "log10_p": finding.log10_p_holm,
             }
+
+
+def _ratings(runs: Iterable[RunRecord]) -> Iterator[dict[str, Any]]:
+    """Yield people's ratings that runs have counted: the run, the questionnaire, and the numbers of each question."""
+    for run in runs:
+        for splits in run.details.values():
+            subsets = splits.get(run.spec.eval_split.value) if isinstance(splits, Mapping) else None
+            found = subsets.get("original") if isinstance(subsets, Mapping) else None
+            if isinstance(found, Mapping) and found.get("questionnaire") and found.get("questions"):
+                yield {
+                    "run": address_of(run),
+                    "scenario": run.spec.scenario.label,
+                    "study": str(found["questionnaire"]),
+                    "questions": found["questions"],
+                }
 
 
 def _run(run: RunRecord) -> dict[str, Any]:

@@ -289,12 +289,7 @@
     main.replaceChildren(fresh);
     if (shownPage && shownPage.drawn) shownPage.drawn();
     for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
-    for (const link of document.querySelectorAll(".site-head nav a")) {
-      if (link.dataset.page !== name) { link.removeAttribute("aria-current"); continue; }
-      link.setAttribute("aria-current", "page");
-      const nav = link.closest("nav"); // in sight, where the list is wider than the window
-      if (link.offsetLeft < nav.scrollLeft + nav.offsetLeft || link.offsetLeft + link.offsetWidth > nav.scrollLeft + nav.offsetLeft + nav.clientWidth) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.offsetWidth / 2;
-    }
+    harness.navigated(name);
     if (last === where) refocus(main, held);
     else if (last !== null) { window.scrollTo(0, 0); main.focus({ preventScroll: true }); }
     last = where;

@@ -104,8 +104,48 @@
     draw();
   };
 
+  // ------------------------------------------------------------------------------------------------------------
+  // Pages. Links that have no room are in a panel of their own; the current page's always has a place.
+
+  const navigation = () => {
+    const nav = document.querySelector(".site-head nav"), list = nav.querySelector("ul");
+    const items = [...list.children], moved = [];
+    const { button, panel } = harness.popover("More", { id: "more-pages", narrow: true, fill: (target) => {
+      harness.add(target, make("ul", null, moved.map((item) => item.cloneNode(true))));
+      return target.querySelector("a");
+    } });
+    panel.addEventListener("click", (event) => { if (event.target.closest("a")) panel.hidePopover(); });
+    document.body.append(panel);
+    const more = make("li", null, button);
+    const fit = () => {
+      const held = document.activeElement;
+      if (panel.matches(":popover-open")) panel.hidePopover();
+      moved.length = 0;
+      list.replaceChildren(...items);
+      const tight = () => list.scrollWidth > nav.clientWidth;
+      if (tight()) list.append(more);
+      for (const item of [...items].reverse()) {
+        if (!tight()) break;
+        if (item.querySelector("[aria-current]")) continue;
+        moved.unshift(item);
+        item.remove();
+      }
+      if (list.contains(held)) held.focus({ preventScroll: true });
+    };
+    harness.inNavigation = (page) => items.some((item) => item.querySelector("a").dataset.page === page);
+    harness.navigated = (page) => {
+      for (const item of items) {
+        const link = item.querySelector("a");
+        if (link.dataset.page === page) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+      }
+      fit();
+    };
+    new ResizeObserver(fit).observe(nav);
+  };
+
   const start = () => {
     themes();
+    navigation();
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault();
       document.getElementById("main").focus();

@@ -771,6 +771,12 @@ def test_without_the_sites_colours_what_is_tied_is_framed(browser: Any, wide: Pa
         return [style.outlineStyle, style.boxShadow === 'none' ? '' : 'shadow', style.borderTopStyle];
     }"""
     assert page.evaluate(frame, ".tied") != page.evaluate(frame, ":not(.tied)")
+    ground = "getComputedStyle(document.getElementById('heat')).backgroundColor"
+    pressed = page.evaluate(ground)
+    opened.after(lambda: page.click("#heat"))
+    assert page.locator("#heat").get_attribute("aria-pressed") == "false"
+    page.mouse.move(0, 0)
+    assert page.evaluate(ground) != pressed
     opened.context.close()
     assert opened.wrong == []
 

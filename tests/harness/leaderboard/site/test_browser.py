@@ -62,6 +62,26 @@ def test_every_page_is_drawn_from_disk(visit: Visit, results: Path) -> None:
         assert page.locator("main table, main article, main pre, main [role=grid]").count() > 0, route
 
 
+@pytest.mark.parametrize(("width", "hidden"), [(1440, 0), (720, 1), (390, 2)])
+def test_every_page_is_in_sight_or_behind_more(browser: Any, site: Path, width: int, hidden: int) -> None:
+    opened = Visit(browser, site.as_uri(), viewport={"width": width, "height": 450})
+    page = opened.go("models")
+    nav = page.locator(".site-head nav")
+    names = ["Leaderboard", "Models", "Scenarios", "Plots", "Compare", "Contamination"]
+    seen = nav.locator("a").all_inner_texts()
+    assert nav.evaluate("nav => nav.scrollWidth <= nav.clientWidth")
+    assert len(seen) <= len(names) - hidden
+    if len(seen) < len(names):
+        page.focus("#more-pages")
+        page.keyboard.press("Enter")
+        assert seen + page.locator("#more-pages-panel a").all_inner_texts() == names
+        opened.after(lambda: page.keyboard.press("Enter"))  # the first of them has the focus
+        assert page.locator("#more-pages-panel").is_hidden()
+        assert nav.locator("[aria-current=page]").inner_text() == names[len(seen)]
+    opened.context.close()
+    assert opened.wrong == []
+
+
 def test_every_link_of_every_page_leads_somewhere(visit: Visit, results: Path) -> None:
     known, waiting = {""}, [""]
     while waiting:

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from harness.contracts.specs import Component
-from harness.leaderboard.site.addresses import model_address
+from harness.leaderboard.site.addresses import address_of, model_address
+from harness.leaderboard.site.builder import build_site
 from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.model_facts import facts_of, tags_of
 from harness.leaderboard.site.model_pages import totals
 from harness.storage.results import RunRecord
+from tests.harness.leaderboard.site.conftest import save
 
 
 def test_seconds_of_a_model_on_several_devices_count_for_each(make_run: Callable[..., RunRecord]) -> None:
@@ -82,3 +84,14 @@ def test_contamination_is_a_verdict_with_a_corrected_p_value(site: Path) -> None
     assert (alpha["shown"], alpha["log10_p"]) == (True, -12.5)
     assert (beta["shown"], beta["verdict"]) == (False, "no dependence found")
     assert page(site, "hf:org/gamma")["contamination"] == []
+
+
+def test_ratings_that_a_run_counts_are_on_the_models_page(tmp_path: Path, make_run: Callable[..., RunRecord]) -> None:
+    number = {"value": 3.5, "sd": 1.0, "ci95": [3.0, 4.0], "ratings": 20, "items": 10, "instances": 10, "raters": 2}
+    rated = {"questionnaire": "helpfulness", "questions": {"helpful": {**number, "alpha": None}}}
+    run = save(tmp_path / "results", make_run("hf:a", "boolq", 0.5), details={"rated": {"test": {"original": rated}}})
+    save(tmp_path / "results", make_run("hf:b", "boolq", 0.5))
+    built = build_site(tmp_path / "results", tmp_path / "site").parent
+    expected = {"run": address_of(run), "scenario": "boolq", "study": "helpfulness", "questions": rated["questions"]}
+    assert page(built, "hf:a")["ratings"] == [expected]
+    assert page(built, "hf:b")["ratings"] == []

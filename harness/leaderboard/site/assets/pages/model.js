@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const { make, text, plain, count, number, link } = harness;
-  const PARTS = ["assets/profile/field.js", "assets/profile/facts.js"];
+  const PARTS = ["assets/profile/field.js", "assets/profile/facts.js", "assets/components/ratings.js", "assets/profile/ratings.js"];
   const MOST = 5; // best and worst scenarios
   const RUNS = 300; // runs that are listed at once
   const share = (value) => harness.share(value);
@@ -24,7 +24,7 @@
       harness.add(main, harness.factsOf(about), hero(here));
       const calibrated = await calibration(here);
       const profiled = profile(here);
-      harness.add(main, calibrated ? make("div.pair", null, make("div", null, profiled, extremes(here, "div")), calibrated) : [profiled, extremes(here, "div.pair.equal")], everything(here),
+      harness.add(main, calibrated ? make("div.pair", null, make("div", null, profiled, extremes(here, "div")), calibrated) : [profiled, extremes(here, "div.pair.equal")], everything(here), await harness.ratingsOf({ address: about.address, ratings: page.ratings }),
         make("div.three", null, contamination(here), cost(here), provenance(here)), runs(here));
       return about.name;
     },
@@ -73,7 +73,7 @@
     const alone = make("p.quiet", null, board.models.length < 2 ? "The suite has no other model." : "It shares no scored scenario with another model.");
     const tokens = (costs.prompt_tokens || 0) + (costs.completion_tokens || 0);
     const below = [costs.money ? harness.money(costs.money) : null, costs.device_seconds ? `${harness.duration(costs.device_seconds)} of device time` : null,
-      costs.queries && costs.cached_queries ? `${Math.round((100 * costs.cached_queries) / costs.queries)} % from the cache` : null].filter(Boolean);
+      costs.queries && costs.cached_queries ? `${cached(costs)} from the cache` : null].filter(Boolean);
     return make("dl.hero", null,
       figure(`Rank among ${count(others.length + (rate ? 1 : 0)) || "—"}`, "By mean win rate: the range of ranks that the data allow. The ranges of all models are correct at once with 95 % probability.",
         rate ? harness.rankRange(rate[5], rate[6]) : "–", "", rate ? make("p.quiet", null, rate[5] === rate[6] ? "separated from all others" : "the range that the data allow") : alone),
@@ -85,6 +85,7 @@
         tests.length ? count(shown.length) : "–", tests.length ? `of ${count(tests.length)} tested` : "", tests.length ? null : make("p.quiet", null, "not tested")),
       figure("Tokens", "Tokens read, and tokens written or scored, in all runs of the suite. A cached answer counts with the cost of its first computation.", tokens ? harness.large(tokens) : "–", "", below.map((words) => make("p.quiet", null, words))));
   }
+  const cached = (costs) => { const share = (100 * costs.cached_queries) / costs.queries; return share < 1 ? "under 1 %" : `${Math.floor(share)} %`; };
   const broad = (element) => { element.classList.add("broad"); return element; };
 
   // Mean win rates by category of metrics, against the other models.
@@ -177,7 +178,7 @@
       return [make("td.value", null, score(row.cell[0], row.metric)), make("td.wider.quiet", null, interval(row.cell[1], row.cell[2], row.metric)), make("td.wide.wider", null, several || harness.field.isShare(row.metric) ? strip(row) : ""), several ? make("td", null, ranks(row)) : null,
         make("td.left.wider", null, metricName(row.metric, row.higher)), make("td", null, count(row.cell[3]))].filter(Boolean);
     };
-    return make("section", null, make("h2", null, `All ${count(rows.length)} ${rows.length === 1 ? "scenario" : "scenarios"}`),
+    return make("section", null, make("h2", null, rows.length === 1 ? "The result" : `All ${count(rows.length)} scenarios`),
       rows.length > 3 && several ? make("div.bar", null, make("div.segments", { role: "group", "aria-label": "Order" }, order("", "Board", " order"), order("rank", "Rank"), order("median", "To median"), order("score", "Score"))) : null,
       harness.field.table("Every scenario", [{ title: "Scenario", kind: "left" }, { title: "Score" }, { title: "95 %", kind: "wider" }, { title: several ? "Against the other models" : "", tip: several ? "Grey: the other models; tick: their median; line: the 95 % interval. Shares run from 0 to 1." : "", kind: "wide.wider.left" },
         ...(several ? [{ title: "Rank", tip: "The range of ranks in this scenario that the data allow." }] : []), { title: "Metric", kind: "left.wider" }, { title: "n", tip: "Instances that were scored." }],
@@ -202,7 +203,7 @@
   function cost({ costs, own, page, suite }) {
     const instances = page.runs.filter((run) => run.suite === suite && run.value).reduce((sum, run) => sum + run.value[3], 0);
     const per = (value) => (value && instances ? value / instances : null);
-    const found = [["Price", costs.money ? harness.money(costs.money) : null], ["Queries", costs.queries ? count(costs.queries) : null], ["From the cache", costs.cached_queries ? `${Math.round((100 * (costs.cached_queries || 0)) / costs.queries)} %` : null],
+    const found = [["Price", costs.money ? harness.money(costs.money) : null], ["Queries", costs.queries ? count(costs.queries) : null], ["From the cache", costs.cached_queries ? cached(costs) : null],
       ["Tokens read", costs.prompt_tokens ? harness.large(costs.prompt_tokens) : null], ["Tokens written or scored", costs.completion_tokens ? harness.large(costs.completion_tokens) : null],
       ["Seconds per instance", per(costs.model_seconds) ? number(per(costs.model_seconds)) : null, "The model's seconds divided by the number of scored instances."],
       [own.backend && page.about.facts.device?.[0] === "cuda" ? "GPU time" : "Device time", costs.device_seconds ? harness.duration(costs.device_seconds) : null, "The model's seconds times the number of devices that it uses at once."],

@@ -2,11 +2,8 @@
 "use strict";
 (() => {
   const { make, text, plain, count } = harness;
-  const LOW = 2 / 3; // agreement below which conclusions are usually not drawn (Krippendorff 2004)
+  let plural, arrow, known, shown, interval, alpha, spread, range, agreed, aboutQuestion, alphaTip; // of components/ratings.js
 
-  const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-  const arrow = { high: " ↑", low: " ↓", neither: "" };
-  const known = (cell) => cell && cell.ci95;
   const apart = (a, b) => known(a) && known(b) && (a.ci95[0] > b.ci95[1] || b.ci95[0] > a.ci95[1]);
   const best = (question, cells) => {
     const there = cells.filter(Boolean);
@@ -21,29 +18,12 @@
     return cells.map((cell, i) => [heat[i], Boolean(cell) && !apart(cell, top)]);
   };
 
-  // Means of a scale have two decimals, shares and win rates three digits.
-  const shown = (question, value) => (question.statistic === "mean" ? harness.fixed(value, 2).replace("-", "−") : harness.share(value));
-  const interval = (question, cell) => (known(cell) ? `[${shown(question, cell.ci95[0])}, ${shown(question, cell.ci95[1])}]` : "no interval");
-  const alpha = (value) => `${value < 0 ? "−" : ""}${harness.share(Math.abs(value))}`;
-  const spread = (question, cell) => (question.statistic === "mean" && cell.sd !== null ? `SD ${shown(question, cell.sd)}` : "");
   const tipOf = (question, cell, name) => [make("strong", null, plain(name, 80)), make("p", null, `${plain(question.heading, 80)}: ${shown(question, cell.value)} ${interval(question, cell)}`),
     make("p", null, [spread(question, cell), `${plural(cell.ratings, "rating")} of ${plural(cell.items, question.of_pairs || question.statistic === "win rate" ? "pair" : "answer")} by ${plural(cell.raters, "rater")}`].filter(Boolean).join(" · ")),
     cell.note ? make("p", null, plain(cell.note, 200)) : null];
-  const aboutQuestion = (question) => [make("strong", null, plain(question.question, 300)), question.help ? make("p", null, plain(question.help, 300)) : null,
-    make("p", null, question.statistic === "win rate" ? `Win rate: how often the model's answer is preferred, a tie counting one half${question.strengths ? " and a slight preference three quarters" : ""}.`
-      : question.statistic === "share" ? "Share of the ratings with this choice." : `Mean of ratings from ${question.range[0]} to ${question.range[1]}.`),
-    question.ends.some(Boolean) ? make("p", null, `${question.range[0]}: ${plain(question.ends[0], 100) || "–"} · ${question.range[1]}: ${plain(question.ends[1], 100) || "–"}`)
-      : question.statistic === "mean" && question.options.length ? make("p", null, question.options.map(([value, words]) => `${plain(value, 20)}: ${plain(words, 60)}`).join(" · ")) : null,
-    make("p", null, { high: "↑ Higher is better.", low: "↓ Lower is better.", neither: "Neither end is better." }[question.better])];
 
-  const range = (question) => (question.statistic === "mean" ? `${question.range[0]} to ${question.range[1]}` : question.statistic === "share" ? "share" : "win rate");
   const filled = (question, cell) => (cell ? [make("span.figure", null, make("b", null, shown(question, cell.value)), harness.interval(cell.value, cell.ci95?.[0], cell.ci95?.[1], { range: question.range })),
     make("small", null, [interval(question, cell), spread(question, cell), `n ${count(cell.ratings)}`].filter(Boolean).join(" · "))] : [make("span.faint", null, "–")]);
-  const agreed = (cell) => (cell ? [make("span.figure", null, make("b", null, alpha(cell.value)), cell.value < LOW ? harness.tag("low", "warn") : null),
-    make("small", null, `${known(cell) ? `[${alpha(cell.ci95[0])}, ${alpha(cell.ci95[1])}]` : "no interval"} · ${plural(cell.items, "item")}`)] : [make("span.faint", null, "–")]);
-  const alphaTip = (question, cell) => [make("strong", null, "Krippendorff's α"), make("p", null, `${plain(question.heading, 80)}, ${question.level}: ${alpha(cell.value)} ${known(cell) ? `[${alpha(cell.ci95[0])}, ${alpha(cell.ci95[1])}]` : "no interval"}`),
-    make("p", null, `${plural(cell.ratings, "rating")} of ${plural(cell.items, "item")} that several raters judged.`), make("p", null, "1 is perfect agreement, 0 is agreement by chance. Conclusions are usually not drawn below .667."),
-    cell.note ? make("p", null, plain(cell.note, 200)) : null];
 
   const tips = new WeakMap();
   const withTip = (element, content) => { tips.set(element, content); return element; };
@@ -109,7 +89,8 @@
   harness.page("people", {
     title: "People",
     async render(main, path, query) {
-      await Promise.all([harness.stylesheet("assets/profile/profile.css"), harness.stylesheet("assets/people.css")]);
+      await Promise.all([harness.loadAll(["assets/components/ratings.js"]), harness.stylesheet("assets/profile/profile.css"), harness.stylesheet("assets/people.css")]);
+      ({ plural, arrow, known, shown, interval, alpha, spread, range, agreed, aboutQuestion, alphaTip } = harness.ratings);
       const studies = await harness.get("people");
       harness.tips(".people-table th.about, .people-table td", (element) => tips.get(element)?.());
       if (!studies.length) {
