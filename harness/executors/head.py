@@ -20,11 +20,12 @@ from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError, StorageError
 from harness.executors.interrupts import INTERRUPTED, terminable
 from harness.executors.job import read_job
-from harness.executors.layout import opener
+from harness.executors.layout import joiner, opener
 from harness.executors.reports import EndedElsewhere, Reporter
 from harness.inference.model_pool import OpenModel
 from harness.output.terminal import make_diagnostics_safe, say
 from harness.progress.file import ProgressFile
+from harness.runs.elsewhere import always
 from harness.runs.runner import run_sweep
 from harness.runs.sweep_state import SweepState, View
 
@@ -69,7 +70,11 @@ def run_head(
         state.views += [reporter, *views]
         ended = EndedElsewhere(file.parent, head)
         with terminable(), ProgressFile(state, job.settings.results_dir, job.suite, head=job.head_name(head)):
-            for _ in run_sweep(runs, registry, job.settings, state, ended, open_model or opener(job.runs, job.plugins)):
+            if open_model is None:
+                opens, joins = opener(job.runs, job.plugins), joiner(registry)
+            else:  # whoever launched this head has decided that
+                opens, joins = open_model, always
+            for _ in run_sweep(runs, registry, job.settings, state, ended, opens, joins):
                 pass
         reporter.leave()
     except HarnessError as error:

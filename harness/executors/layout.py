@@ -13,11 +13,12 @@ from harness.contracts.plugins import BackendDetails, Kind
 from harness.contracts.specs import Component, RunSpec
 from harness.costs.graphics_cards import visible_devices
 from harness.errors import HarnessError
-from harness.executors.dealing import Load, replicas_for
+from harness.executors.dealing import Load, replicas_for, worth_another
 from harness.executors.guessed_time import LOADING_SECONDS, guessed_seconds
 from harness.inference.model_pool import OpenModel, load_model
 from harness.inference.replicated_model import replicated
 from harness.plugins.registry import Registry
+from harness.runs.elsewhere import Joins
 from harness.sweeps.executor_keys import ExecutorKeys, LocalKeys
 
 Cards = tuple[str, ...] | None
@@ -132,6 +133,16 @@ def opener(runs: Sequence[RunSpec], plugins: Sequence[Path]) -> OpenModel:
         return replicated(component, registry, replicas, need.gpus, plugins)
 
     return open_model
+
+
+def joiner(registry: Registry) -> Joins:
+    """Return what says if a process should open a model as well: if its share of the runs takes longer than loading."""
+
+    def joins(free: Sequence[RunSpec], others: int) -> bool:
+        loading = LOADING_SECONDS if free and loads_weights(free[0].model.name, registry) else 0.0
+        return worth_another(Load("", sum(map(guessed_seconds, free)), len(free), loading, replicas=others))
+
+    return joins
 
 
 def _gpus(number: int) -> str:

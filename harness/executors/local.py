@@ -18,7 +18,7 @@ from harness.executors.following import Following
 from harness.executors.head import DISK_FAILED, REFUSED
 from harness.executors.interrupts import INTERRUPTED
 from harness.executors.job import Job, discard_job, write_job
-from harness.executors.layout import Cards, lay_out, opener
+from harness.executors.layout import Cards, joiner, lay_out, opener
 from harness.plugins.registry import Registry
 from harness.runs.runner import run_sweep
 from harness.runs.sweep_state import SweepState
@@ -50,7 +50,8 @@ class LocalExecutor:
         heads = lay_out(job.runs, self._registry, visible_devices(), self._settings.heads)
         if len(heads) == 1:
             open_model = opener(job.runs, job.plugins)
-            yield from run_sweep(job.runs, self._registry, job.settings, state, open_model=open_model)
+            joins = joiner(self._registry)
+            yield from run_sweep(job.runs, self._registry, job.settings, state, open_model=open_model, joins=joins)
             return
         file = write_job(job, self._registry)
         threads = str(max(1, (os.cpu_count() or 1) // len(heads)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -15,6 +15,16 @@ from harness.runs.sweep_state import SweepState
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directory
 
 POLL_SECONDS = 0.5
+IDLE_SECONDS = 5.0
+"""Seconds between two looks while runs are left that other processes will begin."""
+
+Joins = Callable[[Sequence[RunSpec], int], bool]
+"""Returns whether to open a model for these runs that nobody has begun, though that many others have it open."""
+
+
+def always(runs: Sequence[RunSpec], others: int) -> bool:
+    """Return True: join whatever is left to do."""
+    return True
 
 
 class Elsewhere:
@@ -26,6 +36,7 @@ class Elsewhere:
         state: The sweep's state, which says what is waited for.
         ended: Returns whether another process of the same job has ended a run.
         poll: Seconds between two looks at the others' leases.
+        joins: Whether to open a model that others have open.
     """
 
     def __init__(
@@ -35,16 +46,19 @@ class Elsewhere:
         state: SweepState,
         ended: Callable[[RunSpec], bool] = lambda _: False,
         poll: float = POLL_SECONDS,
+        joins: Joins = always,
     ) -> None:
         self._results_dir, self._claims, self._sweep, self._poll = results_dir, claims, state, poll
-        self._ended, self._model = ended, ""
+        self._ended, self._joins, self._model = ended, joins, ""
+        self._passed_over = False
         self._left: list[RunSpec] = []
         self._before: dict[tuple[str, str], tuple[int, ...] | None] = {}
 
-    def take_model(self, groups: Sequence[Sequence[RunSpec]]) -> Sequence[RunSpec]:
+    def take_model(self, groups: Sequence[Sequence[RunSpec]]) -> Sequence[RunSpec] | None:
         """Return the runs of a model: the first that no other process has open, else one that few share.
 
-        Of several that as many share, it is the one with most runs left.
+        Of several that as many share, it is the one with most runs left. None if others have all of them open, and to
+        open one here as well would take longer than it saves.
 
         Args:
             groups: The runs that are left, by model; not empty.
@@ -52,15 +66,32 @@ class Elsewhere:
         Raises:
             StorageError: The lease cannot be written.
         """
-        for sharing in count():
-            for specs in sorted(groups, key=self._left_of, reverse=True) if sharing else groups:
-                self._model = f"{model_key(specs[0])}.{sharing}"
-                if self._claims.acquire(self._model) is None:
+        for specs in groups:
+            if self._take(specs, 0):
+                return specs
+        # Most first: runs that nobody has begun.
+        shared = sorted(((self._free(specs), specs) for specs in groups), key=lambda one: len(one[0]), reverse=True)
+        for others in count(1):
+            shared = [(free, specs) for free, specs in shared if self._joins(free, others)]
+            for _, specs in shared:
+                if self._take(specs, others):
                     return specs
-        raise AssertionError("a model can be shared by any number of processes")
+            if not shared:
+                break
+        return None
 
-    def _left_of(self, specs: Sequence[RunSpec]) -> int:
-        return sum(not self.ended(spec) for spec in specs)
+    def _take(self, specs: Sequence[RunSpec], others: int) -> bool:
+        self._model = f"{model_key(specs[0])}.{others}"
+        return self._claims.acquire(self._model) is None
+
+    def _free(self, specs: Sequence[RunSpec]) -> list[RunSpec]:
+        """Return the runs that no other process has ended or begun."""
+        return [spec for spec in specs if not self.ended(spec) and self._claims.holder(claim_key(spec)) is None]
+
+    def pass_over(self, specs: Iterable[RunSpec]) -> None:
+        """Leave runs to the processes that have their model open, and keep them for :meth:`wait`."""
+        self._passed_over = True
+        self._left += specs
 
     def release_model(self) -> None:
         """Give the model back that was taken last."""
@@ -115,8 +146,11 @@ class Elsewhere:
         What the others have finished waits for the last run of its model, so that the model is opened once for all.
         """
         while self._left:
-            time.sleep(self._poll)
+            time.sleep(max(self._poll, IDLE_SECONDS) if self._passed_over else self._poll)
             looked = [(spec, self._claims.holder(claim_key(spec))) for spec in self._left]
+            if self._passed_over:
+                self._passed_over = False
+                self._sweep.wait(len(looked), held_by(holder for _, holder in looked if holder is not None))
             busy = {spec.configured_model.model_dump_json() for spec, holder in looked if holder is not None}
             ready = [
                 holder is None and (spec.configured_model.model_dump_json() not in busy or not self.finished(spec))

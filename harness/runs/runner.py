@@ -29,7 +29,7 @@ from harness.plugins.registry import Registry
 from harness.runs.answers import open_answers
 from harness.runs.claims import Claims, Holder
 from harness.runs.cost_sharing import CostSharing
-from harness.runs.elsewhere import Elsewhere
+from harness.runs.elsewhere import Elsewhere, Joins, always
 from harness.runs.evaluation import Evaluation, open_scenario_data, prepare
 from harness.runs.lacking import lacking_data
 from harness.runs.pipeline import build_scorer, ready_scorer, run_judges
@@ -51,6 +51,7 @@ def run_sweep(
     state: SweepState | None = None,
     ended: Callable[[RunSpec], bool] = lambda _: False,
     open_model: OpenModel = load_model,
+    joins: Joins = always,
 ) -> Iterator[RunRecord]:
     """Run a sweep model by model, and yield each run's record as it is finished or found finished.
 
@@ -64,6 +65,7 @@ def run_sweep(
         state: How far the sweep is, for its views.
         ended: Returns whether another process of the same job has ended a run; it is then left out.
         open_model: Opens the models of runs; those that judges ask are always opened in this process.
+        joins: Returns whether to open a model that other processes have open, to share its runs.
 
     Raises:
         StorageError: The response cache or the results cannot be written or read, which no further run would change.
@@ -77,7 +79,7 @@ def run_sweep(
         models = LoadedModels(registry, open_model)
         opened.callback(models.close)
         state = state or SweepState(len(runs))
-        elsewhere = Elsewhere(settings.results_dir, claims, state, ended)
+        elsewhere = Elsewhere(settings.results_dir, claims, state, ended, joins=joins)
         yield from _Sweep(registry, settings, cache, Judges(registry, asked), models, elsewhere, state).run(runs)
 
 
@@ -106,6 +108,9 @@ class _Sweep:
             groups = _by_model(coming)
             while groups:
                 taken = self._elsewhere.take_model(groups)
+                if taken is None:
+                    self._elsewhere.pass_over(spec for specs in groups for spec in specs)
+                    break
                 groups = [specs for specs in groups if specs is not taken]
                 left = [spec for spec in taken if not self._elsewhere.ended(spec)]
                 self._state.pass_over(len(taken) - len(left))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.contracts.specs import RunSpec
 from harness.errors import HarnessError
-from harness.executors.layout import lay_out, opener
+from harness.executors.layout import joiner, lay_out, opener
 from harness.inference.replicated_model import ReplicatedModel
 from harness.plugins.registry import Registry
 from tests.harness.runs.test_runner import folder, registry, spec
@@ -112,6 +112,23 @@ def test_models_are_opened_in_as_many_replicas_as_the_sweep_asks_for(
             assert len(model.pool._places) == replicas
     finally:
         model.close()
+
+
+@pytest.mark.parametrize(
+    ("model", "instances", "others", "joined"),
+    [
+        (SMALL, 1_000, 1, False),  # 2 runs of 50 s, half of which are not worth 60 s of loading
+        (SMALL, 2_000, 1, True),
+        (SMALL, 2_000, 3, False),
+        (SERVED, 10, 5, True),  # nothing is loaded
+    ],
+)
+def test_a_process_joins_where_its_share_is_worth_the_loading(
+    registry: Registry, model: str, instances: int, others: int, joined: bool
+) -> None:
+    left = [one.model_copy(update={"max_eval_instances": instances}) for one in runs((model, None))]
+    assert joiner(registry)(left, others) is joined
+    assert not joiner(registry)([], others)
 
 
 @pytest.mark.parametrize(("instances", "replicas"), [(10, 0), (2_500, 2), (100_000, 8)])

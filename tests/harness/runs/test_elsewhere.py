@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.contracts.specs import RunSpec
 from harness.plugins.registry import Registry
 from harness.runs.claims import CLAIMS_FOLDER, Claims, claim_key
 from harness.runs.elsewhere import Elsewhere
@@ -150,6 +151,50 @@ def test_runs_that_others_have_ended_do_not_count_when_a_model_is_shared(folder:
             Elsewhere(folder / "results", claims, SweepState()).take_model(group)
         late = Elsewhere(folder / "results", third, SweepState(), lambda one: one in groups[0][1:])
         assert late.take_model(groups) is groups[1]
+
+
+def test_a_model_that_others_have_open_is_joined_only_where_that_is_worth_it(folder: Path) -> None:
+    groups = [[spec("fake:0", seed=seed) for seed in range(4)], [spec("fake:1", seed=seed) for seed in range(6)]]
+    asked: list[tuple[str, int, int]] = []
+
+    def joins(free: Sequence[RunSpec], others: int) -> bool:
+        asked.append((free[0].model.name, len(free), others))
+        return len(free) > 2 * others
+
+    with Claims(folder / "results") as first, Claims(folder / "results") as second, Claims(folder / "results") as third:
+        owner = Elsewhere(folder / "results", first, SweepState())
+        assert [owner.take_model([group]) for group in groups] == groups
+        for begun in groups[1][:3]:
+            assert owner.claim(begun) is None
+        late = Elsewhere(folder / "results", second, SweepState(), joins=joins)
+        assert late.take_model(groups) is groups[0]
+        assert asked == [("fake:0", 4, 1), ("fake:1", 3, 1)]
+        later = Elsewhere(folder / "results", third, SweepState(), joins=joins)
+        assert later.take_model(groups) is groups[1]
+        assert Elsewhere(folder / "results", third, SweepState(), joins=lambda *_: False).take_model(groups) is None
+
+
+def test_runs_that_are_left_to_others_are_taken_when_these_have_gone(
+    folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.runs.elsewhere.IDLE_SECONDS", 0.1)
+    runs = [spec(seed=seed, arguments={"log": str(folder / "asked")}) for seed in range(2)]
+    state = Waiting()
+    with Claims(folder / "results") as other:
+        owner = Elsewhere(folder / "results", other, SweepState())
+        owner.take_model([runs])
+        settings = Settings(folder / "results", folder)
+        records: list[RunRecord] = []
+        late = threading.Thread(
+            target=lambda: records.extend(run_sweep(runs, registry, settings, state, joins=lambda *_: False))
+        )
+        late.start()
+        late.join(1.0)
+        assert late.is_alive()
+        assert not (folder / "asked").exists()
+        owner.release_model()
+        late.join(60)
+    assert [record.status for record in records] == ["ok", "ok"]
 
 
 def test_the_record_of_a_run_that_another_process_of_the_job_has_ended_is_taken_as_it_is(
