@@ -60,7 +60,7 @@ def start(folder: Path, address: str | None, *options: str) -> subprocess.Popen[
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def run(folder: Path, address: str | None, *options: str, seconds: float = 180.0) -> str:
+def run(folder: Path, address: str | None, *options: str, seconds: float = 400.0) -> str:
     """Run the sweep in this folder to its end, and return what it printed."""
     process = start(folder, address, *options)
     text, _ = process.communicate(timeout=seconds)
@@ -73,7 +73,7 @@ def asked(folder: Path) -> Counter[tuple[str, str]]:
     return Counter((log.name, line) for log in folder.glob("asked-*.log") for line in log.read_text().split())
 
 
-def wait_for_questions(folder: Path, count: int, seconds: float = 120.0) -> None:
+def wait_for_questions(folder: Path, count: int, seconds: float = 400.0) -> None:
     """Wait until this number of questions has been asked."""
     until = time.monotonic() + seconds
     while asked(folder).total() < count:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ settings.load_profile("same" if os.environ.get("CI") else "looking")
 # What a shell starts in the background ignores interrupts, and so does all that it starts; tests interrupt theirs.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests, and all processes that they start, a cache folder of their own."""
+    if not hasattr(config, "workerinput"):  # the workers of xdist share the folder of the process that starts them
+        folder = tempfile.TemporaryDirectory(prefix="harness-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ["XDG_CACHE_HOME"] = folder.name
 
 
 @pytest.fixture(scope="session")

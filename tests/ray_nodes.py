@@ -57,7 +57,7 @@ class RayNodes:
                     found.append(int(folder.name))
         return sorted(found)
 
-    def kill_one(self, title: str, seconds: float = 60.0) -> int:
+    def kill_one(self, title: str, seconds: float = 300.0) -> int:
         """Kill the first worker process with such a title as soon as there is one; return its id."""
         until = time.monotonic() + seconds
         while not (found := self.workers(title=title)):

@@ -307,7 +307,7 @@ def test_calls_under_way_when_the_process_is_killed_count(tmp_path: Path) -> Non
         while not biller.calls and time.monotonic() < until:
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(60)
     assert biller.calls == 1
     assert counted(tmp_path) == len("question 0 " + "word " * 20) // 4 + 1 + MAX_TOKENS
     assert os.path.exists(tmp_path / FILE_NAME)

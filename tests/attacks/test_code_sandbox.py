@@ -197,7 +197,7 @@ def test_cases_in_any_isolation(any_isolation: Isolation) -> None:
 
 def test_a_program_that_is_right_passes(any_isolation: Isolation) -> None:
     program = "def answer(n):\n    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n    return a\n"
-    assert passes(Program(program, TESTS), any_isolation)
+    assert passes(Program(program, TESTS), any_isolation, Limits(seconds=20))
 
 
 def test_helpers_of_the_prompt_cannot_be_replaced_by_the_completion(any_isolation: Isolation) -> None:
@@ -337,7 +337,7 @@ def tried():
         return "refused"
     return "done"
 """
-    assert passes(Program(program, "assert tried() == 'refused'"), isolation)
+    assert passes(Program(program, "assert tried() == 'refused'"), isolation, Limits(seconds=20))
 
 
 def test_nothing_that_a_program_started_outlives_it(any_isolation: Isolation) -> None:

@@ -59,7 +59,7 @@ def isolation() -> Isolation:
 @pytest.fixture
 def metric(isolation: Isolation) -> Callable[..., dict[str, float | None]]:
     def score(example: Example, **parameters: Any) -> dict[str, float | None]:
-        return PassAtK(allow_code_execution=True, isolation=isolation.kind, **parameters)(example)
+        return PassAtK(allow_code_execution=True, isolation=isolation.kind, **{"timeout": 20, **parameters})(example)
 
     return score
 
@@ -83,7 +83,7 @@ def test_nothing_is_executed_without_the_users_word(isolation: Isolation) -> Non
     for arguments in ({}, {"allow_code_execution": False}):
         with pytest.raises(PluginError, match="allow_code_execution"):
             build(plugin, arguments=arguments)
-    allowed = {"allow_code_execution": True, "isolation": isolation.kind}
+    allowed = {"allow_code_execution": True, "isolation": isolation.kind, "timeout": 20}
     assert build(plugin, arguments=allowed)(_problem("    return x")) == {"pass@1": 0.0}
 
 
@@ -126,7 +126,7 @@ def test_a_program_that_does_not_end_is_ended_in_time(isolation: Isolation) -> N
     assert not passes(Program("while True: pass", ""), isolation, Limits(seconds=0.5))
     assert not passes(Program("def f():\n    while True: pass", "f()"), isolation, Limits(seconds=0.5))
     assert not passes(Program("", "while True: pass"), isolation, Limits(seconds=0.5))
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 100
 
 
 @needs_limits
@@ -172,7 +172,9 @@ def test_a_run_says_which_isolation_was_in_force(isolation: Isolation, caplog: p
         built = PassAtK(allow_code_execution=True, isolation=isolation.kind)
     assert f"{isolation.kind} isolation: {isolation.what}" in caplog.text
     plugin = default_registry().get(Kind.METRIC, "pass_at_k")
-    component = Component(name="pass_at_k", arguments={"allow_code_execution": True, "isolation": isolation.kind})
+    component = Component(
+        name="pass_at_k", arguments={"allow_code_execution": True, "isolation": isolation.kind, "timeout": 20}
+    )
     scorer = Scorer([(component, plugin)])
     scorer.add(_problem("    return 2 * x"))
     assert scorer.details() == {"pass_at_k": {"test": {"original": built.details()}}}
@@ -182,7 +184,9 @@ def test_a_run_says_which_isolation_was_in_force(isolation: Isolation, caplog: p
 @needs_limits
 def test_samples_of_a_run_give_pass_at_k_as_completions_of_one_answer_do(isolation: Isolation) -> None:
     plugin = default_registry().get(Kind.METRIC, "pass_at_k")
-    component = Component(name="pass_at_k", arguments={"allow_code_execution": True, "isolation": isolation.kind})
+    component = Component(
+        name="pass_at_k", arguments={"allow_code_execution": True, "isolation": isolation.kind, "timeout": 20}
+    )
     samples = SampleScores(4, [read_reduction(name, 4) for name in ("pass@2", "pass@4", "all@2")])
     scorer = Scorer([(component, plugin)], samples=samples)
     programs = ["    return 2 * x", "    return x", "    return x + x", "    return 3 * x"]

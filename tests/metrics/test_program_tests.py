@@ -69,14 +69,14 @@ def test_every_case_begins_afresh_and_fails_alone(isolation: Isolation) -> None:
     words = ["a", "hang", "b", "die", "c", "fail", "a"]
     clock = time.monotonic()
     expected = [word in "abc" for word in words]
-    assert run(isolation, program, *(io(word, word) for word in words), seconds=2.0) == expected
-    assert time.monotonic() - clock < 25
+    assert run(isolation, program, *(io(word, word) for word in words), seconds=3.0) == expected
+    assert time.monotonic() - clock < 100
 
 
 def test_the_limit_in_all_ends_what_is_left(isolation: Isolation) -> None:
     program = "import time\nn = float(input())\ntime.sleep(n)\nprint('x')"
     cases = [io("0", "x"), io("60", "x"), io("0", "x")]
-    found = verdicts(Program(program, ""), cases, isolation, Limits(seconds=3.0), case_seconds=60.0)
+    found = verdicts(Program(program, ""), cases, isolation, Limits(seconds=4.0), case_seconds=60.0)
     assert found == [True, False, False]
 
 
@@ -182,7 +182,7 @@ MBPP = [
     ],
 )
 def test_assertions(isolation: Isolation, program: str, expected: list[bool]) -> None:
-    assert run(isolation, program, *MBPP, seconds=2.0) == expected
+    assert run(isolation, program, *MBPP, seconds=3.0) == expected
 
 
 def problem(*completions: str, **meta: Any) -> Example:
@@ -208,7 +208,7 @@ def test_the_program_is_read_out_of_an_answer() -> None:
         metric = ProgramTests(allow_code_execution=True, isolation="weak", code_block=code_block)
         assert metric(problem(answer, cases=SUMS[:2]))["strict_acc"] == expected
     tested = problem("Here:\n```\ndef f():\n    return 1\n```", tests="assert f() == 1")
-    assert PassAtK(allow_code_execution=True, isolation="weak", code_block=True)(tested) == {"pass@1": 1.0}
+    assert PassAtK(allow_code_execution=True, isolation="weak", timeout=20, code_block=True)(tested) == {"pass@1": 1.0}
     assert PassAtK(allow_code_execution=True, isolation="weak")(tested) == {"pass@1": 0.0}
 
 

@@ -177,9 +177,9 @@ def test_ter_of_pages_does_without_shifts(answered: Build, estimated: Estimated)
     found = estimated(metric, answered(shifted, " ".join(words), "x"), answered("b a", "a b", id="b"))["ter"]
     assert found.value == pytest.approx(100 * (150 + 1) / ((150 + 1) / 2 + 2))
     assert metric.details()["without shifts"] == 1
-    begun = time.perf_counter()
+    begun = time.process_time()
     estimated(Ter(language="English"), answered(shifted * 50, shifted))
-    assert time.perf_counter() - begun < 5.0
+    assert time.process_time() - begun < 5.0
 
 
 def test_ter_is_a_ratio_of_sums(answered: Build, estimated: Estimated) -> None:

@@ -29,7 +29,7 @@ def server(tmp_path: Path) -> Iterator[AnnotationServer]:
 def ask(
     server: AnnotationServer, path: str, content: Any = None, *, method: str = "POST", **headers: str
 ) -> tuple[int, str, dict[str, str]]:
-    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
     given = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
     body = content if isinstance(content, str | None) else json.dumps(content)
     connection.request(method, path, body, given)

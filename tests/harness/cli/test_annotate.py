@@ -29,7 +29,7 @@ questions:
 
 def post(url: str, name: str, **content: object) -> object:
     request = Request(f"{url}api/{name}", json.dumps(content).encode(), {"Content-Type": "application/json"})  # noqa: S310 - our own
-    with urlopen(request, timeout=10) as answer:  # noqa: S310
+    with urlopen(request, timeout=60) as answer:  # noqa: S310
         return json.load(answer)
 
 

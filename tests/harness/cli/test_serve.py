@@ -35,7 +35,7 @@ def test_the_site_is_served_and_follows_the_results(tmp_path: Path) -> None:
             assert b'"build\\":1' in _get(f"{url}live/state.js")
             ran = CliRunner().invoke(group, ["import", "lm-eval", str(DATA), "--results-dir", str(results)])
             assert ran.exit_code == 0
-            for _ in range(150):
+            for _ in range(600):
                 if b'"build\\":1' not in _get(f"{url}live/state.js"):
                     break
                 time.sleep(0.2)
@@ -44,12 +44,12 @@ def test_the_site_is_served_and_follows_the_results(tmp_path: Path) -> None:
                 _get(f"{url}../lm-eval/run.json")
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
         assert "Stopped." in process.stderr.read()
 
 
 def _get(url: str) -> bytes:
-    with urlopen(url, timeout=20) as answer:  # noqa: S310 - the server that was just started
+    with urlopen(url, timeout=60) as answer:  # noqa: S310 - the server that was just started
         return bytes(answer.read())
 
 

@@ -117,6 +117,6 @@ def test_logged_warnings_and_tracebacks_are_escaped(statement: str) -> None:
         "import logging\nfrom harness.output.terminal import make_diagnostics_safe\n"
         f"make_diagnostics_safe()\ntext = {HOSTILE!r}\n{statement}\n"
     )
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert r"\x1b]0;owned\x07" in ran.stderr
     assert safe(ran.stderr)

@@ -70,7 +70,7 @@ def rest(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("heads", "resources"), [(2, None), (1, {"replicas": 2})])
 def test_a_real_model_differs_by_rounding_alone(
     folder: Path,

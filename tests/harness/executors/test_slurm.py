@@ -305,7 +305,7 @@ def test_last_words_come_from_the_newest_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_an_array_of_heads_writes_what_one_process_writes(folder: Path, registry: Registry) -> None:
     models = ("fake:0", "fake:1", "fake:2")
     alone = lone(folder, registry, *models)
@@ -327,7 +327,7 @@ def local_engine(folder: Path, keys: SlurmKeys, name: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_submitits_local_executor_writes_what_one_process_writes(folder: Path, registry: Registry) -> None:
     alone = lone(folder, registry, "fake:0", "fake:1")
     records = list(
@@ -344,7 +344,7 @@ def heads_of(some: Job) -> dict[int, int]:
     return {report.head: report.content["joined"]["process"] for report in lines}
 
 
-def wait_for(condition: Any, seconds: float = 120) -> Any:
+def wait_for(condition: Any, seconds: float = 300) -> Any:
     until = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < until
@@ -353,7 +353,7 @@ def wait_for(condition: Any, seconds: float = 120) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_the_others_do_what_a_killed_head_had_begun(folder: Path, registry: Registry, slurm: Path) -> None:
     models = ("fake:0", "fake:1")
     alone = lone(folder, registry, *models)
@@ -371,7 +371,7 @@ def test_the_others_do_what_a_killed_head_had_begun(folder: Path, registry: Regi
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 @pytest.mark.parametrize("signals", [["SIGUSR2"], ["SIGTERM", "SIGUSR2"]], ids=["time limit", "preemption"])
 def test_a_head_that_slurm_stops_is_requeued_and_continues(
     folder: Path, registry: Registry, slurm: Path, signals: list[str]
@@ -393,7 +393,7 @@ def test_a_head_that_slurm_stops_is_requeued_and_continues(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 @pytest.mark.parametrize("ended", [False, True], ids=["at work", "ended"])
 def test_heads_go_on_without_the_command_and_are_followed_again(
     folder: Path, registry: Registry, slurm: Path, ended: bool
@@ -417,7 +417,7 @@ def test_heads_go_on_without_the_command_and_are_followed_again(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_when_all_heads_have_died_the_message_says_how(folder: Path, registry: Registry) -> None:
     some = slow_job(folder, "fake:0", "fake:1")
     running = SlurmExecutor(SlurmKeys(heads=1), registry).run(some, Silent())
@@ -431,7 +431,7 @@ def test_when_all_heads_have_died_the_message_says_how(folder: Path, registry: R
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_without_accounting_heads_that_slurm_has_killed_are_missed_in_the_queue(
     folder: Path, registry: Registry, slurm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,7 +451,7 @@ def test_without_accounting_heads_that_slurm_has_killed_are_missed_in_the_queue(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_a_head_for_each_task_of_an_allocation(
     folder: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -485,7 +485,7 @@ with terminable():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # several interpreters start
+@pytest.mark.timeout(900)  # several interpreters start
 def test_each_task_of_srun_is_a_head_which_stops_when_slurm_gives_notice(
     folder: Path, registry: Registry, slurm: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -61,8 +61,9 @@ def files(results: Path) -> list[str]:
 
 
 @pytest.fixture
-def merger(tmp_path: Path) -> SegmentMerger:
-    return SegmentMerger(tmp_path, Claims(tmp_path))
+def merger(tmp_path: Path) -> Iterator[SegmentMerger]:
+    with Claims(tmp_path) as claims:
+        yield SegmentMerger(tmp_path, claims)
 
 
 def test_all_answers_of_all_heads_and_models_are_merged(tmp_path: Path, merger: SegmentMerger) -> None:
@@ -217,7 +218,7 @@ def test_answers_are_merged_while_heads_work_and_removed_at_the_end(tmp_path: Pa
         assert texts(tmp_path) == {0: "answer 0"}
         assert files(tmp_path) == []
         write(tmp_path, "a", [answered(1)])
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while texts(tmp_path).keys() != {0, 1} and time.monotonic() < until:
             time.sleep(0.02)
         assert files(tmp_path) == ["a-0.seg"]
@@ -273,16 +274,17 @@ def test_two_processes_that_merge_lose_and_double_nothing(tmp_path: Path, leases
     mergers = [start(tmp_path, leases) for _ in range(2)]
     for one in mergers:
         go(one)
-    assert [one.wait(timeout=60) for one in mergers] == [0, 0]
+    assert [one.wait(timeout=120) for one in mergers] == [0, 0]
     assert texts(tmp_path) == {number: f"answer {number}" for number in range(40 * 20 + 5)}
     assert files(tmp_path) == []
 
 
 @pytest.mark.slow
 def test_a_merger_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
-    draw, killed, alive = random.Random(0), 0, 0
+    draw, killed, alive, turn = random.Random(0), 0, 0, 0
     expected: set[int] = set()
-    for turn in range(12):
+    while turn < 12 or (min(killed, alive) < 3 and turn < 100):  # on a busy machine, few are killed in time
+        turn += 1
         for head in range(30):
             numbers = [turn * 1000 + head * 20 + number for number in range(25)]
             expected.update(numbers)
@@ -301,5 +303,5 @@ def test_a_merger_killed_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     assert alive > 2
     last = start(tmp_path)
     go(last)
-    assert last.wait(timeout=60) == 0
+    assert last.wait(timeout=120) == 0
     assert texts(tmp_path) == {number: f"answer {number}" for number in expected}

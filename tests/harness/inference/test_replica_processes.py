@@ -97,7 +97,7 @@ def opened() -> Iterator[list[Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_one_two_and_three_replicas_answer_alike(registry: Registry, opened: list[Any]) -> None:
     component = Component(name="fake:7", arguments={"window": 40})
     requests = asked(1200)
@@ -126,7 +126,7 @@ def kill_at_random(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_killed_replicas_lose_nothing_and_ask_at_most_a_block_again(
     registry: Registry, tmp_path: Path, opened: list[Any]
 ) -> None:
@@ -149,7 +149,7 @@ def test_killed_replicas_lose_nothing_and_ask_at_most_a_block_again(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_a_poisoned_part_fails_alone(fragile: Callable[..., ModelSource], opened: list[Any]) -> None:
     pool = pool_of(fragile(), 2)
     opened.append(pool)
@@ -163,7 +163,7 @@ def test_a_poisoned_part_fails_alone(fragile: Callable[..., ModelSource], opened
     assert "ended with code 3" in str(found[90].error)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_errors_of_a_model_are_raised_and_the_replica_goes_on(
     fragile: Callable[..., ModelSource], opened: list[Any]
 ) -> None:
@@ -179,7 +179,7 @@ def test_errors_of_a_model_are_raised_and_the_replica_goes_on(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_a_frozen_replica_does_not_hold_up_the_others(
     fragile: Callable[..., ModelSource], opened: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +199,7 @@ def test_a_frozen_replica_does_not_hold_up_the_others(
     assert sorted(found) == list(range(400))
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_a_replica_with_another_fingerprint_is_refused(
     fragile: Callable[..., ModelSource], opened: list[Any], tmp_path: Path
 ) -> None:
@@ -210,7 +210,7 @@ def test_a_replica_with_another_fingerprint_is_refused(
         list(model.answer(asked(3)))
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_a_model_that_is_not_there_is_refused(opened: list[Any]) -> None:
     pool = pool_of(ModelSource(Component(name="nothing:x")), 2)
     opened.append(pool)
@@ -228,7 +228,7 @@ def test_more_gpus_than_there_are_and_servers_are_refused(registry: Registry, mo
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 def test_an_iteration_that_is_broken_off_ends_the_processes(registry: Registry, opened: list[Any]) -> None:
     model = replicated(Component(name="fake:0", arguments={"delay": 0.001}), registry, 2)
     opened.append(model)
@@ -242,7 +242,7 @@ def test_an_iteration_that_is_broken_off_ends_the_processes(registry: Registry, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), signal.SIGKILL)"])
 def test_processes_end_with_the_one_that_started_them(tmp_path: Path, end: str) -> None:
     script = f"""\
@@ -258,10 +258,10 @@ if __name__ == "__main__":
     {end}
 """
     (tmp_path / "script.py").write_text(script)
-    ended = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=50)
+    ended = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=250)
     count, *pids = map(int, ended.stdout.split())
     assert count == 20
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while any(map(_lives, pids)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not any(map(_lives, pids))

@@ -74,7 +74,7 @@ class Server:
         thread.start()
         found: list[Event] = []
         while sum(isinstance(event, Done | Failed | Refused) for event in found) < len(parts):
-            block = self.server.outbox.take(10)
+            block = self.server.outbox.take(60)
             assert block, "nothing more is said"
             answers = sum(len(event.answers) for event in block if isinstance(event, Answers))
             assert answers <= MOST_ANSWERS
@@ -84,7 +84,7 @@ class Server:
             if any(isinstance(event, Failed | Refused) for event in block):
                 break
         self.server.close()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
         return found
 
@@ -113,13 +113,16 @@ def test_the_model_waits_until_its_answers_are_stored(monkeypatch: pytest.Monkey
     outbox, came = server.outbox, 0
     for stored in (0, 10, 64):
         outbox.stored(stored)
-        before = came
-        while block := outbox.take(0.5):
+        wanted = came + (stored or MOST_ANSWERS)
+        while came < wanted:
+            block = outbox.take(60)
+            assert block, "nothing more is said"
             came += sum(len(event.answers) for event in block if isinstance(event, Answers))
             outbox.sent()
-        assert came - before == (stored or MOST_ANSWERS)
+        assert came == wanted
+        assert outbox.take(0.2) == []
     server.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 

@@ -390,7 +390,7 @@ MISBEHAVIOUR: dict[str, Callable[[_Handler], None]] = {
 """What a server can do other than answer."""
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for something to come true."""
     until = time.monotonic() + seconds
     while not true():

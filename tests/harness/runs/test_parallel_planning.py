@@ -31,7 +31,7 @@ def run(script: str, *arguments: object, code: int = 0) -> str:
 
 def gone(process: int) -> bool:
     """Return True once a process has ended, which may take a moment."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
             if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":

@@ -243,7 +243,7 @@ def test_prompts_of_the_next_run_are_made_while_the_model_computes(
     def patient(self: FakeModel, request: Request) -> Response:
         if not made:  # the first request: hold the model until the prompts of the second run are made
             until = threading.Event()
-            for _ in range(1000):
+            for _ in range(6000):
                 if "b-2" in plugin.MADE or until.wait(0.01):
                     break
             made.append("b-2" in plugin.MADE)

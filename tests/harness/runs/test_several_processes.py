@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -73,8 +75,11 @@ def start(folder: Path) -> subprocess.Popen[str]:
 
 def asked(server: FakeServer) -> Counter[str]:
     """Count the questions that were put, by their text."""
-    bodies = [body for path, body in server.bodies if path == "/v1/completions" and body.get("max_tokens") == 2]
-    return Counter(json.dumps(body.get("prompt")) for body in bodies)
+    return Counter(json.dumps(body.get("prompt")) for path, body in server.bodies if _is_question(path, body))
+
+
+def _is_question(path: str, body: dict[str, Any]) -> bool:
+    return path == "/v1/completions" and body.get("max_tokens") == 2
 
 
 def results(folder: Path) -> dict[str, Any]:
@@ -130,12 +135,25 @@ def test_what_a_killed_process_had_claimed_is_done_by_the_other(server: FakeServ
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # several interpreters start
 def test_a_process_that_has_nothing_left_to_do_says_for_whom_it_waits(server: FakeServer, tmp_path: Path) -> None:
-    server.ways = replace(server.ways, delay=0.2)  # so that the first is still busy when the second has started
+    questions, go_on = itertools.count(), threading.Event()
+
+    def hold_the_first(path: str, body: dict[str, Any]) -> None:
+        """Keep the first process waiting, which asks no more than two questions at once."""
+        if _is_question(path, body) and next(questions) < 2:
+            go_on.wait(200)
+
+    server.ways = replace(server.ways, says=hold_the_first)
     first = start(tmp_path)
-    while sum(asked(server).values()) < 3:
+    while sum(asked(server).values()) < 2:
+        assert first.poll() is None
         time.sleep(0.02)
     second = start(tmp_path)
-    text, _ = second.communicate(timeout=240)
+    assert second.stdout is not None
+    text = ""
+    while "in progress elsewhere" not in text and (line := second.stdout.readline()):
+        text += line
+    go_on.set()
+    text += second.communicate(timeout=240)[0]
     first.communicate(timeout=240)
     assert f"in progress elsewhere: process {first.pid} on " in text
     assert "finished before" in text

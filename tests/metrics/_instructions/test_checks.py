@@ -186,8 +186,8 @@ def test_no_text_takes_long() -> None:
         "* \n" * 20_000,
         "p.s" * 9000,
     ]
-    begun = time.perf_counter()
+    begun = time.process_time()
     for text in texts:
         for kind, arguments in SAMPLES.items():
             follows(text, kind, arguments)
-    assert time.perf_counter() - begun < 20.0
+    assert time.process_time() - begun < 20.0

@@ -105,7 +105,7 @@ def test_any_text_is_read_without_an_error(answer: str) -> None:
 def test_hostile_lengths_take_no_time(answer: str) -> None:
     import time
 
-    start = time.perf_counter()
+    start = time.process_time()
     for reader in (SCORE, JSON, LABEL, HEADING):
         assert isinstance(reader.read(answer), Unread)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0

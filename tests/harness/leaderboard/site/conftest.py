@@ -220,7 +220,7 @@ class Visit:
         self.page = self.context.new_page()
         self.address = address
         self.wrong: list[str] = []
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)
@@ -260,7 +260,7 @@ class Visit:
 
     def until(self, expression: str) -> None:
         """Wait until an expression is true; Playwright's own way needs an ``eval`` that the policy forbids."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not self.page.evaluate(expression):
             assert time.monotonic() < end, f"never: {expression}"
             self.page.wait_for_timeout(20)

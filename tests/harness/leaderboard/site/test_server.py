@@ -58,7 +58,7 @@ def server(root: Path) -> Iterator[SiteServer]:
 
 def _raw(server: SiteServer, request: bytes) -> bytes:
     """Send bytes as they are and return everything that comes back."""
-    with socket.create_connection(server.server_address[:2], timeout=5) as connection:  # type: ignore[arg-type]
+    with socket.create_connection(server.server_address[:2], timeout=60) as connection:  # type: ignore[arg-type]
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         parts = []
@@ -76,7 +76,7 @@ def _status(answer: bytes) -> int:
 
 
 def _get(server: SiteServer, path: str) -> tuple[HTTPResponse, bytes]:
-    connection = HTTPConnection(*server.server_address[:2], timeout=5)  # type: ignore[arg-type]
+    connection = HTTPConnection(*server.server_address[:2], timeout=60)  # type: ignore[arg-type]
     connection.request("GET", path)
     answer = connection.getresponse()
     content = answer.read()
@@ -276,7 +276,7 @@ def test_many_at_once_get_what_they_asked_for(server: SiteServer) -> None:
 
 
 def test_idle_connections_do_not_keep_others_out_for_ever(server: SiteServer) -> None:
-    idle = [socket.create_connection(server.server_address[:2], timeout=5) for _ in range(CONNECTIONS + 5)]  # type: ignore[arg-type]
+    idle = [socket.create_connection(server.server_address[:2], timeout=60) for _ in range(CONNECTIONS + 5)]  # type: ignore[arg-type]
     # For those beyond the limit, the ones that have waited longest are closed.
     assert idle[0].recv(1) == b""
     assert _status(_ask(server, "/")) == 200

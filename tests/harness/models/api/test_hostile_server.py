@@ -29,7 +29,7 @@ BACKENDS = ["openai", "anthropic"]
 
 
 def opened(backend: str, server: FakeServer, **arguments: Any) -> ApiModel:
-    pace = {"retry_delay": 0.001, "timeout": 5.0, "max_retries": 2, **arguments}
+    pace = {"retry_delay": 0.001, "timeout": 20.0, "max_retries": 2, **arguments}
     if backend == "openai":
         return OpenAIModel(MODEL, OpenAIModel.Params(base_url=server.url, **pace))
     return AnthropicModel(MODEL, AnthropicModel.Params(base_url=server.url.removesuffix("/v1"), **pace))
@@ -97,7 +97,9 @@ def test_every_request_ends_once_whatever_the_server_does(backend: str, script: 
 @pytest.mark.parametrize("behaviour", [name for name in MISBEHAVIOUR if name not in NOT_TRIED_AGAIN])
 def test_one_try_that_fails_costs_no_answer(backend: str, behaviour: str) -> None:
     with serving(Ways(behave=lambda number: behaviour if number == 5 else "ok")) as server:
-        model = opened(backend, server, timeout=0.5 if behaviour in {"hang", "trickle"} else 10.0)
+        # On a busy machine a right answer, too, may take longer than half a second.
+        slow = behaviour in {"hang", "trickle"}
+        model = opened(backend, server, timeout=0.5 if slow else 60.0, max_retries=9 if slow else 2)
         requests = questions(backend, 12)
         assert right(backend, requests, ask(model, requests)) == len(requests)
         model.close()
@@ -121,7 +123,7 @@ def test_a_server_that_never_answers_is_given_up(backend: str, behaviour: str) -
         model = opened(backend, server, timeout=0.2)
         began = time.monotonic()
         assert right(backend, questions(backend, 200), ask(model, questions(backend, 200))) == 0
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 100
         if behaviour != "418":  # which may be each request's own fault
             assert len(server.bodies) < 150
         model.close()

@@ -211,7 +211,7 @@ def test_a_closed_model_frees_the_places_of_its_calls() -> None:
         time.sleep(0.1)
         assert found == []
         pair[0].close()
-        waiting.join(10)
+        waiting.join(60)
         assert [answer.error for answer in found] == [None] * 3
 
 

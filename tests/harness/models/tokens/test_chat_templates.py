@@ -232,7 +232,7 @@ def test_a_bomb_is_refused_once_and_for_all(opened: Callable[..., ChatTemplate],
         assert "so it is not used" in str(one)
     clock = time.perf_counter()
     assert all(isinstance(one, ValueError) for one in template.render(CONVERSATIONS * 100))
-    assert time.perf_counter() - clock < 1
+    assert time.perf_counter() - clock < 30  # to ask for each would take 100 s
 
 
 def test_a_template_that_does_not_parse_is_an_error(opened: Callable[..., ChatTemplate]) -> None:
