@@ -323,6 +323,8 @@ def _reason(error: BaseException) -> str:
 def _kill(actor: Any) -> None:
     import ray
 
+    if actor is None or not ray.is_initialized():  # Ray would start a cluster of its own on this machine
+        return
     try:
         ray.kill(actor)
     except Exception as error:  # it is gone already

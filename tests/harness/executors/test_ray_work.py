@@ -80,7 +80,7 @@ def test_runs_that_end_are_taken_out_and_forgive_deaths() -> None:
 
 def test_results_that_never_appear_end_the_sweep(tmp_path: Path) -> None:
     """Heads that find nothing left are started again, as the file system may be slow, but not for ever."""
-    pytest.importorskip("ray")
+    ray = pytest.importorskip("ray")
     model = work(gpus=False)["fake:plain"]
     one, other = model.heads = [Head(0, 0), Head(1, 0)]
     cluster = ray_cluster._Cluster(Job([], Settings(tmp_path)), tmp_path / "job", SweepState(), [model])
@@ -92,3 +92,4 @@ def test_results_that_never_appear_end_the_sweep(tmp_path: Path) -> None:
         cluster._conclude(model, one, "")
     with pytest.raises(HarnessError, match="fake:plain: 1 runs have ended, but their results are not in"):
         cluster._conclude(model, one, "")
+    assert not ray.is_initialized()
