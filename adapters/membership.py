@@ -24,6 +24,7 @@ from harness import (
     Tokenization,
     adapter,
 )
+from harness.contamination import EXAMPLE_SCORES
 
 
 @adapter(
@@ -33,6 +34,7 @@ from harness import (
     source="Shi et al. 2023 (arXiv:2310.16789), Zhang et al. 2024 (arXiv:2404.02936)",
     metrics=("membership", "efficiency"),
     report="contamination baselines",
+    role=EXAMPLE_SCORES,
 )
 class Membership(Adapter):
     """Every example's log-likelihood, token by token, from which the metric ``membership`` computes heuristic scores.

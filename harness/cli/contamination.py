@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import options
+from harness.cli.contamination_held_out import held_out_command
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
 from harness.cli.contamination_options import options_command
 from harness.cli.seal import unseal_command
@@ -48,6 +49,7 @@ def contamination_command() -> None:
 contamination_command.add_command(baselines_command)
 contamination_command.add_command(overlap_command)
 contamination_command.add_command(options_command)
+contamination_command.add_command(held_out_command)
 contamination_command.add_command(unseal_command)
 
 

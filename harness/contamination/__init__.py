@@ -6,6 +6,7 @@ These names are for the plugins that ask and measure such tests; none of them lo
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness.contamination.roles import EXAMPLE_SCORES as EXAMPLE_SCORES
     from harness.contamination.roles import EXAMPLES_FILE as EXAMPLES_FILE
     from harness.contamination.roles import OPTION_TEST as OPTION_TEST
     from harness.contamination.roles import ORDER_TEST as ORDER_TEST

@@ -14,3 +14,6 @@ SEALED_TEXTS = "sealed texts"
 
 SEALED_DYE = "sealed dye"
 """The scenario of a key's dye questions; its parameter is ``path``."""
+
+EXAMPLE_SCORES = "scores of single examples"
+"""The adapter that scores each example of a data set by itself."""

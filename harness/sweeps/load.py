@@ -139,7 +139,7 @@ def sweep_from_mapping(
 
     Errors in its runs are reported for the given command-line option.
     """
-    runs = [str(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
+    runs = [_named(run.get("scenario") if isinstance(run, Mapping) else run) for run in _list(content, "runs")]
     return _read(content, Path(), option, Diagnostics(None, {option: runs, **_options(overrides)}), registry, overrides)
 
 
@@ -152,6 +152,13 @@ def sweep_from_program(
     """
     diagnostics = Diagnostics(None, _options(overrides), overrides.get("keywords", {}))
     return _read(content, Path(), "runs", diagnostics, registry, overrides)
+
+
+def _named(scenario: object) -> str:
+    """Return what a user calls a run's scenario: a file's path, or its name."""
+    if isinstance(scenario, Mapping):
+        return str(scenario.get("path", scenario.get("name")))
+    return str(scenario)
 
 
 def find_sweep(name: str) -> Path:

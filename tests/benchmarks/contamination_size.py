@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.contamination.statistics.held_out import Split, held_out_test
 from harness.contamination.statistics.next_example import EProcess, RankTest
 from harness.contamination.statistics.permutation import BesagClifford
 from harness.contamination.statistics.relabelling import relabelling_test
@@ -98,6 +99,18 @@ def stopped_p(nulls: int, seed: int) -> Iterator[float]:
         yield test.p
 
 
+def held_out_p(nulls: int, seed: int, rows: int = 60, draws: int = 999) -> Iterator[float]:
+    """Yield p-values of the held-out test, for left-skew scores, some of which near duplicates share."""
+    rng = np.random.default_rng(seed)
+    pairs = rows // 6
+    units = (*((row,) for row in range(2 * pairs, rows)), *((2 * pair, 2 * pair + 1) for pair in range(pairs)))
+    for null in range(nulls):
+        scores = -np.exp(rng.normal(size=rows))
+        scores[1 : 2 * pairs : 2] = scores[0 : 2 * pairs : 2]
+        published = rng.random(len(units)) < 0.5
+        yield held_out_test(Split(units, tuple(published.tolist()), 0), scores.tolist(), draws, null).p
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--nulls", type=int, default=2000)
@@ -119,6 +132,9 @@ def main() -> None:
     print(f"\nnext example, 90 boundaries: ranks {at_5:.1f} / {at_1:.2f}; most evidence at least 20: {reached:.1f}")
     p = np.array(list(stopped_p(given.nulls, given.seed)))
     print(f"permutation test that stops early: {100 * (p <= 0.05).mean():.1f} / {100 * (p <= 0.01).mean():.2f}")
+    p = np.array(list(held_out_p(given.nulls, given.seed)))
+    at_5, at_1 = (100 * (p <= level).mean() for level in (0.05, 0.01))
+    print(f"held-out test, 60 rows, ten pairs of duplicates: {at_5:.1f} / {at_1:.2f}")
 
     rng = np.random.default_rng(given.seed)
     for r, m in ((8, 10), (50, 25), (200, 250)):

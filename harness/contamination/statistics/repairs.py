@@ -76,6 +76,16 @@ def collapse_near_duplicates(texts: Sequence[str], threshold: float = 0.9, seed:
     Raises:
         DataError: Fewer than 2 examples are left.
     """
+    rng = Random(seed)  # noqa: S311 - a reproducible draw, not secrets
+    kept = sorted(rng.choice(cluster) for cluster in near_duplicates(texts, threshold))
+    if len(kept) < 2:
+        raise DataError(f"all {len(texts)} examples are near duplicates of each other: no order is left to test.")
+    gone = len(texts) - len(kept)
+    return _repaired([texts[index] for index in kept], f"left out {gone} near duplicates of {len(texts)}", kept=kept)
+
+
+def near_duplicates(texts: Sequence[str], threshold: float = 0.9) -> list[list[int]]:
+    """Return the groups of texts that a chain of tf-idf cosines of at least ``threshold``, or of equal texts, joins."""
     import numpy as np
 
     links: list[tuple[int, int]] = []
@@ -85,12 +95,7 @@ def collapse_near_duplicates(texts: Sequence[str], threshold: float = 0.9, seed:
     for start, rows in similarity_rows(tfidf(texts)):
         ones, others = np.nonzero(rows >= threshold)
         links.extend(zip((ones + start).tolist(), others.tolist(), strict=True))
-    rng = Random(seed)  # noqa: S311 - a reproducible draw, not secrets
-    kept = sorted(rng.choice(cluster) for cluster in _joined(len(texts), links))
-    if len(kept) < 2:
-        raise DataError(f"all {len(texts)} examples are near duplicates of each other: no order is left to test.")
-    gone = len(texts) - len(kept)
-    return _repaired([texts[index] for index in kept], f"left out {gone} near duplicates of {len(texts)}", kept=kept)
+    return _joined(len(texts), links)
 
 
 def blocks(texts: Sequence[str], labels: Sequence[Hashable]) -> Repaired:
