@@ -38,8 +38,8 @@ class VllmModel(CheckpointModel):
         max_model_len: Most tokens of prompt and completion together; None for the model's own limit.
         tensor_parallel_size: GPUs that share one copy of the model.
         data_parallel_size: Copies of the model that share the requests.
-        gpu_memory_utilization: Share of the memory that the engine may take; None for vLLM's default (on a CPU, four
-            gigabytes for the key-value cache).
+        gpu_memory_utilization: Share of the memory that the engine may take; None for 0.85, which leaves room for the
+            log-probabilities of prompts (on a CPU, None is four gigabytes for the key-value cache).
         enforce_eager: True to run the model without compiling it: it starts faster and runs slower.
         trust_remote_code: True if Python code that comes with the checkpoint may run.
         chat: True to apply the tokenizer's chat template to conversations; None: if it has one.
