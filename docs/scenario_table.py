@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def seen_data(plugin: Plugin, rows: Mapping[str, Any]) -> str:
 
 def _row(plugin: Plugin, seen: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     details = _details(plugin)
-    target: Callable[..., Any] = plugin.target
+    target: Any = plugin.target
     file = details.file or Path(inspect.getsourcefile(inspect.unwrap(target)) or "")
     boards = ", ".join(title for tag, (title, _) in BOARDS.items() if tag in details.tags)
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import secrets
 import shutil
@@ -114,7 +115,7 @@ def one_ray_node(cpus: int = 4) -> Iterator[None]:
 @contextmanager
 def _own_folder() -> Iterator[Path]:
     """Keep a cluster apart: its files in a folder of its own, and its token in the environment."""
-    from ray._raylet import AuthenticationTokenLoader, Config
+    raylet: Any = importlib.import_module("ray._raylet")  # compiled, and without types
 
     folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))  # paths of sockets may have 107 characters
     (folder / "ray").mkdir()
@@ -122,12 +123,12 @@ def _own_folder() -> Iterator[Path]:
     own = {"RAY_TMPDIR": str(folder), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
     try:
         with _environment(own):
-            Config.initialize("")  # Ray has read the environment when it was imported
-            AuthenticationTokenLoader.instance().reset_cache()
+            raylet.Config.initialize("")  # Ray has read the environment when it was imported
+            raylet.AuthenticationTokenLoader.instance().reset_cache()
             yield folder / "ray"
     finally:
-        Config.initialize("")
-        AuthenticationTokenLoader.instance().reset_cache()
+        raylet.Config.initialize("")
+        raylet.AuthenticationTokenLoader.instance().reset_cache()
         shutil.rmtree(folder, ignore_errors=True)
 
 

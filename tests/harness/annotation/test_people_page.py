@@ -151,13 +151,13 @@ def test_two_raters_annotate_twenty_answers_and_the_sites_table_appears(
     assert page.locator("#people tbody th").all_inner_texts() == ["Second", "First"]
     visit.after(lambda: page.click("#people tbody th a >> nth=1"))
     assert page.locator("h1").inner_text() == "First"
-    rows = [
+    shares = [
         [" ".join(cell.split()).removesuffix(" share") for cell in row.split("\t")]
         for row in page.locator("#ratings tbody tr").all_inner_texts()
     ]
-    assert [row[:2] for row in rows] == [["quality ↑ 1 to 5", "4.00"], ["tone: kind", "1.00"], ["tone: cold", ".000"]]
-    assert rows[0][-3:-1] == ["20", "2"]  # ratings, raters
-    assert float(rows[0][-1].replace("low", "").replace("−", "-")) < 1  # the raters agreed on one model alone
+    assert [row[:2] for row in shares] == [["quality ↑ 1 to 5", "4.00"], ["tone: kind", "1.00"], ["tone: cold", ".000"]]
+    assert shares[0][-3:-1] == ["20", "2"]  # ratings, raters
+    assert float(shares[0][-1].replace("low", "").replace("−", "-")) < 1  # the raters agreed on one model alone
     visit.after(lambda: page.click("#ratings h3 a"))
     assert page.locator("h1").inner_text() == "Ratings by people"
     visit.context.close()

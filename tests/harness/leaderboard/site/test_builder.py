@@ -106,8 +106,8 @@ def test_no_two_columns_of_a_board_have_one_name(tmp_path: Path, make_run: Recor
     for model in ("hf:a", "hf:b"):
         save(tmp_path / "results", make_run(model, "bbq", 0.5))
         gone = make_run(model, "bbq_lite", None, error="out of memory")
-        gone.provenance["scenario"] = {"title": "BBQ", "short": "BBQ", "defaults": {}}
-        save(tmp_path / "results", gone)
+        title = {"title": "BBQ", "short": "BBQ", "defaults": {}}
+        save(tmp_path / "results", replace(gone, provenance={**gone.provenance, "scenario": title}))
     board = data(build_site(tmp_path / "results", tmp_path / "site").parent, "boards/all")
     shown = [column for column in board["columns"] if column["shown"]]
     assert [column["title"] for column in shown] == ["BBQ · bbq", "BBQ · bbq_lite"]
