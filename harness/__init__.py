@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     # Programs and notebooks: sweeps, models in memory, results as data frames.
+    from harness.python.evaluate import evaluate as evaluate
     from harness.python.results import Results as Results
     from harness.python.run import run as run
 

@@ -72,7 +72,7 @@ class CheckpointModel(Model):
         chat_template_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         self._name = name
-        self._found = find_checkpoint(name, revision, trust_remote_code)
+        self._found = self._find(name, revision, trust_remote_code)
         self._dtype = dtype
         self._wants_chat = chat
         self._template_arguments = dict(chat_template_kwargs or {})
@@ -156,6 +156,9 @@ class CheckpointModel(Model):
         if "_tokenizer" in self.__dict__:
             self._tokenizer.close()
 
+    def _find(self, name: str, revision: str | None, remote_code: bool) -> Checkpoint:
+        return find_checkpoint(name, revision, remote_code)
+
     @loaded_property
     def _checkpoint(self) -> Checkpoint:
         return resolve_commit(self._found)
@@ -167,13 +170,16 @@ class CheckpointModel(Model):
     def _find_facts(self) -> Facts:
         template = getattr(self._raw_tokenizer, "chat_template", None)
         return {
-            "checkpoint": self._checkpoint.digest(),
+            "checkpoint": self._digest(),
             "dtype": str(getattr(self._config.get_text_config(), "dtype", None) or "float32").removeprefix("torch."),
             "window": _positions(self._config, self._raw_tokenizer),
             "has_template": template is not None,
             "template_words": sorted(set(re.findall(r"\w+", str(template or "")))),
             "template": hashlib.sha256(repr(template).encode()).hexdigest(),
         }
+
+    def _digest(self) -> str:
+        return self._checkpoint.digest()
 
     @loaded_property
     def _config(self) -> Any:

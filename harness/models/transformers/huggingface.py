@@ -226,12 +226,6 @@ class HuggingFaceModel(CheckpointModel):
     def _load(self) -> CausalLM:
         import torch
 
-        from harness.models.transformers.batching import Budget
-        from harness.models.transformers.causal_lm import CausalLM
-        from harness.models.transformers.memory import batch_tokens
-        from harness.models.transformers.model_runner import ModelRunner
-        from harness.models.transformers.prefix_scoring import PrefixSharing
-
         name = self._name
         device = self._target
         # Quantised weights are made on their device, and cannot move; for others the way by the CPU's memory is longer.
@@ -247,11 +241,23 @@ class HuggingFaceModel(CheckpointModel):
             kind = weights.device.type
         except (RuntimeError, AssertionError) as error:
             raise ModelError(f"{name}: cannot be put on device {device!r}: {error}") from error
-        free = None
         if kind == "cuda":
             # cuDNN's attention is compiled anew for every length, and lengths change with every step.
             torch.backends.cuda.enable_cudnn_sdp(False)
-            free = torch.cuda.mem_get_info(weights.device)[0]
+        return self._ready(weights)
+
+    def _ready(self, weights: Any) -> CausalLM:
+        """Return what answers with a model that is in memory."""
+        import torch
+
+        from harness.models.transformers.batching import Budget
+        from harness.models.transformers.causal_lm import CausalLM
+        from harness.models.transformers.memory import batch_tokens
+        from harness.models.transformers.model_runner import ModelRunner
+        from harness.models.transformers.prefix_scoring import PrefixSharing
+
+        kind = weights.device.type
+        free = torch.cuda.mem_get_info(weights.device)[0] if kind == "cuda" else None
         text = self._config.get_text_config()
         tokens = self._max_batch_tokens or batch_tokens(text, kind, weights.dtype.itemsize, free)
         runner = ModelRunner(weights)

@@ -1,0 +1,147 @@
+"""An object with ``generate`` or ``score`` as a model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from harness.contracts import Completion, GenerateRequest, Model, Prompt, Request, Response, ScoreRequest
+from harness.errors import ModelError, reraise_interrupt, shown
+from harness.models.tokens.stop_sequences import cut_at_stop
+from harness.plugins.cell_source import cell_source, plain
+
+BATCH = 16
+"""Requests that an object without ``batch_size`` is given at a time."""
+
+
+class ObjectModel(Model):
+    """Answers by calling an object that has one of these methods, or both:
+
+    - ``generate(requests)`` gets a list of :class:`harness.GenerateRequest` and returns a list with an answer for each:
+      a text, a :class:`harness.Completion`, a :class:`harness.Response`, or a list of texts where a request asks for
+      several completions. Texts are cut at stop strings.
+    - ``score(requests)`` gets a list of :class:`harness.ScoreRequest` or :class:`harness.SequenceRequest` and returns
+      for each the natural log-probability of every token of the continuation, as a list, or a ``Response``.
+
+    It may also have ``batch_size`` (requests at a time, 16), ``window`` (tokens), ``chat`` (True if it takes
+    conversations), ``count_tokens(prompt)``, and ``fingerprint()``, which returns what changes its answers, as JSON
+    values. Without that, its class's source and its numbers and texts are taken to.
+
+    Args:
+        name: Its name, for messages.
+        given: The object.
+    """  # noqa: D415
+
+    answers = frozenset({"generate", "score"})
+    honours = frozenset({"temperature", "max_tokens", "system_prompt", "top_p", "top_k", "min_p"})
+
+    def __init__(self, name: str, given: Any) -> None:
+        self._name, self._given = name, given
+        self.look_ahead = max(1, int(getattr(given, "batch_size", BATCH)))  # type: ignore[misc]
+
+    @property
+    def window(self) -> int | None:
+        found = getattr(self._given, "window", None)
+        return found if isinstance(found, int) else None
+
+    @property
+    def chat(self) -> bool:
+        return bool(getattr(self._given, "chat", False))
+
+    def obstacle(self, asks: frozenset[str]) -> str | None:
+        if "chat" in asks and not self.chat:
+            return f"{self._name} does not take conversations; if it does, set its attribute chat to True."
+        return None
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"backend": "live", **identity_of(self._given)}
+
+    def count_tokens(self, prompt: Prompt) -> int:
+        count = getattr(self._given, "count_tokens", None)
+        return int(count(prompt)) if callable(count) else 0
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        numbered = enumerate(requests)
+        while part := list(islice(numbered, self.look_ahead)):
+            for wanted, kind, read in (("generate", True, self._generated), ("score", False, self._scored)):
+                asked = [(index, one) for index, one in part if isinstance(one, GenerateRequest) == kind]
+                if asked:
+                    answers = self._ask(wanted, [one for _, one in asked])
+                    for (index, request), given in zip(asked, answers, strict=True):
+                        yield index, given if isinstance(given, Response) else read(request, given)
+
+    def _ask(self, method: str, requests: list[Request]) -> Sequence[Any]:
+        """Call a method of the object.
+
+        Raises:
+            ModelError: It raised something, or did not give an answer to each request.
+        """
+        call: Callable[[list[Request]], Any] = getattr(self._given, method)
+        try:
+            answers = call(requests)
+        except BaseException as error:
+            reraise_interrupt(error)
+            raise ModelError(f"{self._name}: {method} raised {type(error).__name__}: {error}") from error
+        if isinstance(answers, str | bytes | Mapping) or not isinstance(answers, Iterable):
+            raise ModelError(f"{self._name}: {method} must return a list of answers, not {shown(answers)}.")
+        found = list(answers)
+        if len(found) != len(requests):
+            raise ModelError(f"{self._name}: {method} returned {len(found)} answers to {len(requests)} requests.")
+        return found
+
+    def _generated(self, request: Any, given: Any) -> Response:
+        several = list(given) if isinstance(given, list | tuple) else [given]
+        if len(several) != request.completions or not all(isinstance(one, str | Completion) for one in several):
+            wanted = "a text" if request.completions == 1 else f"a list of {request.completions} texts"
+            raise ModelError(f"{self._name}: generate must return {wanted} for each request, not {shown(given)}.")
+        return Response(tuple(_cut(one, request.stop) for one in several), prompt_tokens=self._counted(request.prompt))
+
+    def _scored(self, request: Request, given: Any) -> Response:
+        if not isinstance(request, ScoreRequest):
+            raise ModelError(f"{self._name}: score must return a harness.Response for a harness.SequenceRequest.")
+        try:
+            logprobs = tuple(float(number) for number in given)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"{self._name}: score must return the log-probability of each token of the continuation, as a list, "
+                f"not {shown(given)}."
+            ) from None
+        if not logprobs or not all(number <= 1e-6 for number in logprobs):  # also not NaN
+            raise ModelError(f"{self._name}: score returned {shown(given)}; log-probabilities are at most 0.")
+        return Response(
+            logprobs=logprobs, prompt_tokens=self._counted(request.context), completion_tokens=len(logprobs)
+        )
+
+    def _counted(self, prompt: Prompt) -> int | None:
+        return self.count_tokens(prompt) or None
+
+
+def identity_of(given: Any) -> dict[str, Any]:
+    """Return what identifies an object's answers: its own ``fingerprint()``, else its class's source and plain values.
+
+    Raises:
+        ModelError: Its fingerprint is not made of JSON values.
+    """
+    own = getattr(given, "fingerprint", None)
+    if not callable(own):
+        values = getattr(given, "__dict__", {})
+        held = {name: text for name, value in sorted(values.items()) if (text := plain(value)) is not None}
+        source = f"{type(given).__qualname__}\n{cell_source(type(given))}\n{held}"
+        return {"source": hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()}
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(own()), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ModelError(
+            f"{type(given).__name__}.fingerprint() must return a mapping of JSON values ({error})."
+        ) from None
+    return found
+
+
+def _cut(given: str | Completion, stop: Sequence[str]) -> Completion:
+    if isinstance(given, Completion):
+        return given
+    text, stopped = cut_at_stop(given, stop)
+    return Completion(text, finish_reason="stop" if stopped else "unknown")

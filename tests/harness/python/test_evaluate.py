@@ -1,0 +1,298 @@
+"""``harness.evaluate``: models that are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from harness import Completion, Model, Request, Response
+from harness.errors import HarnessError, ModelError, SpecError
+from tests.harness.cli.conftest import folder
+from tests.tiny_checkpoints import config_of, tokenizer, write_checkpoint
+
+__all__ = ["folder"]
+
+GENERATE: list[Any] = [{"scenario": "quiz", "max_train_instances": 0}]
+SCORE: list[Any] = [
+    {
+        "scenario": "quiz",
+        "max_train_instances": 0,
+        "adapter": "multiple_choice_separate_original",
+        "metrics": ["multiple_choice_accuracy"],
+    }
+]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("tiny")
+    write_checkpoint(found, "llama", tokenizer())
+    return found
+
+
+@pytest.fixture
+def model(checkpoint: Path) -> Any:
+    transformers = pytest.importorskip("transformers")
+    return transformers.AutoModelForCausalLM.from_pretrained(checkpoint).train()
+
+
+@pytest.fixture
+def tokens(checkpoint: Path) -> Any:
+    return pytest.importorskip("transformers").AutoTokenizer.from_pretrained(checkpoint)
+
+
+def evaluated(model: Any, runs: Sequence[Any] = GENERATE, **options: Any) -> harness.Results:
+    return harness.evaluate(model, runs=runs, plugins=["quiz.yaml"], progress=False, **options)
+
+
+def test_it_answers_as_its_checkpoint_does_without_loading_it_again(
+    folder: Path, checkpoint: Path, model: Any, tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    loaded = harness.run(
+        runs=[*GENERATE, *SCORE], models=[f"hf:{checkpoint}"], plugins=["quiz.yaml"], progress=False
+    ).samples()
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError("a second copy of the weights")
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", refused)
+    live = evaluated(model, [*GENERATE, *SCORE], tokenizer=tokens).samples()
+    assert len(live) == 40
+    assert live["prediction"].tolist() == loaded["prediction"].tolist()
+    assert live["prompt_tokens"].tolist() == loaded["prompt_tokens"].tolist()
+    assert live["score_multiple_choice_accuracy"].equals(loaded["score_multiple_choice_accuracy"])
+
+
+def test_training_goes_on_afterwards(folder: Path, model: Any, tokens: Any) -> None:
+    import torch
+
+    model.lm_head.eval()  # as somebody may have frozen it
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    evaluated(model, [*GENERATE, *SCORE], tokenizer=tokens)
+    assert model.training
+    assert not model.lm_head.training
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert not any(module._forward_pre_hooks for module in model.modules())
+    batch = torch.tensor([[1, 2, 3]])
+    model(input_ids=batch, labels=batch).loss.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def test_the_same_weights_are_not_asked_again_and_other_weights_are_another_model(
+    folder: Path, model: Any, tokens: Any
+) -> None:
+    import torch
+
+    steps: list[int] = []
+    model.register_forward_hook(lambda *_: steps.append(1))
+    first = evaluated(model, tokenizer=tokens)
+    asked = len(steps)
+    assert asked > 0
+    evaluated(model, tokenizer=tokens)
+    evaluated(model, tokenizer=tokens, force=True)
+    assert len(steps) == asked
+    with torch.no_grad():
+        model.lm_head.weight += 0.1 * torch.randn_like(model.lm_head.weight)
+    second = evaluated(model, tokenizer=tokens)
+    assert len(steps) > asked
+    assert first.runs()["model"][0] != second.runs()["model"][0]
+    assert len(harness.Results().runs()) == 2
+
+
+def test_a_name_and_settings_are_those_of_a_sweeps_model(folder: Path, model: Any, tokens: Any) -> None:
+    import torch
+
+    for step in (100, 200):
+        with torch.no_grad():
+            model.lm_head.weight *= 1.5
+        about = {"series": "run-7", "step": step}
+        evaluated(model, tokenizer=tokens, name=f"run-7/step-{step}", settings={"about": about})
+    runs = harness.Results().runs()
+    assert sorted(zip(runs["model"], runs["series"], runs["step"], strict=True)) == [
+        ("step-100", "run-7", 100),
+        ("step-200", "run-7", 200),
+    ]
+
+
+def test_wrappers_of_training_are_looked_through(folder: Path, model: Any, tokens: Any) -> None:
+    import torch
+
+    evaluated(model, tokenizer=tokens)
+    results = evaluated(torch.nn.DataParallel(model), tokenizer=tokens)
+    assert len(harness.Results().runs()) == len(results.runs()) == 1
+
+
+class Echo:
+    """Answers with what it was made with."""
+
+    def __init__(self, answer: Any, score: Any = (-1.0,)) -> None:
+        self.answer, self.logprobs = answer, score
+        self.batches: tuple[object, list[int]] = object(), []
+
+    def generate(self, requests: Sequence[Any]) -> list[Any]:
+        self.batches[1].append(len(requests))
+        return [self.answer for _ in requests]
+
+    def score(self, requests: Sequence[Any]) -> list[Any]:
+        return [self.logprobs for _ in requests]
+
+
+def test_an_object_answers_texts_completions_or_responses(folder: Path) -> None:
+    for answer in ("Yes\nInput: Is", Completion("Yes"), Response((Completion("Yes"),))):
+        samples = evaluated(Echo(answer), name=type(answer).__name__).samples()
+        assert set(samples["prediction"]) == {"Yes"}
+        assert samples["score_exact_match"].mean() == 0.5
+    scored = evaluated(Echo("", [-0.5, -0.5]), SCORE).samples()
+    assert scored["completion_tokens"].tolist() == [4] * 20
+
+
+def test_an_object_gets_as_many_requests_at_a_time_as_it_takes(folder: Path) -> None:
+    echo = Echo("Yes")
+    echo.batch_size = 8  # type: ignore[attr-defined]
+    evaluated(echo)
+    assert sum(echo.batches[1]) == 20
+    assert max(echo.batches[1]) == 8
+
+
+def test_an_object_is_identified_by_its_source_and_values_or_by_its_fingerprint(folder: Path) -> None:
+    class Told(Echo):
+        def fingerprint(self) -> dict[str, Any]:
+            return {"version": 3}
+
+    echo, same, other = Echo("Yes"), Echo("Yes"), Echo("No")
+    names = [evaluated(one).runs()["model"][0] for one in (echo, same, other, Told("Yes"), Told("No"))]
+    assert names[0] == names[1] != names[2]
+    assert names[3] == names[4]
+    assert same.batches[1] == []
+
+
+def test_an_interrupted_object_is_asked_only_for_the_rest(folder: Path) -> None:
+    class Stopped(Echo):
+        batch_size = 4
+
+        def generate(self, requests: Sequence[Any]) -> list[Any]:
+            found = super().generate(requests)
+            if len(self.batches[1]) == 3:
+                raise KeyboardInterrupt
+            return found
+
+        def fingerprint(self) -> dict[str, Any]:
+            return {}
+
+    stopped = Stopped("Yes")
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(stopped, name="stopped")
+    assert harness.Results().runs().empty
+    rest = Stopped("Yes")
+    rest.batches[1].extend([0] * 3)
+    assert evaluated(rest, name="stopped").runs()["mean"].tolist() == [0.5]
+    assert sum(rest.batches[1]) == 12
+
+
+class Own(Model):
+    """A model of the harness's own interface."""
+
+    answers = frozenset({"generate"})
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def fingerprint(self) -> dict[str, Any]:
+        return {"own": 1}
+
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
+        assert not self.closed
+        for index, _ in enumerate(requests):
+            yield index, Response((Completion("Yes"),))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_model_of_the_harness_stays_open(folder: Path) -> None:
+    own = Own()
+    assert evaluated(own, name="own").runs()["mean"].tolist() == [0.5]
+    assert not own.closed
+    with pytest.raises(SpecError, match="multiple_choice_separate_original"):
+        evaluated(own, SCORE)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Echo(["Yes", "No"]), "generate must return a text for each request, not ['Yes', 'No']"),
+        (lambda: Echo(3), "generate must return a text for each request, not 3"),
+        (lambda: Raises("Yes"), "Raises"),
+        (lambda: Short("Yes"), "generate returned 1 answers to"),
+        (lambda: Text("Yes"), "generate must return a list of answers, not 'Yes'"),
+    ],
+)
+def test_what_an_object_does_wrong_fails_the_run_with_a_message(
+    make: Callable[[], Any], words: str, folder: Path
+) -> None:
+    with pytest.warns(UserWarning, match="1 of 1 runs failed"):
+        results = evaluated(make())
+    assert words in results.runs()["error"][0]
+    assert "bug" not in results.runs()["error"][0]
+
+
+@pytest.mark.parametrize(("score", "words"), [(-3.2, "as a list, not -3.2"), ([2.0], "at most 0"), ([], "at most 0")])
+def test_scores_that_are_none_fail_the_run(score: Any, words: str, folder: Path) -> None:
+    with pytest.warns(UserWarning, match="1 of 1 runs failed"):
+        results = evaluated(Echo("", score), SCORE)
+    assert words in results.runs()["error"][0]
+
+
+class Raises(Echo):
+    def generate(self, requests: Sequence[Any]) -> list[Any]:
+        raise ValueError("Raises on purpose")
+
+
+class Short(Echo):
+    def generate(self, requests: Sequence[Any]) -> list[Any]:
+        return ["Yes"]
+
+
+class Text(Echo):
+    def generate(self, requests: Sequence[Any]) -> Any:
+        return "Yes"
+
+
+def test_a_model_that_cannot_be_evaluated_is_one_clear_error(
+    folder: Path, model: Any, tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    import transformers
+
+    with pytest.raises(ModelError, match="needs its tokenizer"):
+        evaluated(model)
+    with pytest.raises(ModelError, match="tokenizer is 'gpt2', which is not a tokenizer"):
+        evaluated(model, tokenizer="gpt2")
+    with pytest.raises(ModelError, match=r"has no output layer\. Load it with AutoModelForCausalLM"):
+        evaluated(model.model, tokenizer=tokens)
+    with pytest.raises(ModelError, match=r"use harness\.run"):
+        evaluated("hf:gpt2")
+    with pytest.raises(ModelError, match=r"cannot answer: it must be .* generate\(requests\) or score\(requests\)"):
+        evaluated(object())
+    with pytest.raises(ModelError, match="tokenizer is for models of transformers"):
+        evaluated(Echo("Yes"), tokenizer=tokens)
+    with pytest.raises(SpecError, match=r"temperatur: is not a parameter\. Did you mean 'temperature'"):
+        evaluated(model, tokenizer=tokens, settings={"temperatur": 1})
+    with pytest.raises(HarnessError, match="takes no `resources`"):
+        evaluated(Echo("Yes"), settings={"resources": {"gpus": 2}})
+    with pytest.raises(TypeError, match="no argument 'executor'"):
+        evaluated(Echo("Yes"), executor="ray")
+    monkeypatch.setattr(model.config, "is_encoder_decoder", True)
+    with pytest.raises(ModelError, match="encoder-decoder"):
+        evaluated(model, tokenizer=tokens)
+    with torch.device("meta"):
+        empty = transformers.AutoModelForCausalLM.from_config(config_of("gpt2"))
+    with pytest.raises(ModelError, match="are not all in this process"):
+        evaluated(empty, tokenizer=tokens)
+    assert not (folder / "results").exists()
