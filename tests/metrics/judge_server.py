@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest.mock import patch
+
+from harness.models.api import rate_limits
 
 Answer = str | dict[str, Any]
 """A message's text, or a whole choice."""
@@ -89,7 +92,8 @@ class JudgeServer:
         thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
-            yield self
+            with patch.dict(rate_limits._accounts):  # a later server may have the same port
+                yield self
         finally:
             self._server.shutdown()
             thread.join()

@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest.mock import patch
 
 from harness import derive_rng
+from harness.models.api import rate_limits
 from harness.models.offline.hash_language import END, TextState, tokenize
 from harness.models.tokens.stop_sequences import cut_at_stop
 
@@ -242,7 +244,8 @@ def serving(ways: Ways | None = None) -> Iterator[FakeServer]:
     thread.start()
     server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
     try:
-        yield server
+        with patch.dict(rate_limits._accounts):  # a later server may have the same port
+            yield server
     finally:
         server.stopped.set()
         httpd.shutdown()
