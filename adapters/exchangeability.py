@@ -9,11 +9,12 @@ from pydantic import Field
 
 from adapters._order.boundaries import NextExampleSettings, describe
 from adapters._order.evidence import Evidence, likelihoods, next_examples
+from adapters._order.looks import Answers, FirstLook, in_looks
 from adapters._order.published_order import OrderSettings, PublishedOrder, read_order
 from adapters._order.shards import ask_shards, shards_of, with_description
 from adapters._order.testable import unless_untestable
 from adapters._order.whole import WHOLE, SimpleSettings, SimpleTest, ask_whole
-from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter
+from harness import Adapted, Adapter, Instance, Prediction, Response, Tokenization, adapter, derive_seed
 from harness.contamination import ORDER_TEST
 
 
@@ -43,8 +44,12 @@ class Exchangeability(Adapter):
         shards: int | None = Field(default=None, ge=1)
         """Number of shards; null: a tenth of the examples, between 8 and 200, or more if shards would be very long."""
 
-        shuffles: int = Field(default=10, ge=1)
-        """Number of shuffled orders of each shard."""
+        shuffles: int = Field(default=25, ge=1)
+        """Number of shuffled orders of each shard, where a second look is needed."""
+
+        first_look: FirstLook | None = FirstLook()
+        """A first look with fewer orders and candidates; null to ask for everything at once. It is not used where it
+        would ask for everything, nor with ``next_example.stop``, which ends that test in its own way."""
 
         next_example: NextExampleSettings | None = NextExampleSettings()
         """Settings of the next-example test; null to leave it out."""
@@ -56,9 +61,17 @@ class Exchangeability(Adapter):
         self.params: Exchangeability.Params = params
         self._forget()
 
-    def _forget(self) -> None:
+    @property
+    def _look(self) -> FirstLook | None:
+        look, following = self.params.first_look, self.params.next_example
+        if look is None or (following is None and self.params.shuffles <= look.shuffles):
+            return None
+        return None if following is not None and following.stop else look
+
+    def _forget(self, ties: int = 0) -> None:
         self._evidence = Evidence(self.params.next_example or NextExampleSettings())
         self._simple = SimpleTest(self.params.simple or SimpleSettings())
+        self._answers = Answers(ties)
 
     def adapt(
         self,
@@ -72,13 +85,19 @@ class Exchangeability(Adapter):
         params = self.params
         order = read_order(instances, params, tokenization, seed)
 
-        def tests(of: PublishedOrder) -> list[Iterator[Adapted]]:
+        look = self._look
+        self._forget(derive_seed(seed, f"contamination/ties/{order.digest}"))
+
+        def tests(of: PublishedOrder, evidence: Evidence | None = None) -> list[Iterator[Adapted]]:
             asked = [ask_shards(of, shards_of(of, params.shards), params.shuffles, seed, trial)]
             if params.next_example is not None:
-                asked.append(next_examples(of, params.next_example, Evidence(params.next_example), seed, trial))
+                few = None if look is None else look.candidates
+                evidence = evidence or Evidence(params.next_example)
+                asked.append(next_examples(of, params.next_example, evidence, seed, trial, few))
             return asked
 
-        if untestable := list(unless_untestable(order, tests, params.level, trial)):
+        share = 1.0 if look is None else 1 - look.share
+        if untestable := list(unless_untestable(order, tests, params.level, trial, share=share)):
             yield from untestable
             return
         bounds = shards_of(order, params.shards)
@@ -87,20 +106,23 @@ class Exchangeability(Adapter):
             **order.description,
             "shards": {"r": len(bounds), "k_min": min(sizes), "k_max": max(sizes), "shuffles": params.shuffles},
             "next_example": params.next_example and describe(order, params.next_example),
+            "first_look": look and look.model_dump(),
         }
-        self._forget()
-        asked: list[Iterator[Adapted]] = [ask_shards(order, bounds, params.shuffles, seed, trial)]
-        if params.next_example is not None:
-            asked.append(next_examples(order, params.next_example, self._evidence, seed, trial))
+
+        def every() -> Iterator[Adapted]:
+            return chain.from_iterable(tests(order, self._evidence))
+
+        asked = every() if look is None else in_looks(every, look, self._answers)
         if params.simple is not None:
-            asked.append(ask_whole(order, params.simple, self._simple, seed, trial))
-        for number, adapted in enumerate(chain.from_iterable(asked)):
+            asked = chain(asked, ask_whole(order, params.simple, self._simple, seed, trial))
+        for number, adapted in enumerate(asked):
             yield adapted if number else with_description(adapted, description)
 
     def predict(self, adapted: Adapted, responses: Sequence[Response]) -> Prediction:
         """Check the log-likelihoods, which the metric reads, and predict nothing."""
         scores = likelihoods(adapted, responses)
         self._evidence.add(adapted, scores)
+        self._answers.add(adapted, scores)
         if adapted.instance.meta["asked"] == WHOLE:
             self._simple.add(scores)
         return Prediction(text="")

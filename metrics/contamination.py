@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -17,7 +16,8 @@ from harness.contamination import (
     Stretch,
     Verdict,
     bonferroni,
-    mean_e,
+    combined_looks,
+    look_log10_p,
     relabelling_test,
     sharded_t,
     verdict,
@@ -53,10 +53,10 @@ class Contamination(RunMetric):
             raise MetricError(f"contamination: alpha is {alpha}, but must be between 0 and 1.")
         self._alpha = alpha
         self._data: Mapping[str, Any] | None = None
-        self._shards: dict[int, list[float]] = {}
-        self._stretches: dict[int, tuple[Stretch, list[float]]] = {}
+        self._shards: dict[int, _Scores] = {}
+        self._stretches: dict[int, tuple[Stretch, _Scores]] = {}
         self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
-        self._cost = _Cost()
+        self._cost, self._more = _Cost(), _Cost()
 
     def add(self, example: Example) -> None:
         """Take the answers of one stand-in instance of the adapters ``exchangeability`` and ``next_example``.
@@ -75,10 +75,13 @@ class Contamination(RunMetric):
         if asked == "nothing":
             return
         self._cost.add(example)
+        if meta.get("look") == 2:
+            self._more.add(example)
         if asked == "shard":
-            self._shards[meta["number"]] = scores
+            self._shards.setdefault(meta["number"], _Scores()).take(meta.get("look"), scores)
         elif asked == "next_example":
-            self._stretches[meta["number"]] = (Stretch.from_json(meta["bets"]), scores)
+            known = self._stretches.setdefault(meta["number"], (Stretch.from_json(meta["bets"]), _Scores()))
+            known[1].take(meta.get("look"), scores)
         else:
             self._whole[meta["number"]] = (meta, scores)
 
@@ -116,24 +119,46 @@ class Contamination(RunMetric):
             return {**data, "alpha": self._alpha, "headline_log10_p": 0.0, "headline_tests": 0, "verdict": words}
         settings = data.pop("next_example", None)
         layout = data.pop("shards", None)
-        # The number of combined tests is fixed before any model is asked.
-        planned = (layout is not None) + (settings is not None)
-        seed = derive_seed(data["seed"], f"contamination/ties/{data.get('data_hash')}")
+        first_look = data.pop("first_look", None)
+        shards = [self._shards[number] for number in sorted(self._shards)]
+        stretches = [self._stretches[number] for number in sorted(self._stretches)]
+        twice = bool(self._more.requests)
+        if (
+            (layout is not None and len(shards) < layout["r"])
+            or (settings is not None and not stretches)
+            or (settings is not None and not settings["stop"] and len(stretches) < settings["stretches"])
+            or (twice and not all(len(scores.all) == 1 + layout["shuffles"] for scores in shards))
+            or (twice and not all(len(scores.all) == bets.scores for bets, scores in stretches))
+        ):
+            return None
+        ties = derive_seed(data["seed"], f"contamination/ties/{data.get('data_hash')}")
         result: dict[str, Any] = {**data, "alpha": self._alpha}
         p_values: list[float] = []
-        if layout is not None and sorted(self._shards) == list(range(layout["r"])):
-            found = _sharded([self._shards[number] for number in sorted(self._shards)])
-            result |= {**layout, "stride": data["context"] // 2, **found}
+        if layout is not None:
+            found = _sharded([scores.all for scores in shards])
+            result |= {**layout, "shuffles": len(shards[0].all) - 1, "stride": data["context"] // 2, **found}
             p_values.append(found["log10_p_exact"])
-        if self._stretches and settings is not None:
-            following = _next_example([self._stretches[number] for number in sorted(self._stretches)], settings, seed)
+        if settings is not None:
+            following = _next_example([(bets, scores.all) for bets, scores in stretches], settings, ties)
             result["next_example"] = following
             p_values.append(following["log10_p"])
         if self._whole:
             result |= _simple([self._whole[number] for number in sorted(self._whole)])
-        if len(p_values) < planned:
-            return None
         log10_p = bonferroni(p_values)
+        if first_look is not None:
+            first = look_log10_p(
+                [scores.first for scores in shards] if layout is not None else None,
+                [(bets, scores.first) for bets, scores in stretches] if settings is not None else None,
+                ties,
+            )
+            result["looks"] = {
+                **first_look,
+                "second": twice,
+                "first_log10_p": first,
+                "second_log10_p": log10_p if twice else None,
+                "second_cost": self._more.described(data["n_tokens"]),
+            }
+            log10_p = combined_looks(first, log10_p if twice else None, first_look["share"])
         result |= {
             "headline_log10_p": log10_p,
             "headline_tests": len(p_values),
@@ -141,6 +166,24 @@ class Contamination(RunMetric):
             "cost": self._cost.described(data["n_tokens"]),
         }
         return result
+
+
+@dataclass(slots=True)
+class _Scores:
+    """The scores of one shard or stretch, by look; without looks they are all the first one's."""
+
+    first: list[float] = field(default_factory=list)
+    second: list[float] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[float]:
+        return [*self.first, *self.second]
+
+    def take(self, look: int | None, scores: list[float]) -> None:
+        if look == 2:
+            self.second = scores
+        else:
+            self.first = scores
 
 
 def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
@@ -172,22 +215,19 @@ def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:
 
 
 def _next_example(
-    stretches: Sequence[tuple[Stretch, list[float]]], settings: Mapping[str, Any], seed: int
+    stretches: Sequence[tuple[Stretch, Sequence[float]]], settings: Mapping[str, Any], ties: int
 ) -> dict[str, Any]:
     """Return ranks and evidence over all boundaries, in the data set's order."""
-    ranks = RankTest()
-    rng = Random(seed)  # noqa: S311 - reproducible tie-breaks, not secrets
+    ranks, process = RankTest(), EProcess()
+    rng = Random(ties)  # noqa: S311 - reproducible tie-breaks, not secrets
     threshold = -math.log10(settings["alpha"])
-    processes = [EProcess() for _ in range(settings["draws"])]
-    evidence, most, stopped_at, per_boundary = 0.0, 0.0, None, []
-    bets = chain.from_iterable(stretch.centred_scores(scores) for stretch, scores in stretches)
-    for position, draws in bets:
-        rank = ranks.add(draws[0], rng)
-        per_boundary.append([position, rank, len(draws[0])])
-        evidence = mean_e([process.add(draw) for process, draw in zip(processes, draws, strict=True)])
-        most = max(most, evidence)
-        if stopped_at is None and evidence >= threshold:
-            stopped_at = len(per_boundary)
+    most, stopped_at, per_boundary = 0.0, None, []
+    for stretch, scores in stretches:
+        for position, centred in stretch.centred_scores(scores):
+            per_boundary.append([position, ranks.add(centred, rng), len(centred)])
+            most = max(most, process.add(centred))
+            if stopped_at is None and process.log10_e >= threshold:
+                stopped_at = len(per_boundary)
     if not per_boundary:
         return {**settings, "n_boundaries": 0, "log10_p": 0.0, "log10_E": 0.0, "max_log10_E": 0.0}
     found = ranks.result()
@@ -198,7 +238,7 @@ def _next_example(
         "top1_rate": found.top1_rate,
         "log10_p_rank": None if settings["stop"] else found.log10_p,
         "log10_p": min(0.0, -most) if settings["stop"] else found.log10_p,
-        "log10_E": evidence,
+        "log10_E": process.log10_e,
         "max_log10_E": most,
         "stopped_at": stopped_at,
         "per_boundary_rank": per_boundary,

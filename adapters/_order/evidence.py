@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from adapters._order.boundaries import STRETCH, NextExampleSettings, ask_boundaries
 from adapters._order.published_order import PublishedOrder
 from harness import Adapted, ModelError, Response
-from harness.contamination import EProcess, Stretch, mean_e
+from harness.contamination import EProcess, Stretch
 
 
 class Evidence:
@@ -17,23 +17,27 @@ class Evidence:
     def __init__(self, settings: NextExampleSettings) -> None:
         self._stops = settings.stop
         self._threshold = -math.log10(settings.alpha)
-        self._processes = [EProcess() for _ in range(settings.draws)]
+        self._process = EProcess()
         self.suffices = False
 
     def add(self, adapted: Adapted, scores: Sequence[float]) -> None:
         """Bet on the boundaries of one stretch."""
         if not self._stops or adapted.instance.meta["asked"] != STRETCH:
             return
-        for _, draws in Stretch.from_json(adapted.instance.meta["bets"]).centred_scores(scores):
-            evidence = mean_e([process.add(draw) for process, draw in zip(self._processes, draws, strict=True)])
-            self.suffices = self.suffices or evidence >= self._threshold
+        for _, centred in Stretch.from_json(adapted.instance.meta["bets"]).centred_scores(scores):
+            self.suffices = self.suffices or self._process.add(centred) >= self._threshold
 
 
 def next_examples(
-    order: PublishedOrder, settings: NextExampleSettings, evidence: Evidence, seed: int, trial: int
+    order: PublishedOrder,
+    settings: NextExampleSettings,
+    evidence: Evidence,
+    seed: int,
+    trial: int,
+    few: int | None = None,
 ) -> Iterator[Adapted]:
     """Yield the stretches' stand-ins, with ``stop`` until the evidence suffices."""
-    for adapted, _ in ask_boundaries(order, settings, seed, trial):
+    for adapted, _ in ask_boundaries(order, settings, seed, trial, few):
         yield adapted
         if evidence.suffices:
             return

@@ -22,7 +22,9 @@ Tests = Callable[[PublishedOrder], Sequence[Iterable[Adapted]]]
 """What each of the combined tests would ask about a data set."""
 
 
-def unless_untestable(order: PublishedOrder, tests: Tests, level: float, trial: int) -> Iterator[Adapted]:
+def unless_untestable(
+    order: PublishedOrder, tests: Tests, level: float, trial: int, *, share: float = 1.0
+) -> Iterator[Adapted]:
     """Yield a stand-in without requests if no p-value at the level is possible; nothing if one is.
 
     Args:
@@ -30,8 +32,9 @@ def unless_untestable(order: PublishedOrder, tests: Tests, level: float, trial: 
         tests: What each of the tests asks, whose p-values are combined by Bonferroni.
         level: The level.
         trial: The trial.
+        share: The share of the level that these tests have together.
     """
-    enough = math.log10(level)
+    enough = math.log10(level * share)
     smallest = _smallest(tests(order), enough)
     if smallest <= enough:
         return
@@ -40,7 +43,7 @@ def unless_untestable(order: PublishedOrder, tests: Tests, level: float, trial: 
         (rows for rows in range(n + 1, MOST_ROWS + 1) if _smallest(tests(_alike(order, rows)), enough) <= enough), None
     )
     advice = "more shards or shuffles are needed" if needed is None else f"{needed} examples are needed"
-    least = f"{10**smallest:.2g}"
+    least = f"{min(1.0, 10**smallest / share):.2g}"
     reason = f"with {n} examples no p-value at the level {level:g} is possible (the smallest is {least}); {advice}"
     description = {**order.description, "testable": False, "not_testable": reason}
     name = "not-testable"
@@ -58,7 +61,7 @@ def _smallest_alone(asked: Iterable[Adapted], enough: float) -> float:
     for adapted in asked:
         if adapted.instance.meta["asked"] == STRETCH:
             boundaries = Stretch.from_json(adapted.instance.meta["bets"]).boundaries
-            smallest -= sum(math.log10(len(boundary.draws[0])) for boundary in boundaries)
+            smallest -= sum(math.log10(len(boundary.candidates)) for boundary in boundaries)
         else:
             orders = [getattr(request, "order", None) for request in adapted.requests]
             smallest += math.log10(orders.count(orders[0]) / len(orders))

@@ -64,7 +64,11 @@ contamination_command.add_command(unseal_command)
 @render
 @repairs
 @click.option("--shards", type=options.POSITIVE, help="Number of shards (default: chosen from the size of the data).")
-@click.option("--shuffles", type=options.POSITIVE, default=10, help="Shuffled orders per shard.")
+@click.option(
+    "--shuffles",
+    type=options.POSITIVE,
+    help="Shuffled orders per shard, all in one look (default: 5 in a first look; 25 where its p-value is not clear).",
+)
 @click.option(
     "--permutations",
     type=options.POSITIVE,
@@ -96,7 +100,7 @@ def test_command(
     render: str,
     repairs: tuple[str, ...],
     shards: int | None,
-    shuffles: int,
+    shuffles: int | None,
     permutations: int | None,
     stop: bool,
     max_examples: int,
@@ -121,7 +125,8 @@ def test_command(
     from harness.contamination.sweep import contamination_sweep
     from harness.runs.runner import Settings
 
-    settings: dict[str, Any] = {"render": render, "shuffles": shuffles, "max_examples": max_examples}
+    settings: dict[str, Any] = {"render": render, "max_examples": max_examples}
+    settings |= {"shuffles": shuffles, "first_look": None} if shuffles is not None else {}
     settings |= {"shards": shards} if shards is not None else {}
     settings |= {"context": context} if context is not None else {}
     settings |= _repairs(repairs)

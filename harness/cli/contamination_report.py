@@ -190,6 +190,8 @@ def _notes(test: JudgedTest, *, every: bool) -> Iterator[str]:
     if (simple := found.get("p_permutation")) is not None:
         orders = _counted(found["permutations"], "order")
         yield f"simple permutation test of the whole data set: p = {simple:.3g}, {orders}"
+    if looks := found.get("looks"):
+        yield from _look_notes(looks, found.get("cost") or {}, every=every)
     if found.get("shuffles") and (spread := test.spread):
         low, high = map(shown_p, spread)
         shards = f"{_counted(found['r'], 'shard')} with {_counted(found['shuffles'], 'shuffle')} each"
@@ -211,3 +213,22 @@ def _rejecting(diagnostics: Mapping[str, Mapping[str, float]]) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _look_notes(looks: Mapping[str, Any], cost: Mapping[str, Any], *, every: bool) -> Iterator[str]:
+    """Yield what was spent on the first and the second look at a data set."""
+    from harness.contamination.p_values import shown_p
+
+    first = f"first look p = {shown_p(looks['first_log10_p'])} (at {looks['share']:g} of the level)"
+    if looks["second"]:
+        more, whole = looks["second_cost"], cost
+        spent = f"{_tokens(whole)}, of them {_tokens(more)} for the second look"
+        yield f"{first}, second look p = {shown_p(looks['second_log10_p'])}: {spent}"
+    elif every:
+        yield f"{first}, no second look needed: {_tokens(cost)}"
+
+
+def _tokens(cost: Mapping[str, Any]) -> str:
+    if cost.get("tokens") is None:
+        return _counted(cost.get("requests", 0), "request")
+    return _counted(cost["tokens"], "token")

@@ -234,7 +234,7 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
 
     grid = [
         *({"shards": count} for count in numbers(shards, "--shards", least=1)),
-        *({"shuffles": count} for count in numbers(shuffles, "--shuffles", least=1)),
+        *({"shuffles": count, "first_look": None} for count in numbers(shuffles, "--shuffles", least=1)),
     ]
     if not grid:
         raise click.UsageError("say what to vary, for example --shards 4,8,12,20 or --shuffles 3,5,10,25.")

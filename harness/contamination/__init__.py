@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from harness.contamination.statistics.diagnostics import DIAGNOSTICS_LEVEL as DIAGNOSTICS_LEVEL
     from harness.contamination.statistics.diagnostics import diagnose as diagnose
     from harness.contamination.statistics.dye import dye_test as dye_test
+    from harness.contamination.statistics.looks import combined_looks as combined_looks
+    from harness.contamination.statistics.looks import look_log10_p as look_log10_p
     from harness.contamination.statistics.next_example import EProcess as EProcess
     from harness.contamination.statistics.next_example import RankTest as RankTest
-    from harness.contamination.statistics.next_example import mean_e as mean_e
     from harness.contamination.statistics.option_diagnostics import diagnose_options as diagnose_options
     from harness.contamination.statistics.option_order import option_order_test as option_order_test
     from harness.contamination.statistics.option_order import option_orders as option_orders

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -74,7 +74,7 @@ def example(number: int, text: str | None = None, **fields: Any) -> Instance:
 
 
 def asked(count: int = 40, tokens: Tokenization | None = None, **arguments: Any) -> list[Adapted]:
-    adapter = Exchangeability(Exchangeability.Params(**{"next_example": None, **arguments}))
+    adapter = Exchangeability(Exchangeability.Params(**{"next_example": None, "first_look": None, **arguments}))
     data = [example(number) for number in range(count)]
     return list(adapter.adapt(data, (), tokens or Letters(), trial=0, seed=0))
 
@@ -103,7 +103,7 @@ def test_each_shard_is_asked_in_published_order_and_then_in_others_of_the_same_t
 def test_the_first_stand_in_describes_the_data_before_any_model_is_asked() -> None:
     first, second, *_ = asked()
     data = first.instance.meta["data"]
-    assert (data["n_used"], data["shards"]["r"], data["shards"]["shuffles"]) == (40, 8, 10)
+    assert (data["n_used"], data["shards"]["r"], data["shards"]["shuffles"]) == (40, 8, 25)
     assert data["exchangeable"] is True
     assert data["diagnostics"]
     assert "data" not in second.instance.meta
@@ -111,7 +111,7 @@ def test_the_first_stand_in_describes_the_data_before_any_model_is_asked() -> No
 
 def test_orders_differ_with_the_seed_and_only_with_it() -> None:
     def orders(seed: int) -> list[tuple[int, ...]]:
-        adapter = Exchangeability(Exchangeability.Params(next_example=None))
+        adapter = Exchangeability(Exchangeability.Params(next_example=None, first_look=None))
         data = [example(number) for number in range(40)]
         return [
             request.order
@@ -175,7 +175,7 @@ def test_blocks_keep_their_places() -> None:
                 assert [place % 3 for place in request.order] == [place % 3 for place in sorted(request.order)]
         else:
             bets = one.instance.meta["bets"]
-            assert all(len(candidates) <= 8 for _, candidates, _ in bets["boundaries"])
+            assert all(len(candidates) <= 8 for _, candidates, *_ in bets["boundaries"])
 
 
 def test_blocks_need_a_key_that_there_is() -> None:
@@ -216,7 +216,7 @@ def test_what_does_not_fit_is_said(tokens: Letters, arguments: dict[str, Any], m
 
 
 def test_missing_log_probabilities_are_an_error() -> None:
-    adapter = Exchangeability(Exchangeability.Params(next_example=None))
+    adapter = Exchangeability(Exchangeability.Params(next_example=None, first_look=None))
     data = [example(number) for number in range(40)]
     shard = next(iter(adapter.adapt(data, (), Letters(), trial=0, seed=0)))
     with pytest.raises(ModelError, match="no finite log-probabilities"):
@@ -236,32 +236,41 @@ def an_order(count: int = 30, window: int = 200, texts: Sequence[str] = ()) -> P
     count=st.integers(5, 40),
     stretch=st.integers(2, 15),
     candidates=st.none() | st.integers(2, 6),
-    draws=st.integers(1, 3),
+    few=st.none() | st.integers(2, 4),
     window=st.integers(60, 300),
 )
 @settings(max_examples=30, deadline=None)
-def test_boundaries(count: int, stretch: int, candidates: int | None, draws: int, window: int) -> None:
+def test_boundaries(count: int, stretch: int, candidates: int | None, few: int | None, window: int) -> None:
     order = an_order(count, window)
-    chosen = NextExampleSettings(stretch=stretch, candidates=candidates, draws=draws, head=10)
-    for adapted, bets in ask_boundaries(order, chosen, 0, 0):
+    chosen = NextExampleSettings(stretch=stretch, candidates=candidates, head=10)
+    for adapted, bets in ask_boundaries(order, chosen, 0, 0, few):
         meta = adapted.instance.meta
         requests = list(sequences(adapted))
         assert len(requests) == bets.scores
         rest = iter(requests[len(bets.neutral) :])
-        for boundary in bets.boundaries:
-            group = list(itertools.islice(rest, len(boundary.candidates)))
-            heads = [request.segments[request.order[-1]] for request in group]
-            before = [request.segments[index] for index in group[0].order[:-1] for request in group[:1]]
-            # The context is what stands before, and the candidates are what is left of the stretch.
-            assert before == list(order.contents[boundary.position - len(before) : boundary.position])
-            assert heads[0] == order.contents[boundary.position]
-            assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
-            assert all(request.order[:-1] == group[0].order[:-1] for request in group)
-            assert all(request.scored == 1 and request.max_scored_tokens == 10 for request in group)
-            fits = sum(map(len, before)) + 10 <= window
-            assert fits or len(before) == 1
-            assert all(draw[0] == 0 and len(draw) >= 2 for draw in boundary.draws)
-            assert len(boundary.draws) == draws
+        groups = [list(itertools.islice(rest, boundary.first)) for boundary in bets.boundaries]
+        for boundary, first in zip(bets.boundaries, groups, strict=True):
+            count = len(boundary.candidates)
+            others = list(itertools.islice(rest, count - boundary.first))
+            again = list(itertools.islice(rest, count if boundary.again else 0))
+            assert 1 <= boundary.first <= count
+            assert count >= 2
+            for group in ([*first, *others], again):
+                if not group:
+                    continue
+                heads = [request.segments[request.order[-1]] for request in group]
+                before = [group[0].segments[index] for index in group[0].order[:-1]]
+                # The context is what stands before, and the candidates are among what is left of the stretch.
+                assert before == list(order.contents[boundary.position - len(before) : boundary.position])
+                assert heads[0] == order.contents[boundary.position]
+                assert set(heads) <= set(order.contents[boundary.position : meta["stop"]])
+                assert all(request.order[:-1] == group[0].order[:-1] for request in group)
+                assert all(request.scored == 1 and request.max_scored_tokens == 10 for request in group)
+                assert sum(map(len, before)) + 10 <= window or len(before) == 1
+            if again:
+                assert len(again[0].order) > len(first[0].order)
+                assert [one.order[-1] for one in again] == [one.order[-1] for one in (*first, *others)]
+        assert next(rest, None) is None
 
 
 def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order() -> None:
@@ -269,20 +278,18 @@ def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order
     order = an_order(24)
     texts = [text.rstrip("\n") for text in order.contents]
     position = 9
-    chosen = NextExampleSettings(stretch=24, candidates=4, draws=2, head=10)
+    chosen = NextExampleSettings(stretch=24, candidates=8, contexts=1, head=10)
 
-    def sets(texts: Sequence[str]) -> tuple[list[frozenset[frozenset[str]]], frozenset[str]]:
+    def sets(texts: Sequence[str]) -> tuple[list[frozenset[str]], frozenset[str]]:
         order = an_order(24, texts=texts)
-        ((adapted, bets),) = ask_boundaries(order, chosen, 0, 0)
+        ((adapted, bets),) = ask_boundaries(order, chosen, 0, 0, 4)
         requests = list(sequences(adapted))
         neutral = frozenset(request.segments[request.order[0]] for request in requests[: len(bets.neutral)])
-        start = len(bets.neutral)
+        names = list(dict.fromkeys(request.segments[request.order[-1]] for request in requests[: len(bets.neutral)]))
         for boundary in bets.boundaries:
-            group = requests[start : start + len(boundary.candidates)]
-            start += len(group)
             if boundary.position == position:
-                heads = [request.segments[request.order[-1]] for request in group]
-                return [frozenset(frozenset([heads[place]]) for place in draw) for draw in boundary.draws], neutral
+                every = [names[index] for index in boundary.candidates]
+                return [frozenset(every[: boundary.first]), frozenset(every)], neutral
         raise AssertionError
 
     here, neutral = sets(texts)
@@ -291,7 +298,7 @@ def test_candidates_and_neutral_contexts_are_chosen_without_looking_at_the_order
         exchanged[position], exchanged[other] = texts[other], texts[position]
         there, same = sets(exchanged)
         assert same == neutral
-        for draw, other_draw in zip(here, there, strict=True):
+        for draw, other_draw in zip(here, there, strict=True):  # of the first look, and of all
             # Either the two compete, and the set is the same, or they never meet.
             assert draw == other_draw or not draw & other_draw
 
@@ -308,7 +315,7 @@ def test_orders_that_read_alike_are_one_question() -> None:
 
 def test_data_sets_of_one_length_are_shuffled_each_by_itself() -> None:
     def orders(first: int) -> list[tuple[int, ...]]:
-        adapter = Exchangeability(Exchangeability.Params(next_example=None))
+        adapter = Exchangeability(Exchangeability.Params(next_example=None, first_look=None))
         data = [example(number) for number in range(first, first + 40)]
         shards = adapter.adapt(data, (), Letters(), trial=0, seed=0)
         return [request.order for shard in shards for request in sequences(shard)]
@@ -324,6 +331,79 @@ def test_equal_examples_are_candidates_that_tie() -> None:
         found = list(bets.centred_scores(scores))
         assert found
         assert bets.examples == 12
+
+
+def looked(scored: Callable[[SequenceRequest], float], count: int = 40, **arguments: Any) -> list[Adapted]:
+    """Return what is asked of a model with these scores, when each answer is known as soon as it is awaited."""
+    adapter = Exchangeability(Exchangeability.Params(**arguments))
+    data, waiting, found = [example(number) for number in range(count)], list[Adapted](), list[Adapted]()
+    for adapted in adapter.adapt(data, (), Letters(), trial=0, seed=0):
+        waiting.append(adapted)
+        found.append(adapted)
+        if adapted.awaited:
+            for one in waiting:
+                adapter.predict(one, [Response(logprobs=(scored(request),)) for request in sequences(one)])
+            waiting = []
+    return found
+
+
+def likes_the_published_order(request: SequenceRequest) -> float:
+    texts = [request.segments[place] for place in request.order]
+    places = {example(number).published + "\n": number for number in range(40)}
+    return 10.0 * sum(places[one] + 1 == places[two] for one, two in itertools.pairwise(texts))
+
+
+def likes_nothing(request: SequenceRequest) -> float:
+    return Random("".join(request.segments[place] for place in request.order)).gauss(0, 1)
+
+
+def test_a_clear_first_look_is_the_only_one() -> None:
+    found = looked(likes_the_published_order)
+    assert {one.instance.meta["look"] for one in found} == {1}
+    shards = [one for one in found if one.instance.meta["asked"] == "shard"]
+    assert [len(one.requests) for one in shards] == [6] * 8
+    assert found[0].instance.meta["data"]["first_look"]["shuffles"] == 5
+
+
+def test_a_second_look_asks_what_is_missing_and_nothing_twice() -> None:
+    look = {"open": 1.0, "clear": 1e-9}
+    twice = looked(likes_nothing, first_look=look)
+    once = looked(likes_nothing, first_look=None)
+    assert {one.instance.meta["look"] for one in twice} == {1, 2}
+    assert len({one.instance.id for one in twice}) == len(twice)
+
+    def questions(all_of: Sequence[Adapted]) -> list[str]:
+        return sorted(
+            f"{'/'.join(request.segments[place] for place in request.order)}/{request.scored}"
+            for one in all_of
+            if one.instance.meta["asked"] == "shard"
+            for request in sequences(one)
+        )
+
+    assert questions(twice) == questions(once)
+    for kind in ("shard", "next_example"):
+        counts = [sum(len(one.requests) for one in of if one.instance.meta["asked"] == kind) for of in (twice, once)]
+        assert counts[0] == counts[1]
+
+
+def test_a_first_look_without_any_sign_is_the_only_one() -> None:
+    """It is closed by its p-value alone: at 0.5 half of such models are asked again, at the least level none."""
+    found = looked(likes_nothing, first_look={"open": 1e-6, "clear": 1e-9})
+    assert {one.instance.meta["look"] for one in found} == {1}
+
+
+def test_without_answers_a_plan_counts_both_looks() -> None:
+    adapter = Exchangeability(Exchangeability.Params())
+    data = [example(number) for number in range(40)]
+    planned = list(adapter.adapt(data, (), Letters(), trial=0, seed=0))
+    assert {one.instance.meta["look"] for one in planned} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"next_example": {"stop": True}}, {"next_example": None, "shuffles": 5}, {"first_look": None}]
+)
+def test_where_one_look_asks_for_everything_there_is_no_second(arguments: dict[str, Any]) -> None:
+    assert all("look" not in one.instance.meta for one in looked(likes_nothing, **arguments))
 
 
 def test_the_test_stops_when_its_evidence_suffices() -> None:
@@ -381,8 +461,13 @@ def test_of_too_few_examples_no_model_is_asked() -> None:
 
 
 def test_more_examples_may_not_help() -> None:
-    adapter = Exchangeability(Exchangeability.Params(shards=1, next_example=None))
+    adapter = Exchangeability(Exchangeability.Params(shards=1, shuffles=10, next_example=None, first_look=None))
     (only,) = adapter.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0)
     assert "(the smallest is 0.091); more shards or shuffles are needed" in only.instance.meta["data"]["not_testable"]
-    weaker = Exchangeability(Exchangeability.Params(shards=1, next_example=None, level=0.1))
+    looks = Exchangeability(Exchangeability.Params(shards=1, next_example=None))
+    (only,) = looks.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0)
+    assert "(the smallest is 0.048)" in only.instance.meta["data"]["not_testable"]  # 1/26 with 0.8 of the level
+    weaker = Exchangeability(
+        Exchangeability.Params(shards=1, shuffles=10, next_example=None, first_look=None, level=0.1)
+    )
     assert len(list(weaker.adapt([example(number) for number in range(40)], (), Letters(), trial=0, seed=0))) == 1

@@ -20,6 +20,7 @@ import re
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,13 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from harness.contracts import Example, Split
+from harness.contracts import Adapted, Example, Split
 from harness.contracts.specs import Component, RunSpec
 from harness.inference.caching_model import CachingModel
 from harness.inference.judge_pool import Judges
 from harness.models.transformers.huggingface import HuggingFaceModel
 from harness.plugins.registry import default_registry
-from harness.runs.evaluation import prepare
+from harness.runs.evaluation import Evaluation, prepare
 from harness.runs.pipeline import build_scorer
 from tests.benchmarks.published_sharded import likelihood_table, t_test
 
@@ -57,16 +58,26 @@ def run_ours(
     started = time.process_time()
     evaluation = prepare(spec, REGISTRY, None)
     scorer = build_scorer(spec, REGISTRY, Judges(REGISTRY))
-    adapted = list(evaluation.adapted(client.model))
-    answers = iter(client.ask([request for one in adapted for request in one.requests]))
-    for one in adapted:
-        responses = tuple(next(answers) for _ in one.requests)
-        scorer.add(Example(one.instance, one.requests, responses))
+    waiting: list[Adapted] = []
+    for one in evaluation.adapted(client.model):
+        waiting.append(one)
+        if one.awaited:
+            _answer(client, evaluation, scorer, waiting)
+            waiting = []
+    _answer(client, evaluation, scorer, waiting)
     details = scorer.details()["contamination"]
     seconds = time.process_time() - started
     while "headline_log10_p" not in details:
         details = next(iter(details.values()))
     return seconds, details
+
+
+def _answer(client: CachingModel, evaluation: Evaluation, scorer: Any, waiting: Sequence[Adapted]) -> None:
+    answers = iter(client.ask([request for one in waiting for request in one.requests]))
+    for one in waiting:
+        responses = tuple(next(answers) for _ in one.requests)
+        evaluation.adapter.predict(one, responses)
+        scorer.add(Example(one.instance, one.requests, responses))
 
 
 def main() -> None:
@@ -101,11 +112,13 @@ def main() -> None:
             started = time.process_time()
             likelihood_table(examples, plain, first=first, **{**settings, "shuffles": 250})
             default = time.process_time() - started
-        exact_seconds, exact = run_ours(client, file, "exchangeability", {"shuffles": 5, "next_example": None})
+        exact_seconds, exact = run_ours(
+            client, file, "exchangeability", {"shuffles": 5, "next_example": None, "first_look": None}
+        )
         same = run_ours(client, file, "exchangeability", {"shards": shards, "shuffles": 1, "next_example": None})[1]
         ours = [row["canonical"] for row in same["shard_scores"]]
         difference = float(np.max(np.abs(np.array(ours) / table[:, 0] - 1)))
-        cheap = {"candidates": 4, "head": 16, "neutral": 2, "draws": 1}
+        cheap = {"candidates": 4, "head": 16, "neutral": 2, "contexts": 1}
         next_seconds, following = run_ours(client, file, "next_example", cheap)
         all_seconds, both = run_ours(client, file, "exchangeability", {})
         ratios["exact"].append(theirs / exact_seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -109,15 +110,10 @@ def test_a_missing_shard_leaves_no_headline() -> None:
     assert metric.details() == {}
 
 
-def stretch(number: int, rng: Random, bonus: float, draws: int = 1, size: int = 12) -> tuple[Stretch, list[float]]:
+def stretch(number: int, rng: Random, bonus: float, size: int = 12) -> tuple[Stretch, list[float]]:
     neutral = tuple(example for example in range(size) for _ in range(3))
     boundaries = tuple(
-        Boundary(
-            number * size + place,
-            tuple(range(place, size)),
-            tuple(tuple(range(size - place)) for _ in range(draws)),
-        )
-        for place in range(size - 1)
+        Boundary(number * size + place, tuple(range(place, size)), size - place) for place in range(size - 1)
     )
     bets = Stretch(size, neutral, boundaries)
     scores = [rng.gauss(-30, 1) for _ in neutral]
@@ -126,11 +122,11 @@ def stretch(number: int, rng: Random, bonus: float, draws: int = 1, size: int = 
     return bets, scores
 
 
-def next_example(bonus: float, seed: int = 0, stretches: int = 4, draws: int = 1, **settings: Any) -> Contamination:
+def next_example(bonus: float, seed: int = 0, stretches: int = 4, **settings: Any) -> Contamination:
     metric, rng = Contamination(), Random(seed)
-    chosen = {"stop": False, "alpha": 0.001, "draws": draws, **settings}
+    chosen = {"stop": False, "alpha": 0.001, "stretches": stretches, **settings}
     for number in range(stretches):
-        bets, scores = stretch(number, rng, bonus, draws)
+        bets, scores = stretch(number, rng, bonus)
         meta: dict[str, Any] = {"asked": "next_example", "number": number, "bets": bets.as_json()}
         if number == 0:
             meta["data"] = {**DATA, "next_example": chosen}
@@ -156,11 +152,6 @@ def test_with_stopping_the_p_value_is_that_of_the_evidence() -> None:
     assert found["max_log10_E"] > 3
 
 
-def test_equal_draws_average_to_the_same_evidence() -> None:
-    one, three = (next_example(1.0, draws=draws).details()["next_example"] for draws in (1, 3))
-    assert one["log10_E"] == pytest.approx(three["log10_E"])
-
-
 def test_next_example_keeps_its_level() -> None:
     """Of 40 nulls 2 are expected below 0.05; that there are more than 8 has probability 0.0001."""
     found = [next_example(0.0, seed=seed, stretches=2).details()["next_example"]["log10_p"] for seed in range(40)]
@@ -173,7 +164,7 @@ def test_two_tests_are_corrected_for_two() -> None:
     rng = Random(0)
     bets, scores = stretch(0, rng, 0.0)
     table = noise(8, 25, bonus=50)
-    settings = {"stop": False, "alpha": 0.001, "draws": 1}
+    settings = {"stop": False, "alpha": 0.001, "stretches": 1}
     for number, row in enumerate(table):
         metric.add(shard(number, row, **layout(8, 25) | {"next_example": settings}))
     assert metric.details() == {}  # the other test is to come
@@ -181,6 +172,41 @@ def test_two_tests_are_corrected_for_two() -> None:
     metric.add(Example(Instance("next", "", meta=meta), (), tuple(Response(logprobs=(score,)) for score in scores)))
     details = metric.details()
     assert details["headline_log10_p"] == pytest.approx(details["log10_p_exact"] + math.log10(2))
+
+
+def looked(first: Sequence[Sequence[float]], more: Sequence[Sequence[float]] = (), m: int = 10) -> dict[str, Any]:
+    metric = Contamination()
+    look = {"shuffles": len(first[0]) - 1, "candidates": 8, "share": 0.2, "clear": 1e-4, "open": 0.5}
+    for number, scores in enumerate(first):
+        one = shard(number, scores, **(layout(len(first), m, first_look=look) if number == 0 else {}))
+        metric.add(replace(one, instance=one.instance.replace(meta={**one.instance.meta, "look": 1})))
+    for number, scores in enumerate(more):
+        two = shard(number, scores)
+        metric.add(replace(two, instance=two.instance.replace(meta={**two.instance.meta, "look": 2})))
+    return dict(metric.details())
+
+
+def test_a_first_look_alone_has_its_share_of_the_level() -> None:
+    found = looked(noise(8, 5, bonus=50))
+    assert found["headline_log10_p"] == pytest.approx(-8 * math.log10(6) - math.log10(0.2))
+    assert (found["looks"]["second"], found["shuffles"], found["looks"]["second_cost"]["requests"]) == (False, 5, 0)
+
+
+def test_a_second_look_counts_with_what_is_left_of_the_level() -> None:
+    table = noise(8, 10, bonus=1)
+    found = looked([row[:6] for row in table], [row[6:] for row in table])
+    whole, first = sharded(table).details(), sharded([row[:6] for row in table]).details()
+    assert found["log10_p_exact"] == whole["log10_p_exact"]
+    assert found["looks"]["first_log10_p"] == first["log10_p_exact"]
+    assert found["headline_log10_p"] == pytest.approx(
+        min(first["log10_p_exact"] - math.log10(0.2), whole["log10_p_exact"] - math.log10(0.8))
+    )
+    assert (found["shuffles"], found["looks"]["second_cost"]["requests"], found["cost"]["requests"]) == (10, 40, 88)
+
+
+def test_a_second_look_that_is_not_complete_gives_no_result() -> None:
+    table = noise(8, 10)
+    assert looked([row[:6] for row in table], [row[6:] for row in table[:7]]) == {}
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(1, 5))

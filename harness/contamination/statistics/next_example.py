@@ -179,20 +179,6 @@ class Centring:
         return centred
 
 
-def mean_e(log10_es: Sequence[float]) -> float:
-    """Return log10 of the mean of e-values, itself an e-value whatever their dependence (Vovk and Wang 2021).
-
-    Raises:
-        ValueError: There is no e-value.
-    """
-    if not log10_es:
-        raise ValueError("there is no e-value")
-    largest = max(log10_es)
-    if largest == -math.inf:
-        return largest
-    return largest + math.log10(math.fsum(10 ** (value - largest) for value in log10_es) / len(log10_es))
-
-
 def _check(scores: Sequence[float]) -> None:
     if len(scores) < 2:
         raise ValueError("a boundary needs at least 2 candidates")

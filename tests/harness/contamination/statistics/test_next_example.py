@@ -14,7 +14,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.contamination.statistics.next_example import Centring, EProcess, RankTest, RankTestResult, mean_e
+from harness.contamination.statistics.next_example import Centring, EProcess, RankTest, RankTestResult
 
 SCORES = st.lists(st.floats(-30, 30), min_size=2, max_size=8)
 
@@ -145,11 +145,3 @@ def test_what_is_no_boundary() -> None:
         RankTest().result()
     with pytest.raises(ValueError, match="needs a stake"):
         EProcess(())
-
-
-def test_the_mean_of_evidence() -> None:
-    assert mean_e([1.0, 3.0]) == pytest.approx(math.log10(505))
-    assert mean_e([400.0, -math.inf]) == pytest.approx(400 - math.log10(2))
-    assert mean_e([-math.inf, -math.inf]) == -math.inf
-    with pytest.raises(ValueError, match="no e-value"):
-        mean_e([])

@@ -1,0 +1,66 @@
+"""Two looks at one hypothesis: a cheap one, and a thorough one where the first leaves the answer open.
+
+The level is divided beforehand: a share w of it belongs to the first look, the rest to the second::
+
+    first look      p₁ = 0.004     w = 0.2      p₁ / w = 0.02: near the level, so look again
+    second look     p₂ = 0.0008                 p₂ / (1 - w) = 0.001
+    together        p = min(0.02, 0.001) = 0.001
+
+Without a second look, p₂ counts as 1. Then P(p ≤ α) ≤ P(p₁ ≤ wα) + P(p₂ ≤ (1 - w)α) ≤ α, whatever the rule for looking
+again, and although the second look contains the first (Bonferroni's inequality with weights: Genovese, Roeder and
+Wasserman 2006, Biometrika 93:509-524; as a fixed budget for interim looks: Haybittle 1971, British Journal of Radiology
+44:793-797).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+
+from harness.contamination.statistics.boundaries import Stretch
+from harness.contamination.statistics.next_example import RankTest
+from harness.contamination.statistics.relabelling import relabelling_test
+from harness.statistics.families import bonferroni
+
+
+def combined_looks(first: float, second: float | None, share: float) -> float:
+    """Return log10 of the p-value of one or two looks.
+
+    Args:
+        first: Log10 of the first look's p-value.
+        second: Log10 of the second look's; None if there was none.
+        share: The first look's share of the level, between 0 and 1.
+
+    Raises:
+        ValueError: The share is not between 0 and 1, or a value is not the log10 of a p-value.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"the share is {share}, not between 0 and 1")
+    if first > 0 or (second is not None and second > 0):
+        raise ValueError("a value is not the log10 of a p-value")
+    weighted = first - math.log10(share)
+    return min(0.0, weighted if second is None else min(weighted, second - math.log10(1 - share)))
+
+
+def look_log10_p(
+    shards: Sequence[Sequence[float]] | None, stretches: Sequence[tuple[Stretch, Sequence[float]]] | None, ties: int
+) -> float:
+    """Return log10 of one look's p-value: the re-labelling and the next-example test, by Bonferroni.
+
+    Args:
+        shards: Log-likelihoods of each shard's orders, the published one's first; None without that test.
+        stretches: Each stretch with its scores, in the data set's order; None without that test.
+        ties: Seeds the order of ties between candidates.
+
+    Raises:
+        ValueError: There is neither test, or a score is not finite.
+    """
+    found = [] if shards is None else [relabelling_test(shards).log10_p]
+    if stretches is not None:
+        test, rng = RankTest(), Random(ties)  # noqa: S311 - reproducible, not secret
+        for stretch, scores in stretches:
+            for _, centred in stretch.centred_scores(scores):
+                test.add(centred, rng)
+        found.append(test.result().log10_p if test.ranks else 0.0)
+    return bonferroni(found)

@@ -1,0 +1,66 @@
+"""Two looks keep the level whatever the rule for the second, and cost little power where one look would do."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.contamination.statistics.boundaries import Boundary, Stretch
+from harness.contamination.statistics.looks import combined_looks, look_log10_p
+from harness.contamination.statistics.relabelling import relabelling_test
+
+LOG10_P = st.floats(-50, 0)
+SHARE = st.floats(0.01, 0.99)
+
+
+def test_the_module_s_example() -> None:
+    found = combined_looks(math.log10(0.004), math.log10(0.0008), 0.2)
+    assert 10**found == pytest.approx(0.001)
+    assert 10 ** combined_looks(math.log10(0.004), None, 0.2) == pytest.approx(0.02)
+
+
+@given(LOG10_P, LOG10_P, SHARE)
+def test_it_is_never_below_either_look_and_never_above_one(first: float, second: float, share: float) -> None:
+    alone, both = combined_looks(first, None, share), combined_looks(first, second, share)
+    assert min(first, second) <= both <= alone <= 0
+
+
+@given(st.integers(2, 30), st.integers(1, 29), st.integers(0, 2**30))
+def test_it_keeps_every_level_under_the_worst_rule(grid: int, share: int, seed: int) -> None:
+    """p₁ and p₂ uniform on a grid, coupled anyhow; the rule looks again exactly where that gives a smaller p-value.
+
+    Counted over all couplings of the grid: at each level, no more pairs reject than may.
+    """
+    weight = share / 30
+    coupling = list(range(1, grid + 1))
+    Random(seed).shuffle(coupling)
+    found = sorted(
+        10 ** combined_looks(math.log10(i / grid), math.log10(j / grid), weight)
+        for i, j in enumerate(coupling, start=1)
+    )
+    for level in (0.01, 0.05, 0.2, 0.5, 0.9):
+        assert sum(p <= level + 1e-12 for p in found) <= level * grid + 1e-6
+
+
+def test_a_look_is_both_tests_by_bonferroni() -> None:
+    rng = Random(1)
+    table = [[rng.gauss(1.0 if k == 0 else 0.0, 1.0) for k in range(6)] for _ in range(8)]
+    bets = Stretch(3, (0, 1, 2), (Boundary(0, (0, 1, 2), 3), Boundary(1, (1, 2), 2)))
+    best = [0.0, 0.0, 0.0, 9.0, 1.0, 2.0, 9.0, 1.0]
+    exact = relabelling_test(table).log10_p
+    assert look_log10_p(table, None, 0) == exact
+    assert look_log10_p(None, [(bets, best)], 0) == pytest.approx(-math.log10(6))
+    assert look_log10_p(table, [(bets, best)], 0) == pytest.approx(min(0, math.log10(2) + min(exact, -math.log10(6))))
+
+
+def test_what_is_no_p_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="share"):
+        combined_looks(-1.0, None, 0.0)
+    with pytest.raises(ValueError, match="not the log10"):
+        combined_looks(0.1, None, 0.5)
+    with pytest.raises(ValueError, match="not the log10"):
+        combined_looks(-1.0, 0.1, 0.5)
