@@ -4,6 +4,7 @@
   block without a name must be a valid part of a sweep.
 - In a ``console`` block every command is run, and every line shown below it must be in its output; runs of spaces are
   equal to one.
+- ``pycon`` blocks are one session of Python, after all commands: what each line prints must be what is shown.
 - The commands of a ``bash`` block need what a test may lack, such as a GPU; their names and options are checked.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -61,6 +63,7 @@ def check_options(line: str) -> None:
 
 def follow(page: Path, folder: Path) -> None:
     """Do what a page says."""
+    session: list[str] = []
     for before, language, text in BLOCK.findall(page.read_text("utf-8")):
         named = NAME.search(before.strip())
         if named:
@@ -70,6 +73,8 @@ def follow(page: Path, folder: Path) -> None:
             check_fragment(folder, text)
         elif language == "python":
             compile(text, str(page), "exec")
+        elif language == "pycon":
+            session.append(text)
         elif language == "bash":
             for line in text.splitlines():
                 check_options(line)
@@ -80,6 +85,17 @@ def follow(page: Path, folder: Path) -> None:
                     printed = normalized(run(folder, line[2:]))
                 else:
                     assert normalized(line) in printed, f"{line!r} is not in:\n{printed}"
+
+    if session:
+        check_session(folder, "\n".join(session))
+
+
+def check_session(folder: Path, text: str) -> None:
+    """Run a session of Python in a folder."""
+    (folder / "session.txt").write_text(text, "utf-8")
+    command = [sys.executable, "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "-o", "ELLIPSIS", "session.txt"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def check_fragment(folder: Path, text: str) -> None:
