@@ -196,6 +196,7 @@ class Claims:
         try:
             if _read(path) == gone:
                 path.unlink(missing_ok=True)
+                partial_path(path, gone.host, gone.process).unlink(missing_ok=True)  # it may have died while renewing
         finally:
             gate.unlink(missing_ok=True)
         return None

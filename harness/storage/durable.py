@@ -80,9 +80,15 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def partial_path(path: Path) -> Path:
-    """Return the name under which this process writes a file; no other process, on any host, uses it."""
-    return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
+def partial_path(path: Path, host: str | None = None, process: int | None = None) -> Path:
+    """Return the name under which a process writes a file; no other process, on any host, uses it.
+
+    Args:
+        path: The file.
+        host: The process's machine; None for this one.
+        process: Its id; None for this one.
+    """
+    return path.with_name(f".{path.name}.{host or platform.node()}.{process or os.getpid()}")
 
 
 def clear_abandoned(directory: Path, names: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from harness.contracts.specs import Component, RunSpec
 from harness.runs.claims import CLAIMS_FOLDER, Claims, claim_key
+from harness.storage.durable import partial_path
 
 
 def lease(folder: Path, key: str = "k") -> Path:
@@ -110,6 +111,18 @@ def elsewhere(folder: Path, beat: int = 0) -> None:
     lease(folder).parent.mkdir(exist_ok=True)
     value = {"host": "far", "process": 1, "token": "t", "beat": beat, "space": "another machine's"}
     lease(folder).write_text(json.dumps(value))
+
+
+def test_what_a_killed_process_has_half_renewed_goes_with_its_lease(tmp_path: Path) -> None:
+    now = 1000.0
+    with Claims(tmp_path, stale=60, clock=lambda: now) as claims:
+        elsewhere(tmp_path)
+        partial_path(lease(tmp_path), "far", 1).touch()
+        partial_path(lease(tmp_path), "far", 2).touch()  # that of another process stays
+        assert claims.acquire("k") is not None
+        now += 61
+        assert claims.acquire("k") is None
+    assert [file.name for file in lease(tmp_path).parent.iterdir()] == [".k.far.2"]
 
 
 @pytest.mark.parametrize("modified", [0, 2**33])
