@@ -259,9 +259,13 @@ class Visit:
         return self.page
 
     def until(self, expression: str) -> None:
-        """Wait until an expression is true; Playwright's own way needs an ``eval`` that the policy forbids."""
+        """Wait until an expression is true; Playwright's own way needs an ``eval`` that the policy forbids.
+
+        An expression that fails, as one about an element that is not there yet, is not true.
+        """
+        guarded = f"() => {{ try {{ return {expression}; }} catch {{ return false; }} }}"
         end = time.monotonic() + 60
-        while not self.page.evaluate(expression):
+        while not self.page.evaluate(guarded):
             assert time.monotonic() < end, f"never: {expression}"
             self.page.wait_for_timeout(20)
 
