@@ -227,7 +227,7 @@ def board(browser: Any, site: Path, name: str = "") -> None:
         ".ag-header-cell[col-id]", "cells => cells.map(cell => cell.getAttribute('col-id')).slice(4)"
     )
     acts = {
-        "sorted": [("document.querySelectorAll('.ag-header-cell-label')[10].click()", False)] * TIMES,
+        "sorted": [("[...document.querySelectorAll('.ag-header-cell-label')].at(-1).click()", False)] * TIMES,
         "a model left out": [(f"go('?without-models={model}')", True) for model in models[:TIMES]],
         "a column left out": [(f"go('?without-columns={column}')", True) for column in columns[:TIMES]],
         "heat off": [("go('?heat=0')", True)] * TIMES,
@@ -313,7 +313,40 @@ def sizes() -> None:
         board(browser, site, "42 × 30, ")
         enlarge(site, 200, 200)
         board(browser, site, "200 × 200, ")
+        write_invented(Path(folder) / "wide", columns=200)
+        site = build_site(Path(folder) / "wide", Path(folder) / "wide-site").parent
+        model(browser, site, "200 columns × 30, ")
         browser.close()
+
+
+def model(browser: Any, site: Path, name: str) -> None:
+    """Print how soon a model's page is drawn, and drawn again in another order: the medians of three loads."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(3):
+        page = browser.new_page(viewport={"width": 1440, "height": 900}, bypass_csp=True)
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+        address = min(file.stem for file in site.glob("data/models/*.js"))
+        page.goto(f"{site.as_uri()}/index.html#/model/{address}", wait_until="commit")
+        for act, script in (("drawn", ""), ("by rank", "rank"), ("by score", "score")):
+            before = processor(session) if script else 0.0
+            took = page.evaluate(
+                """async (order) => {
+                  const root = document.documentElement, start = order ? performance.now() : 0;
+                  if (order) { delete root.dataset.ready; document.getElementById(`order-${order}`).click(); }
+                  while (!root.dataset.ready) await new Promise((done) => setTimeout(done, 2));
+                  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+                  return performance.now() - start;
+                }""",
+                script,
+            )
+            found.setdefault(act, []).append((took, processor(session) - before))
+            page.wait_for_timeout(SETTLE)
+        page.close()
+    lines = (
+        f"{act} {median(a for a, _ in each):.0f} ms ({median(b for _, b in each):.0f})" for act, each in found.items()
+    )
+    print(f"  {name}a model's page: " + "; ".join(lines))
 
 
 def look(site: Path) -> None:
@@ -366,6 +399,10 @@ def samples(browser: Any, site: Path, run: str) -> None:
         "by input, a first time": (heading.format("input"), "true"),
         "by input, descending": (heading.format("input"), "true"),
         "by id": (heading.format("id"), f"{first} === '0'"),
+        "scrolled to the end": (
+            "for (const e of document.querySelectorAll('.sample-grid *')) if (e.scrollHeight > 1e5) e.scrollTop = 1e9",
+            "Math.max(...[...document.querySelectorAll('.ag-row')].map((e) => e.getAttribute('row-index'))) > 1e4",
+        ),
         "wrong only": ("document.querySelector('#only-wrong').click()", f"{listed}.includes(' of ')"),
         "next sample": ("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}))",
                         "location.hash.includes('id=')"),
@@ -389,7 +426,9 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=4939)
     parser.add_argument("--examples", type=int, default=100_000)
-    parser.add_argument("--sizes", action="store_true", help="only time leaderboards of 42 × 30 and 200 × 200")
+    parser.add_argument(
+        "--sizes", action="store_true", help="only time leaderboards and a model's page of many columns"
+    )
     given = parser.parse_args()
     if given.sizes:
         sizes()

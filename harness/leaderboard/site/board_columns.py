@@ -110,7 +110,8 @@ def _groups(
             found.append(task[:1].upper() + task[1:])
     sizes = Counter(group for group, show in zip(found, shown, strict=True) if show)
     small = {group for group in found if sizes[group] < GROUP and group != SCORES}
-    return [OTHER if group in small and len(small) > 1 else group for group in found]
+    together = len(small) > 1 or OTHER in sizes
+    return [OTHER if group in small and together else group for group in found]
 
 
 def _keys(columns: Sequence[Column], shown: Sequence[bool]) -> list[str]:

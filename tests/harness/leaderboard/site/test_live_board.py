@@ -63,7 +63,7 @@ def test_running_cells_are_counted_and_new_results_keep_order_place_and_panel(
         assert page.locator("#models-panel").is_visible()
         assert page.input_value("#models-panel-field") == "model-1"
         assert page.locator('.ag-header-cell[col-id="scenario-3"]').first.get_attribute("aria-sort") == "descending"
-        assert "sort=-scenario-3" in page.url
+        opened.until("location.href.includes('sort=-scenario-3')")
         opened.context.close()
         server.shutdown()
         thread.join()

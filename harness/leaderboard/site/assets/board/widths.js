@@ -7,7 +7,7 @@
   const THREE_DIGITS = 36; // from this width on
   const MODEL = [166, 460], MODEL_SMALL = [138, 240], SMALL = 1100;
   const LOW = 40, LINE = 14, LINES = 3, SCROLLBAR = 12; // height of headings that lie, two lines; of a line of a group's title, and at most how many; a thin bar
-  const TALL = [64, 134, 230]; // heights of headings that stand: at least, at most, at most if the rows leave room
+  const TALL = [64, 134, 230], TALL_SMALL = 122; // heights of headings that stand: at least, at most, at most if the rows leave room
   const LITTLE = 460, TALL_LITTLE = 104; // the height of a grid, in a low or magnified window, whose rows need the room of the headings; the most for these
   const PADDING = 14, ABOVE = 18, BESIDE = 8; // beside and above the words of a heading, and beside those of a group
 
@@ -85,7 +85,7 @@
     const high = Math.max(1, ...groups.map((group) => lines(group.title, font, total(group.columns.map(found.of)) - BESIDE)));
     found.group = 8 + LINE * Math.min(LINES, high);
     const above = room.height - found.group - row * view.rows.length - SCROLLBAR;
-    found.heading = lying ? LOW : Math.max(TALL[0], Math.min(needed, Math.max(room.height < LITTLE ? TALL_LITTLE : TALL[1], Math.min(TALL[2], above))));
+    found.heading = lying ? LOW : Math.max(TALL[0], Math.min(needed, Math.max(room.height < LITTLE ? TALL_LITTLE : small ? TALL_SMALL : TALL[1], Math.min(TALL[2], above))));
     return found;
   };
 })();

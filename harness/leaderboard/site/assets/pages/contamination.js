@@ -25,9 +25,10 @@
   harness.page("contamination", {
     title: "Contamination",
     async render(main, path, query) {
-      const [lines, benchmarks] = await Promise.all([harness.get("contamination"), harness.get("contamination/benchmarks"), harness.stylesheet("assets/contamination.css")]);
+      const [lines, benchmarks] = await Promise.all([harness.get("contamination"), harness.get("contamination/benchmarks"), harness.stylesheet("assets/contamination.css"), harness.stylesheet("assets/profile/profile.css")]);
       if (path[0]) return one(main, lines, path[0]);
-      harness.add(main, make("h1", null, "Contamination"));
+      const head = make("div.title-line", null, make("h1", null, "Contamination"));
+      harness.add(main, head);
       if (!lines.length) {
         harness.add(main, make("p.lead", null, ABOUT), make("p", null, "No run has tested for contamination. To test models, run ", make("code", null, "harness contamination test"), "."));
         return "Contamination";
@@ -45,9 +46,9 @@
       const choice = (id, words, all, known) => make("label", null, words, make("select", { id, onchange: (event) => harness.go("contamination", { ...query, [id]: event.target.value }) },
         make("option", { value: "" }, all), [...known].map(([address, name]) => make("option", { value: address, selected: address === query[id] }, plain(name, 60)))));
       harness.add(main, make("div.bar", null, choice("model", "Model", "all models", models), choice("data", "Data set", "all data sets", sets),
-        make("label.check", null, make("input", { type: "checkbox", id: "only", checked: Boolean(query.only), onchange: (event) => harness.go("contamination", { ...query, only: event.target.checked ? "1" : "" }) }), "Only where a model depends on it"),
-        harness.exportMenu("tests", () => ({ name: "contamination", columns: [["data", "data set"], ["model", "model"], ["verdict", "verdict"], ["log10_p_holm", "log10 p (Holm)"], ["log10_p", "log10 p"], ["examples", "examples"], ["split", "split"]].map(([name, title]) => ({ name, title })),
-          rows: rows.map((line) => [dataset(line), line.model[0], `${line.control ? "control: " : ""}${line.verdict}`, line.log10_p_holm, line.log10_p, line.examples ?? null, line.split]) }))));
+        make("label.check", null, make("input", { type: "checkbox", id: "only", checked: Boolean(query.only), onchange: (event) => harness.go("contamination", { ...query, only: event.target.checked ? "1" : "" }) }), "Only where a model depends on it")));
+      harness.add(head, make("span.push"), harness.exportMenu("tests", () => ({ name: "contamination", columns: [["data", "data set"], ["model", "model"], ["verdict", "verdict"], ["log10_p_holm", "log10 p (Holm)"], ["log10_p", "log10 p"], ["examples", "examples"], ["split", "split"]].map(([name, title]) => ({ name, title })),
+          rows: rows.map((line) => [dataset(line), line.model[0], `${line.control ? "control: " : ""}${line.verdict}`, line.log10_p_holm, line.log10_p, line.examples ?? null, line.split]) })));
       if (!rows.length) {
         harness.add(main, make("p", null, "No test matches. Clear the filter to see all."));
         return "Contamination";

@@ -53,7 +53,7 @@
       { name: "scenario", label: "Scenario", kind: "text", class: "fixed", key: (column) => column.title,
         cell: (column) => make("span", { "data-tip": [column.title, harness.title("methods", column.method), ...FACETS.map((facet) => column.taxonomy[facet] && `${NAMES[facet]}: ${column.taxonomy[facet]}`)].filter(Boolean).map((line) => plain(line, 200)).join("\n") },
           harness.to(`scenario/${column.address}`, column.title, 60), column.sample ? " †" : "") },
-      { name: "task", label: "Task", kind: "text", class: "roomy", key: (column) => column.taxonomy.task || null, cell: (column) => (column.taxonomy.task ? text(column.taxonomy.task, 28) : make("span.faint", null, "–")) },
+      { name: "task", label: "Task", kind: "text", class: "roomy", key: (column) => column.taxonomy.task || null, cell: (column) => (column.taxonomy.task ? text(column.taxonomy.task, 44) : make("span.faint", null, "–")) },
       { name: "instances", label: "Instances", tip: "Scored instances: the most of any model.", class: "roomy", key: (column) => column.count || null, cell: (column) => (column.count ? count(column.count) : make("span.faint", null, "–")) },
       { name: "models", label: "Models", tip: "Models with a result, of all models of this suite.", key: (column) => column.there.length, class: "of", cell: (column) => [tag(column.failed, "failed", "bad"), tag(column.missing, "not run", ""), count(column.there.length), make("span.faint", null, ` / ${count(all)}`)] },
       ...board.names.map((name, at) => ({ name, label: harness.title("categories", name), note: `${count(rows.filter((column) => column.measured.includes(at)).length)} of ${count(rows.length)}`, first: "descending", class: "middle", key: (column) => (column.measured.includes(at) ? 1 : 0),
