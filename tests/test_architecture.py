@@ -88,7 +88,7 @@ def test_a_trespass_is_seen(source: str, expected: list[str]) -> None:
         "registry = default_registry(); assert all(registry.all(kind) for kind in Kind) and not registry.problems",
         "import harness.cli.run, harness.cli.check, harness.cli.plugins, harness.cli.results, harness.cli.quickstart",
         "import harness.runs.runner, harness.sweeps.load, harness.quickstart",
-        "import harness; harness.run, harness.Results",
+        "import harness; harness.run, harness.evaluate, harness.Results",
     ],
 )
 def test_heavy_libraries_are_imported_where_they_are_used(code: str) -> None:

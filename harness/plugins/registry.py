@@ -129,13 +129,10 @@ class Registry:
             raise PluginError(f"plugin {path} is not a Python file, a scenario's YAML file, or a folder.")
 
     def load_module(self, module: ModuleType) -> None:
-        """Register the plugins that a module in memory defines, such as a notebook's ``__main__``.
-
-        Raises:
-            PluginError: A plugin does not have the form of its kind.
-        """
+        """Register what a module in memory defines, such as a notebook; what cannot be used becomes a problem."""
         for plugin in _plugins_of(module):
-            self.add(plugin)
+            with self._reporting(f"{plugin.kind} {plugin.name!r} ({plugin.origin})"):
+                self.add(plugin)
 
     def add(self, plugin: Plugin) -> None:
         """Register a plugin; a name that is taken is refused and can no longer be used at all.

@@ -32,13 +32,20 @@ def registry_with(plugins: Sequence[Any] = ()) -> Registry:
         elif isinstance(given, str | os.PathLike):
             registry.load_path(Path(given))
         elif isinstance(plugin := getattr(given, ATTRIBUTE, None), Plugin):
-            registry.add(plugin)
+            _add(plugin, registry)
         else:
             raise PluginError(
                 f"{shown(given)} is not a plugin: name a file or a folder, or decorate it, for example with "
                 "@harness.metric."
             )
     return registry
+
+
+def _add(plugin: Plugin, registry: Registry) -> None:
+    try:
+        registry.add(plugin)
+    except PluginError as error:
+        raise PluginError(f"{plugin.kind} {plugin.name!r} ({plugin.origin}): {error}") from None
 
 
 def objects_of(plugins: Sequence[Any]) -> list[Any]:

@@ -157,12 +157,11 @@ class Results:
             DataError: The folder is gone.
         """
         found = []
-        for directory in run_directories(self.path, self.suites):
-            if self._only is None or (directory.parent.name, directory.name) in self._only:
-                try:
-                    found.append(self._record(directory))
-                except DataError as error:
-                    warn_set_aside(error)
+        for directory in self._directories():
+            try:
+                found.append(self._record(directory))
+            except DataError as error:
+                warn_set_aside(error)
         return found
 
     def record(self, run: str) -> RunRecord:
@@ -203,6 +202,10 @@ class Results:
             return comparison_of_runs(self.record(first), self.record(second), metric, self._registry)
         return comparison_of_models(records, first, second, metric, self._registry)
 
+    def _directories(self) -> list[Path]:
+        found = run_directories(self.path, self.suites)
+        return [each for each in found if self._only is None or (each.parent.name, each.name) in self._only]
+
     def _record(self, directory: Path) -> RunRecord:
         try:
             stat = (directory / RUN_FILE).stat()
@@ -220,7 +223,7 @@ class Results:
 
     def __repr__(self) -> str:
         suites = "" if self.suites is None else f", {list(self.suites)!r}"
-        return f"Results({str(self.path)!r}{suites}): {counted(len(self.records()), 'run')}"
+        return f"Results({str(self.path)!r}{suites}): {counted(len(self._directories()), 'run')}"
 
     def _repr_html_(self) -> str:
         """Return the leaderboard for a notebook, with a link to the web site if there is one."""

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -162,6 +163,26 @@ def test_a_mistake_is_one_clear_error(
     assert all(word in str(raised.value) for word in words), str(raised.value)
     assert "command line" not in str(raised.value)
     assert not (folder / "results").exists()
+
+
+@metric("two_arguments", category="accuracy", source="Made up.")
+def two_arguments(example: Example, other: Example) -> float:
+    """Takes one argument too many."""
+    return 1.0
+
+
+def test_a_plugin_of_the_wrong_form_is_named(folder: Path) -> None:
+    with pytest.raises(HarnessError, match=r"metric 'two_arguments' \(.*test_run\.py:\d+\)\): a metric is called with"):
+        harness.run(SWEEP, plugins=[two_arguments])
+
+
+def test_a_broken_plugin_of_the_program_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType(two_arguments.__module__)
+    module.two_arguments = two_arguments  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    with pytest.warns(UserWarning, match="Not usable: metric 'two_arguments'"):
+        results = harness.run(SWEEP, progress=False)
+    assert set(results.runs()["status"]) == {"ok"}
 
 
 CELL = """\
