@@ -17,6 +17,7 @@ from harness.sweeps.foreign_names import OPTIONS
 COMMANDS = {
     "quickstart": ("harness.cli.quickstart", "Train two tiny models, evaluate them, and compare them."),
     "run": ("harness.cli.run", "Run a sweep, or single runs, and write the results."),
+    "plan": ("harness.cli.plan", "Show how many instances a sweep needs to show a difference between models."),
     "validate": ("harness.cli.check", "Check a sweep and report every error in it."),
     "preview": ("harness.cli.check", "Show the exact prompts of a sweep's first instances."),
     "data": ("harness.cli.data", "Show which data sets and models a sweep needs, and download them ahead of time."),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,10 +26,12 @@ def show_gpus(
     """
     from rich.box import SIMPLE_HEAD
 
-    from harness.executors.gpu_plan import plan_gpus, read_earlier
+    from harness.executors.gpu_plan import model_descriptions, plan_gpus, read_earlier
     from harness.output.console import plain_table
 
-    plan = plan_gpus(runs, _descriptions(runs, registry), read_earlier(results_dir, gpu), gpu, gpus)
+    plan = plan_gpus(
+        runs, model_descriptions([spec for spec, _ in runs], registry), read_earlier(results_dir, gpu), gpu, gpus
+    )
     layout = {"box": SIMPLE_HEAD, "show_edge": False, "pad_edge": False, "padding": (0, 1, 0, 0)}
     heads = ["Model", "Runs", "GPUs of\na replica", "GPU time\nat most", "Ends\nafter"]
     table = plain_table(*heads, *(["Cost\nat most"] if gpu.price is not None else []), numeric=slice(1, None), **layout)
@@ -104,18 +106,3 @@ def _lines(plan: GpuPlan, gpu: Gpu) -> Iterator[str]:
                 f"  {one.model} takes {one.measured.factor:.2g} times the assumed seconds, as measured in "
                 f"{one.measured.runs} earlier run{'s' if one.measured.runs > 1 else ''}"
             )
-
-
-def _descriptions(runs: Sequence[tuple[RunSpec, Size]], registry: Registry) -> Mapping[str, Mapping[str, Any]]:
-    """Return what each model says of itself, by label, without loading weights."""
-    from harness.errors import HarnessError
-    from harness.inference.model_pool import load_model
-
-    found: dict[str, Mapping[str, Any]] = {}
-    for spec, _ in runs:
-        if spec.model_label not in found:
-            try:
-                found[spec.model_label] = load_model(spec.configured_model, registry).description()
-            except HarnessError:
-                found[spec.model_label] = {}  # the plan of its runs says why
-    return found

@@ -14,8 +14,11 @@ from typing import Any
 
 from harness.contracts.specs import RunSpec
 from harness.costs.gpu_speed import Gpu
+from harness.errors import HarnessError
 from harness.executors.dealing import Load, longest_piece, lower_bound, split
 from harness.executors.simulation import ModelWork, Piece, Schedule, simulate
+from harness.inference.model_pool import load_model
+from harness.plugins.registry import Registry
 from harness.runs.plan import Size
 from harness.storage.results import RUN_FILE
 
@@ -126,6 +129,18 @@ def plan_gpus(
         ModelWork(one.model, list(_pieces(whole[one.model], longest)), one.loading, one.gpus, one.most) for one in work
     ]
     return GpuPlan(gpus, sorted(models, key=lambda one: -one.seconds * one.gpus), simulate(filled, nodes))
+
+
+def model_descriptions(specs: Iterable[RunSpec], registry: Registry) -> Mapping[str, Mapping[str, Any]]:
+    """Return what each model says of itself, by label, without loading weights; {} for one that cannot be used."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for spec in specs:
+        if spec.model_label not in found:
+            try:
+                found[spec.model_label] = load_model(spec.configured_model, registry).description()
+            except HarnessError:
+                found[spec.model_label] = {}  # the plan of its runs says why
+    return found
 
 
 def read_earlier(results_dir: Path, gpu: Gpu) -> Earlier:
