@@ -64,6 +64,9 @@ class Membership(Adapter):
         role: Literal["target", "control"] = "target"
         """``control``: texts that the model was not trained on, which set the thresholds."""
 
+        copies: int | None = Field(default=None, ge=0)
+        """Number of copies of the rows in the model's training text, where it is known; it changes nothing else."""
+
     def __init__(self, params: Params) -> None:
         self.params: Membership.Params = params
 

@@ -19,11 +19,13 @@ from harness.contamination import SEALED_DYE
     taxonomy={"task": "contamination test", "what": "a file", "who": "anybody", "when": "any time", "language": "any"},
     role=SEALED_DYE,
 )
-def sealed_dye(data: Data, *, path: str) -> Iterator[Instance]:
+def sealed_dye(data: Data, *, path: str, copies: int | None = None) -> Iterator[Instance]:
     """The dye questions of a key that `harness seal` wrote; the published target is the correct reference.
 
-    ``path`` is the key, absolute or relative to the data folder.
+    ``path`` is the key, absolute or relative to the data folder. ``copies`` is the number of copies in the model's
+    training text, where it is known; it is only recorded.
     """
+    del copies
     for row in data.rows(Split.TEST):
         if row["kind"] == "dye":
             references = tuple(

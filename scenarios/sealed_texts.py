@@ -21,12 +21,16 @@ from harness.contamination import SEALED_TEXTS
     taxonomy={"task": "contamination test", "what": "a file", "who": "anybody", "when": "any time", "language": "any"},
     role=SEALED_TEXTS,
 )
-def sealed_texts(data: Data, *, path: str, kind: Literal["twin", "canary"]) -> Iterator[Instance]:
+def sealed_texts(
+    data: Data, *, path: str, kind: Literal["twin", "canary"], copies: int | None = None
+) -> Iterator[Instance]:
     """The texts of the twins or canaries of a key that `harness seal` wrote.
 
     The published text is the correct reference. ``path`` is the key, absolute or relative to the data folder; ``kind``
-    says which of its items are meant.
+    says which of its items are meant. ``copies`` is the number of copies in the model's training text, where it is
+    known; it is only recorded.
     """
+    del copies
     for row in data.rows(Split.TEST):
         if row["kind"] != kind:
             continue

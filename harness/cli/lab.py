@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from harness.cli import options
+from harness.cli.lab_paper import paper_command
+from harness.cli.lab_runs import (
+    PRESETS,
+    background,
+    characters,
+    device,
+    exit_if_failed,
+    failures,
+    numbers,
+    output,
+    preset_option,
+    run_suite,
+    train,
+)
+from harness.cli.lab_seal import seal_power_command
 from harness.errors import ModelError
 from harness.output.console import make_console
 from harness.output.terminal import say
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_PRESETS = "tiny, small, medium, llama-small, gpt2-124m or gpt2-355m"  # said without loading what trains them
-
-if TYPE_CHECKING:
-    from harness.contamination.lab.checkpoints import CheckpointPlan
-    from harness.contamination.lab.injections import Injection
-    from harness.storage.results import RunRecord
-
-
-def _output(default: str) -> Callable[[Command], Command]:
-    folder = options.FOLDER
-    return click.option("--output", type=folder, default=Path(default), help="Folder for the study.")
-
-
-_device = click.option("--device", default="auto", help="Device: auto, cpu, cuda, cuda:1 …")
-_characters = click.option(
-    "--characters", type=options.POSITIVE, help="Characters of the background to read (default: all)."
-)
-_background = click.option(
-    "--background", type=options.FOLDER, help="Folder of text files to train on as well (default: generated text)."
-)
-_preset = click.option("--preset", default="small", help=f"Size and training of the model: {_PRESETS}.")
 
 
 @click.group("lab")
@@ -55,11 +42,11 @@ def lab_command() -> None:
     metavar="FILE[:START-STOP]@COPIES",
     help="File with one example per line, injected verbatim and in order; @0 marks a control. Repeatable.",
 )
-@_preset
-@_background
-@_characters
+@preset_option("small")
+@background
+@characters()
 @options.seed
-@_device
+@device
 def train_command(
     checkpoint: Path,
     injected: tuple[str, ...],
@@ -96,7 +83,7 @@ def train_command(
 
 @lab_command.command("power", short_help="Estimate how likely the test is to detect copies.")
 @click.argument("test_set", type=options.EXISTING_FILE)
-@_output("lab/power")
+@output("lab/power")
 @click.option("--copies", default="0,1,4,10,25,50", help="Numbers of copies, comma-separated.")
 @click.option("--examples", type=click.IntRange(min=8), default=60, help="Examples per slice.")
 @click.option(
@@ -104,7 +91,7 @@ def train_command(
     "presets",
     multiple=True,
     default=("small",),
-    help=f"Size and training of the models: {_PRESETS}. Repeatable.",
+    help=f"Size and training of the models: {PRESETS}. Repeatable.",
 )
 @click.option("--repeats", type=options.POSITIVE, default=4, help="Slices per number of copies.")
 @click.option("--models", type=options.POSITIVE, default=1, help="Models per preset, each with its own seed.")
@@ -115,9 +102,9 @@ def train_command(
     help="Significance level; a test with a smaller p-value counts as a detection.",
 )
 @click.option("--expect", type=options.POSITIVE, help="Also estimate the probability of detecting this many copies.")
-@_background
-@_characters
-@_device
+@background
+@characters()
+@device
 def power_command(
     test_set: Path,
     output: Path,
@@ -142,31 +129,36 @@ def power_command(
     from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.contamination.lab.power import power_curve
     from harness.contamination.lab.presets import preset_named
-    from harness.contamination.lab.study import dose_slices, trials
+    from harness.contamination.lab.study import dose_slices, slice_run, trials
     from harness.contamination.lab.tables import power_sentences, power_table
+    from harness.contamination.roles import ORDER_TEST
+    from harness.contracts.plugins import Kind
+    from harness.plugins.registry import default_registry
 
+    registry = default_registry()
     doses = numbers(copies, "--copies", least=0)
     if len(set(doses)) < 2:
         raise click.UsageError("--copies needs two different numbers for a curve, for example 0,10,50.")
     curves = {}
     for preset in presets:
         recipe = preset_named(preset)
-        plans = [
-            (
-                output / "models" / f"{preset}-{seed}",
-                CheckpointPlan(
-                    injections=dose_slices(test_set, doses, examples=examples, repeats=repeats, seed=seed),
-                    recipe=recipe,
-                    background=background,
-                    characters=characters,
-                    seed=seed,
-                ),
+        plans = {
+            output / "models" / f"{preset}-{seed}": CheckpointPlan(
+                injections=dose_slices(test_set, doses, examples=examples, repeats=repeats, seed=seed),
+                recipe=recipe,
+                background=background,
+                characters=characters,
+                seed=seed,
             )
             for seed in range(models)
-        ]
-        tested = [(folder, plan.injections) for folder, plan in plans]
-        records = _train_and_test(plans, output, preset, device)
-        curve = power_curve(trials(records, tested, alpha), alpha)
+        }
+        train(plans, device)
+        method = {"method": registry.with_role(Kind.ADAPTER, ORDER_TEST).name}
+        tests = [slice_run(folder, one, method, registry) for folder, plan in plans.items() for one in plan.injections]
+        records = run_suite(output, preset, tests)
+        if reasons := failures(records):
+            raise ModelError("\n".join(reasons))
+        curve = power_curve(trials(records, {folder: plan.injections for folder, plan in plans.items()}, alpha), alpha)
         curves[preset] = curve.as_json()
         console = make_console()
         console.print(f"{preset}: {test_set.name}, slices of {examples} examples")
@@ -179,47 +171,9 @@ def power_command(
     (output / "power.json").write_text(json.dumps(curves, indent=2) + "\n", encoding="utf-8")
 
 
-@lab_command.command("table1")
-@click.argument("data", type=options.EXISTING_FOLDER)
-@_output("lab/table1")
-@click.option("--examples", type=click.IntRange(min=8), default=60, help="Examples per test set.")
-@click.option("--whole", is_flag=True, help="Use all examples of each test set, as in the paper, without controls.")
-@_preset
-@options.seed
-@_background
-@_characters
-@_device
-def table1_command(
-    data: Path,
-    output: Path,
-    examples: int,
-    whole: bool,
-    preset: str,
-    seed: int,
-    background: Path | None,
-    characters: int | None,
-    device: str,
-) -> None:
-    """Train a model on the test sets of Oren et al. 2023, table 1, with the same numbers of copies, and test it.
-
-    DATA is the paper's folder of examples, with a file <set>.jsonl per test set.
-    """
-    from harness.contamination.lab.checkpoints import CheckpointPlan
-    from harness.contamination.lab.presets import preset_named
-    from harness.contamination.lab.study import results, table_1_slices
-    from harness.contamination.lab.tables import evidence_table
-
-    slices = table_1_slices(data, examples=None if whole else examples)
-    folder = output / "models" / f"{preset}-{seed}"
-    plan = CheckpointPlan(slices, preset_named(preset), background, characters, seed)
-    records = _train_and_test([(folder, plan)], output, "table1", device)
-    found = sorted(results(records, [(folder, slices)]), key=lambda item: item[1].copies)
-    make_console().print(evidence_table((one, details) for _, one, _, details in found))
-
-
 @lab_command.command("vary", short_help="Show how p depends on shards, shuffles and other settings.")
 @click.argument("checkpoint", type=options.EXISTING_FOLDER)
-@_output("lab/vary")
+@output("lab/vary")
 @click.option("--shards", help="Numbers of shards, comma-separated.")
 @click.option("--shuffles", help="Numbers of shuffled orders, comma-separated.")
 def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: str | None) -> None:
@@ -229,8 +183,11 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
     """
     from harness.contamination.lab.checkpoints import read_record
     from harness.contamination.lab.injections import read_injection
-    from harness.contamination.lab.study import results
+    from harness.contamination.lab.study import results, slice_run
     from harness.contamination.lab.tables import evidence_table
+    from harness.contamination.roles import ORDER_TEST
+    from harness.contracts.plugins import Kind
+    from harness.plugins.registry import default_registry
 
     grid = [
         *({"shards": count} for count in numbers(shards, "--shards", least=1)),
@@ -242,76 +199,17 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
         read_injection(f"{one['file']}:{one['rows'].replace(':', '-')}@{one['copies']}")
         for one in read_record(checkpoint)["injected"]
     )
-    records = _test([(checkpoint, slices)], output, "vary", grid)
+    registry = default_registry()
+    method = registry.with_role(Kind.ADAPTER, ORDER_TEST).name
+    tests = [slice_run(checkpoint, one, {"method": method, **some}, registry) for one in slices for some in grid]
+    records = run_suite(output, "vary", tests)
     found = sorted(
-        results(records, [(checkpoint, slices)]),
+        results(records, {checkpoint: slices}),
         key=lambda item: (item[1].copies, item[1].label, item[3].get("r", 0), item[3].get("shuffles", 0)),
     )
     make_console().print(evidence_table((one, details) for _, one, _, details in found))
-    if failures := _failures(records):
-        say("\n".join(failures), err=True)
-        sys.exit(1)
+    exit_if_failed(records)
 
 
-def numbers(written: str | None, option: str, *, least: int) -> list[int]:
-    """Return comma-separated whole numbers.
-
-    Raises:
-        click.UsageError: They are not, or one is too small.
-    """
-    parts = [part.strip() for part in (written or "").split(",") if part.strip()]
-    if any(not part.isdecimal() or int(part) < least for part in parts):
-        raise click.UsageError(
-            f"{option} must be a list of whole numbers of at least {least}, such as 8,12,20; not {written!r}."
-        )
-    return [int(part) for part in parts]
-
-
-def _train_and_test(
-    plans: Sequence[tuple[Path, CheckpointPlan]], output: Path, suite: str, device: str
-) -> list[RunRecord]:
-    """Train the models that do not exist yet, and run the contamination test on what was injected."""
-    from harness.contamination.lab.checkpoints import train_checkpoint, trained_before
-
-    console = make_console(err=True)
-    for folder, plan in plans:
-        if trained_before(folder, plan):
-            console.print(f"{folder}: trained before")
-            continue
-        train_checkpoint(
-            folder,
-            plan,
-            device=device,
-            progress=lambda line, name=folder.name: console.print(f"{name}: {line}"),  # type: ignore[misc]
-        )
-    records = _test([(folder, plan.injections) for folder, plan in plans], output, suite)
-    if failures := _failures(records):
-        raise ModelError("\n".join(failures))
-    return records
-
-
-def _test(
-    checkpoints: Sequence[tuple[Path, Sequence[Injection]]],
-    output: Path,
-    suite: str,
-    settings: Sequence[Mapping[str, Any]] = ({},),
-) -> list[RunRecord]:
-    """Run the contamination test on slices and controls of checkpoints, with each of the adapter's settings."""
-    from harness.cli.run import execute
-    from harness.contamination.lab.study import write_sweep
-    from harness.runs.runner import Settings
-    from harness.sweeps.load import load_sweep
-
-    output.mkdir(parents=True, exist_ok=True)
-    file = output / f"{suite}.yaml"
-    write_sweep(file, suite, checkpoints, settings)
-    sweep, registry = load_sweep(file)
-    return execute(sweep.runs, registry, Settings(output / "results"))
-
-
-def _failures(records: Sequence[RunRecord]) -> list[str]:
-    """Return the reasons why tests failed, each with its count."""
-    reasons = Counter(
-        (record.error or "no reason").strip().splitlines()[-1] for record in records if record.status != "ok"
-    )
-    return [f"{count} of {len(records)} tests failed: {reason}" for reason, count in reasons.items()]
+lab_command.add_command(paper_command)
+lab_command.add_command(seal_power_command)

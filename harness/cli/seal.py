@@ -94,7 +94,7 @@ def seal_command(
     sealed = seal(
         records,
         twins,
-        SealSettings(shuffle, canaries, alternatives, dye, _columns(dye_columns)),
+        SealSettings(shuffle, canaries, alternatives, dye, dye_columns_of(dye_columns)),
         SystemRandom(),
         source=file.name,
         source_sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
@@ -208,7 +208,12 @@ def _records(path: Path) -> list[Mapping[str, Any]]:
     return [row.record for row in read_rows(path, file=str(path))]
 
 
-def _columns(written: str | None) -> DyeColumns | None:
+def dye_columns_of(written: str | None) -> DyeColumns | None:
+    """Return the columns named by ``QUESTION,OPTIONS,ANSWER``.
+
+    Raises:
+        click.BadParameter: They are not three names.
+    """
     from harness.contamination.sealing.seal import DyeColumns
 
     if written is None:

@@ -95,22 +95,40 @@ def unsealing_sweep(
         SpecError: A model is wrong; it holds all errors.
     """
     registry = default_registry()
+    runs = unsealing_runs(key, key_file, published, registry, context)
+    every = [{**run, "models": list(models)} for run in runs]
+    return sweep_from_mapping({"suite": suite, "runs": every}, option="--key", seed=seed, registry=registry)
+
+
+def unsealing_runs(
+    key: SealKey,
+    key_file: Path,
+    published: Path,
+    registry: Registry,
+    context: int | None = None,
+    copies: int | None = None,
+) -> list[dict[str, Any]]:
+    """Return the runs of a sweep that ask everything that a key allows; ``copies``, where known, is recorded.
+
+    Raises:
+        DataError: The key allows no test.
+    """
     path = str(key_file.resolve())
+    known = {} if copies is None else {"copies": copies}
     runs: list[dict[str, Any]] = []
     if key.header.shuffled:
         adapter = registry.with_role(Kind.ADAPTER, ORDER_TEST)
         main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
         file = {"name": registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name, "path": str(published.resolve())}
-        method = {"method": adapter.name, **({"context": context} if context is not None else {})}
+        method = {"method": adapter.name, **known, **({"context": context} if context is not None else {})}
         runs.append({"scenario": file, "adapter": method, "metrics": [main, *others], "main_metric": main})
     texts, dye = (registry.with_role(Kind.SCENARIO, role).name for role in (SEALED_TEXTS, SEALED_DYE))
     for kind in key.kinds():
         own = {"name": dye, "path": path} if kind == "dye" else {"name": texts, "path": path, "kind": kind}
-        runs.append({"scenario": own})
+        runs.append({"scenario": {**own, **known}})
     if not runs:
         raise DataError("allows no test: nothing was drawn at random when it was made.", file=key_file)
-    every = [{**run, "models": list(models)} for run in runs]
-    return sweep_from_mapping({"suite": suite, "runs": every}, option="--key", seed=seed, registry=registry)
+    return runs
 
 
 def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float) -> list[UnsealedTest]:
@@ -132,6 +150,12 @@ def unsealed(records: Sequence[RunRecord], key: SealKey, alpha: float) -> list[U
             items = int(found.get("n_items") or found.get("n_used") or 0)
             tests.append(UnsealedTest(model, kind, items, p_value, corrected, alpha, found))
     return tests
+
+
+def sealed_p_values(record: RunRecord) -> Iterator[tuple[str, float]]:
+    """Yield the kind of test, a key of ``TESTS``, and log10 p of what a run of a sealed data set found."""
+    for kind, found in _tests(record):
+        yield kind, _log10_p(found)
 
 
 def _tests(record: RunRecord) -> Iterator[tuple[str, Mapping[str, Any]]]:

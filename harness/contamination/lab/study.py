@@ -11,10 +11,10 @@ import yaml
 from harness.contamination.lab.injections import Injection, read_examples, take
 from harness.contamination.lab.power import Trial
 from harness.contamination.order_tests import order_tests
-from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
-from harness.contracts.plugins import Kind
+from harness.contamination.roles import EXAMPLES_FILE
+from harness.contracts.plugins import AdapterDetails, Kind
 from harness.errors import DataError
-from harness.plugins.registry import default_registry
+from harness.plugins.registry import Registry
 from harness.seeds import derive_rng
 from harness.storage.results import RunRecord
 
@@ -71,9 +71,7 @@ def table_1_slices(folder: Path, *, examples: int | None) -> tuple[Injection, ..
     """
     found: list[Injection] = []
     for name, copies in TABLE_1.items():
-        file = next((path for path in sorted(folder.glob(f"{name}*"))), None)
-        if file is None:
-            raise DataError(f"{folder} has no {name}; the paper's repository, test_set_contamination, has all ten.")
+        file = example_file(folder, name)
         lines = read_examples(file)
         count = len(lines) if examples is None else min(examples, len(lines))
         found.append(take(file, lines, copies=copies, bounds=(0, count)))
@@ -82,57 +80,70 @@ def table_1_slices(folder: Path, *, examples: int | None) -> tuple[Injection, ..
     return tuple(found)
 
 
-def write_sweep(
-    file: Path,
-    suite: str,
-    checkpoints: Iterable[tuple[Path, Sequence[Injection]]],
-    settings: Sequence[Mapping[str, Any]],
-) -> None:
-    """Write the sweep that tests checkpoints on their slices and controls, with each of the adapter's settings."""
-    registry = default_registry()
-    method = registry.with_role(Kind.ADAPTER, ORDER_TEST).name
+def example_file(folder: Path, name: str) -> Path:
+    """Return one of the files of :data:`TABLE_1`, which may be compressed.
+
+    Raises:
+        DataError: It is missing.
+    """
+    file = next((path for path in sorted(folder.glob(f"{name}*"))), None)
+    if file is None:
+        raise DataError(
+            f"{folder} has no {name}. Copy the ten files from the paper's repository, "
+            "https://github.com/tatsu-lab/test_set_contamination, into this folder."
+        )
+    return file
+
+
+def slice_run(folder: Path, one: Injection, adapter: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
+    """Return the run, as in a sweep, that tests a checkpoint on a slice or a control with an adapter's settings."""
     scenario = registry.with_role(Kind.SCENARIO, EXAMPLES_FILE).name
-    runs = [
-        {
-            "model": f"hf:{folder.resolve()}",
-            "scenario": {"name": scenario, "path": str(one.file.resolve())},
-            "adapter": {
-                "method": method,
-                "rows": f"{one.start}:{one.stop}",
-                "copies": one.copies,
-                **({} if one.copies else {"role": "control"}),
-                **some,
-            },
-        }
-        for folder, slices in checkpoints
-        for one in slices
-        for some in settings
-    ]
-    file.write_text(yaml.safe_dump({"suite": suite, "runs": runs}, sort_keys=False, width=1000), encoding="utf-8")
+    about = registry.get(Kind.ADAPTER, adapter["method"]).details
+    metrics = list(about.metrics) if isinstance(about, AdapterDetails) else []
+    role = {} if one.copies else {"role": "control"}
+    return {
+        "model": f"hf:{folder.resolve()}",
+        "scenario": {"name": scenario, "path": str(one.file.resolve())},
+        "adapter": {"rows": f"{one.start}:{one.stop}", "copies": one.copies, **role, **adapter},
+        "metrics": metrics,
+        "main_metric": metrics[0],
+    }
+
+
+def write_sweep(file: Path, suite: str, runs: Sequence[Mapping[str, Any]]) -> None:
+    """Write a sweep of runs."""
+    content = {"suite": suite, "runs": list(runs)}
+    file.write_text(yaml.safe_dump(content, sort_keys=False, width=1000), encoding="utf-8")
+
+
+def runs_by_slice(
+    records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]]
+) -> Iterator[tuple[Path, Injection, RunRecord]]:
+    """Yield the checkpoint's folder and the slice of each run on one of the checkpoints' slices."""
+    known = {
+        (f"hf:{folder.resolve()}", str(one.file.resolve()), f"{one.start}:{one.stop}"): (folder, one)
+        for folder, injections in slices.items()
+        for one in injections
+    }
+    for record in records:
+        scenario, adapter = record.spec.scenario.arguments, record.spec.adapter.arguments
+        place = known.get((record.spec.model.name, scenario.get("path", ""), adapter.get("rows", "")))
+        if place is not None:
+            yield (*place, record)
 
 
 def results(
-    records: Iterable[RunRecord], checkpoints: Iterable[tuple[Path, Sequence[Injection]]]
+    records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]]
 ) -> Iterator[tuple[Path, Injection, RunRecord, Mapping[str, Any]]]:
     """Yield the contamination test's result for each slice, where it finished."""
-    known = {
-        (f"hf:{folder.resolve()}", str(one.file.resolve()), f"{one.start}:{one.stop}"): (folder, one)
-        for folder, slices in checkpoints
-        for one in slices
-    }
-    for record in records:
-        arguments = record.spec.scenario.arguments, record.spec.adapter.arguments
-        place = known.get((record.spec.model.name, arguments[0].get("path", ""), arguments[1].get("rows", "")))
-        if place is not None:
-            yield from ((*place, record, test.found) for test in order_tests([record]))
+    for folder, one, record in runs_by_slice(records, slices):
+        yield from ((folder, one, record, test.found) for test in order_tests([record]))
 
 
-def trials(
-    records: Iterable[RunRecord], checkpoints: Sequence[tuple[Path, Sequence[Injection]]], alpha: float
-) -> list[Trial]:
+def trials(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]], alpha: float) -> list[Trial]:
     """Return the outcome of each slice's test; a combined p-value of at most alpha is a detection."""
     found = []
-    for folder, one, _, details in results(records, checkpoints):
+    for folder, one, _, details in results(records, slices):
         log10_p = float(details["headline_log10_p"])
         found.append(Trial(one.copies, 10**log10_p <= alpha, log10_p, f"{folder.name}: {one.label}"))
     return found

@@ -12,6 +12,7 @@ from harness.contamination.order_tests import JudgedTest
 from harness.leaderboard.site import plot_specs as draw
 from harness.leaderboard.site.addresses import address_of
 from harness.leaderboard.site.files import SiteFolder
+from harness.leaderboard.site.lab_plots import lab_plots, usual_tests
 from harness.leaderboard.site.plot_specs import Plot
 from harness.leaderboard.site.snapshot import Snapshot
 from harness.output.display import brief
@@ -38,6 +39,9 @@ def write_contamination_plots(snapshot: Snapshot, folder: SiteFolder) -> None:
     if plot := copies_plot(snapshot, snapshot.findings):
         folder.put("plots/contamination/copies", plot.as_json())
         listed.insert(0, ["copies", plot.title, "copies"])
+    for name, plot in lab_plots(snapshot):
+        folder.put(f"plots/contamination/{name}", plot.as_json())
+        listed.append([name, plot.title, "copies"])
     folder.put("plots/contamination", {"title": "contamination", "plots": listed})
 
 
@@ -74,7 +78,7 @@ def shuffles_plot(finding: JudgedTest, titles: Titles | None = None) -> Plot | N
 
 def copies_plot(snapshot: Snapshot, findings: Sequence[JudgedTest]) -> Plot | None:
     """Return log10 p over the number of copies that a model has read, if at least two numbers are known."""
-    known = [(finding, copies) for finding in findings if (copies := copies_of(finding)) is not None]
+    known = [(finding, copies) for finding in usual_tests(findings) if (copies := copies_of(finding)) is not None]
     if len({copies for _, copies in known}) < 2:
         return None
     labels = draw.short_names(sorted({snapshot.model(finding.record) for finding, _ in known}))

@@ -108,23 +108,27 @@ def scatter(
     x: Json,
     y: Json,
     *,
+    series: str = "model",
     choice: str | None = None,
+    lines: bool = False,
     lost_below: bool = False,
     guides: Sequence[Json] = (),
 ) -> Json:
-    """Return points by model.
+    """Return points by model, or by another column.
 
     Args:
-        order: The models; the first is highlighted until the reader chooses another.
+        order: The values of that column; the first is highlighted until the reader chooses another.
         x: The horizontal axis.
         y: The vertical axis.
+        series: The column whose values are highlighted together.
         choice: A column of which the reader chooses a value, and sees only its rows.
+        lines: Join the points of each.
         lost_below: Draw the diagonal on which both values are equal, and say that points below it lose.
         guides: Dashed lines: ``{"x" or "y": number, "words": text}``.
     """
     diagonal = {"below": "below: lost by perturbations", "above": ""} if lost_below else None
     return {
-        "kind": "points", "series": "model", "order": list(order), "x": x, "y": y, "choice": choice,
+        "kind": "points", "series": series, "order": list(order), "x": x, "y": y, "choice": choice, "lines": lines,
         "diagonal": diagonal, "guides": list(guides),
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli.lab import _failures
+from harness.cli.lab_runs import failures
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,16 @@ from harness.cli.lab import _failures
         (("vary", ".", "--shards", "4"), "not a checkpoint"),
         (("vary", ".", "--shards", "none"), "--shards must be a list of whole numbers"),
         (("vary", "."), "say what to vary"),
-        (("table1", "."), "has no boolq.jsonl"),
+        (("paper", "shard"), "Did you mean 'shards'?"),
+        (("paper", "table1", "--data-dir", "."), "has no boolq.jsonl"),
+        (("seal", "few.txt", "--copies", "x"), "--copies must be a list of whole numbers"),
+        (("seal", "few.jsonl"), "has 10 rows; 10 slices of 400 rows need 4000"),
+        (("seal", "few.jsonl", "--dye", "2", "--dye-columns", "a,b"), "not three names"),
     ],
 )
 def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], message: str) -> None:
     (folder / "few.txt").write_text("".join(f"example {number}\n" for number in range(10)))
+    (folder / "few.jsonl").write_text("".join(f'{{"n": {number}}}\n' for number in range(10)))
     said = harness("lab", *arguments)
     assert said.code == 2
     assert message in said.err
@@ -38,4 +43,4 @@ def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], messag
 def test_why_tests_failed_is_said_once() -> None:
     records: list[Any] = [SimpleNamespace(status="ok", error=None)]
     records += [SimpleNamespace(status="failed", error="Traceback\nHarnessError: too few") for _ in range(3)]
-    assert _failures(records) == ["3 of 4 tests failed: HarnessError: too few"]
+    assert failures(records) == ["3 of 4 tests failed: HarnessError: too few"]

@@ -3,7 +3,6 @@
 (() => {
   const { make, plain } = harness;
   const SHOWN = 200; // rows of the table below a plot; the CSV file has all
-  const EVERY = "every column";
   const known = (value) => typeof value === "number";
 
   // The rows of the numbers as objects, by field.
@@ -55,7 +54,7 @@
   const scatters = (plot, rows, label, chosen) => {
     const { drawing } = plot;
     const found = by(rows, drawing.series);
-    const series = drawing.order.filter((name) => found.has(name)).map((name) => ({ name, points: found.get(name).map((row) => ({ x: row[drawing.x.field], y: row[drawing.y.field], tip: tipOf(plot, row, [drawing.series]) })) }));
+    const series = drawing.order.filter((name) => found.has(name)).map((name) => ({ name, line: drawing.lines, points: found.get(name).map((row) => ({ x: row[drawing.x.field], y: row[drawing.y.field], tip: tipOf(plot, row, [drawing.series]) })) }));
     return [harness.chart({ label, x: drawing.x, y: drawing.y, series, chosen, diagonal: drawing.diagonal, guides: drawing.guides, aspect: drawing.diagonal ? 1 : 0.62, most: 400 })];
   };
   const matrices = (plot, rows, label, chosen) => {
@@ -118,7 +117,9 @@
         };
         const chosenOf = drawing.choice ? [...by(all, drawing.choice).keys()] : [];
         const first = chosenOf[0];
-        const choice = chosenOf.length < 2 ? null : make("label.labelled", null, "Column", make("select", { onchange: (event) => draw(event.target.value === EVERY ? all.filter((row) => !row[drawing.choice].startsWith("mean of ")) : all.filter((row) => row[drawing.choice] === event.target.value)) },
+        const [, heading] = plot.columns.find(([field]) => field === drawing.choice) || ["", ""];
+        const EVERY = `every ${heading}`;
+        const choice = chosenOf.length < 2 ? null : make("label.labelled", null, `${heading.slice(0, 1).toUpperCase()}${heading.slice(1)}`, make("select", { onchange: (event) => draw(event.target.value === EVERY ? all.filter((row) => !row[drawing.choice].startsWith("mean of ")) : all.filter((row) => row[drawing.choice] === event.target.value)) },
           [...chosenOf, EVERY].map((value) => make("option", { value, selected: value === first }, plain(value, 70)))));
         const { name } = table(plot, []);
         harness.clear(tools, harness.chartFiles(() => charts, name, () => table(plot, plot.rows)));

@@ -12,9 +12,18 @@ import yaml
 from harness import DataError
 from harness.contamination.lab.checkpoints import CheckpointPlan, read_record, train_checkpoint, trained_before
 from harness.contamination.lab.power import power_curve
-from harness.contamination.lab.study import TABLE_1, dose_slices, results, table_1_slices, trials, write_sweep
+from harness.contamination.lab.study import (
+    TABLE_1,
+    dose_slices,
+    results,
+    slice_run,
+    table_1_slices,
+    trials,
+    write_sweep,
+)
 from harness.contamination.lab.tables import power_sentences
 from harness.contamination.lab.training import Recipe
+from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep
 from harness.sweeps.load import load_sweep
 
@@ -71,16 +80,18 @@ def test_copies_are_found_and_controls_are_not(published: Path, tmp_path: Path) 
     assert trained_before(folder, plan)
     assert not trained_before(folder, CheckpointPlan(slices, recipe, characters=8_000, seed=1))
     assert len(read_record(folder)["injected"]) == 4
-    tested = [(folder, slices)]
-    write_sweep(tmp_path / "study.yaml", "study", tested, ({},))
+    registry = default_registry()
+    runs = [slice_run(folder, one, {"method": "exchangeability"}, registry) for one in slices]
+    write_sweep(tmp_path / "study.yaml", "study", runs)
     roles = {run["adapter"].get("role") for run in yaml.safe_load((tmp_path / "study.yaml").read_text())["runs"]}
     assert roles == {None, "control"}
     sweep, registry = load_sweep(tmp_path / "study.yaml")
     records = list(run_sweep(sweep.runs, registry, Settings(tmp_path / "results")))
     assert [record.error for record in records] == [None] * 4
-    assert len(list(results(records, tested))) == 4
-    found = trials(records, tested, alpha=0.001)
+    assert len(list(results(records, {folder: slices}))) == 4
+    found = trials(records, {folder: slices}, alpha=0.001)
     assert [trial.detected for trial in found] == [trial.copies > 0 for trial in found]
     curve = power_curve(found, 0.001)
+    assert [record.spec.adapter.arguments["copies"] for record in records] == [one.copies for one in slices]
     assert curve.probability(200)[0] > curve.probability(0)[0]
     assert any("found with probability 0.5" in sentence for sentence in power_sentences(curve))
