@@ -22,8 +22,11 @@ class Terminated(KeyboardInterrupt):
 @contextmanager
 def terminable() -> Iterator[None]:
     """Make SIGTERM act as Ctrl-C does, instead of ending the process at once, and say that the signal has arrived."""
+    told_to_end = False
 
     def stop(number: int, _: object) -> Never:
+        nonlocal told_to_end
+        told_to_end = told_to_end or number == signal.SIGTERM
         # Straight to the file: a progress bar may hold the lock of sys.stderr at this moment.
         with suppress(OSError, ValueError):
             os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, _ACKNOWLEDGEMENT)
@@ -38,6 +41,10 @@ def terminable() -> Iterator[None]:
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
+    except KeyboardInterrupt as error:
+        if told_to_end and not isinstance(error, Terminated):  # Ray raises its own in place of a handler's
+            raise Terminated from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

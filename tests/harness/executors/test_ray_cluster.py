@@ -92,13 +92,6 @@ def test_interrupted_and_killed_drivers_leave_nothing_running_and_the_same_comma
     text, _ = process.communicate(timeout=400)
     assert process.returncode == 130, text
     assert "To continue" in text
-    process = start(folder, cluster.address)
-    wait_for_questions(folder, 200)
-    process.terminate()
-    text, _ = process.communicate(timeout=120)
-    assert process.returncode == 143, text
-    assert "To continue" in text
-    assert "SIGTERM received" not in text  # by Ray, with a stack
     assert not any((folder / "results" / ".claims").glob("*"))
     assert nothing_runs(cluster)
     process = start(folder, cluster.address)
@@ -110,6 +103,16 @@ def test_interrupted_and_killed_drivers_leave_nothing_running_and_the_same_comma
     shutil.rmtree(folder / "results" / ".jobs")  # of the process that was killed
     check_results(folder, local)
     assert sum(asked(folder).values()) - len(asked(folder)) <= 2 * 3 * BLOCK
+
+
+def test_terminated_driver_stops_as_by_an_interrupt(cluster: RayNodes, folder: Path) -> None:
+    process = start(folder, cluster.address)
+    wait_for_questions(folder, 100)
+    process.terminate()
+    text, _ = process.communicate(timeout=120)
+    assert process.returncode == 143, text
+    assert "To continue" in text
+    assert "SIGTERM received" not in text  # by Ray, with a stack
 
 
 POISONED = """
