@@ -212,6 +212,7 @@ def in_a_cell(factor: int, executor: str = "local") -> subprocess.CompletedProce
     return subprocess.run([sys.executable, "-"], input=code, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_plugin_of_a_cell_is_known_and_repeated_when_its_source_changes(folder: Path) -> None:
     first, again, changed = (json.loads(in_a_cell(factor).stdout) for factor in (1, 1, 2))
     assert first == again
