@@ -12,6 +12,7 @@ import click
 from harness.cli import options
 from harness.cli.contamination_held_out import held_out_command
 from harness.cli.contamination_heuristics import baselines_command, overlap_command
+from harness.cli.contamination_inflation import inflation_command
 from harness.cli.contamination_options import options_command
 from harness.cli.seal import unseal_command
 from harness.output.console import make_console
@@ -50,6 +51,7 @@ contamination_command.add_command(baselines_command)
 contamination_command.add_command(overlap_command)
 contamination_command.add_command(options_command)
 contamination_command.add_command(held_out_command)
+contamination_command.add_command(inflation_command)
 contamination_command.add_command(unseal_command)
 
 
