@@ -15,6 +15,7 @@ from harness.contamination import (
     RankTest,
     Stretch,
     Verdict,
+    agreement_scores,
     bonferroni,
     combined_looks,
     look_log10_p,
@@ -59,7 +60,7 @@ class Contamination(RunMetric):
         self._cost, self._more = _Cost(), _Cost()
 
     def add(self, example: Example) -> None:
-        """Take the answers of one stand-in instance of the adapters ``exchangeability`` and ``next_example``.
+        """Take the answers of one stand-in instance of a test of the published order.
 
         Raises:
             MetricError: It comes from another adapter, or a log-probability is missing.
@@ -68,7 +69,13 @@ class Contamination(RunMetric):
         asked = meta.get("asked")
         if asked not in ("shard", "next_example", "whole", "nothing"):
             raise MetricError("only reads the answers of the adapters exchangeability and next_example.")
-        scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
+        if "rests" in meta:
+            answers = [response.completions[0].text for response in example.responses if response.completions]
+            if len(answers) < len(example.responses):
+                raise MetricError("the model did not answer every question.")
+            scores = agreement_scores(Stretch.from_json(meta["bets"]), meta["rests"], answers)
+        else:
+            scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
         if not all(map(math.isfinite, scores)):
             raise MetricError("the model gave no finite log-probabilities.")
         self._data = meta.get("data", self._data)

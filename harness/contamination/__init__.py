@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from harness.contamination.roles import ORDER_TEST as ORDER_TEST
     from harness.contamination.roles import SEALED_DYE as SEALED_DYE
     from harness.contamination.roles import SEALED_TEXTS as SEALED_TEXTS
+    from harness.contamination.statistics.agreements import COMPARED as COMPARED
+    from harness.contamination.statistics.agreements import agreement_scores as agreement_scores
+    from harness.contamination.statistics.agreements import word_starts as word_starts
     from harness.contamination.statistics.baselines import mean_logprob as mean_logprob
     from harness.contamination.statistics.baselines import min_k as min_k
     from harness.contamination.statistics.baselines import min_k_plus_plus as min_k_plus_plus

@@ -40,7 +40,7 @@ def main() -> None:
     settings = {} if arguments.permutations is None else {"simple": {"most": arguments.permutations}}
     files = sorted((arguments.model / "examples").glob("*_x*.jsonl"), key=lambda file: (not copies(file), copies(file)))
     print(f"{'slice':<40} {'n':>4} {'copies':>6} {'simple':>8} {'t test':>8} {'exact':>8} {'certified':>9} ", end="")
-    print(f"{'next':>8} {'log10 E':>7} {'p':>8} {'seconds':>7}")
+    print(f"{'next':>8} {'log10 E':>7} {'p':>8} {'seconds':>7} {'tokens':>8}")
     found: dict[Path, dict[str, Any]] = {}
     for file in files:
         started = time.process_time()
@@ -51,7 +51,11 @@ def main() -> None:
     corrected = holm([p_values[file] for file in controls], log10=True) if controls else []
     many = [file for file in files if copies(file) >= 10]
     few = [file for file in files if 0 < copies(file) < 10]
-    print(f"\np < {LEVEL}: {below(p_values[file] for file in many)} of {len(many)} slices with 10 or more copies (all)")
+    targets = [file for file in files if copies(file)]
+    family = dict(zip(targets, holm([p_values[file] for file in targets], log10=True), strict=True))
+    print(f"\nafter Holm over the {len(targets)} slices with copies: ", end="")
+    print(f"{below(family[file] for file in targets if copies(file) >= 10)} with 10 or more copies below {LEVEL}")
+    print(f"p < {LEVEL}: {below(p_values[file] for file in many)} of {len(many)} slices with 10 or more copies (all)")
     print(f"        {below(p_values[file] for file in few)} of {len(few)} with fewer")
     print(f"        {below(p_values[file] for file in controls)} of {len(controls)} controls, after Holm ", end="")
     print(f"{below(corrected)} (at most 1)")
@@ -72,7 +76,7 @@ def line(file: Path, found: dict[str, Any], seconds: float) -> str:
         f"{file.stem:<40} {found['n_used']:>4} {copies(file):>6} {'–' if simple is None else f'{simple:.2f}':>8} "
         f"{shown_p(found['log10_p_t']):>8} {shown_p(found['log10_p_exact']):>8} "
         f"{shown_p(found['log10_p_certified']):>9} {shown_p(following['log10_p']):>8} {following['log10_E']:>7.1f} "
-        f"{shown_p(found['headline_log10_p']):>8} {seconds:>7.1f}"
+        f"{shown_p(found['headline_log10_p']):>8} {seconds:>7.1f} {found['cost']['tokens'] or 0:>8}"
     )
 
 

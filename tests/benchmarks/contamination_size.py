@@ -11,13 +11,19 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.contamination.statistics.held_out import Split, held_out_test
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from adapters._order.looks import FirstLook
+from harness.contamination.statistics.looks import combined_looks
 from harness.contamination.statistics.next_example import EProcess, RankTest
 from harness.contamination.statistics.permutation import BesagClifford
 from harness.contamination.statistics.relabelling import relabelling_test
@@ -89,6 +95,18 @@ def next_example_nulls(nulls: int, seed: int, boundaries: int = 90) -> Iterator[
         yield ranks.result().log10_p, most
 
 
+def two_looks(draw: Draw, r: int, nulls: int, seed: int) -> Floats:
+    """Return log10 p of both looks together, with the default rule for the second, shape (nulls,)."""
+    rng, look = np.random.default_rng(seed), FirstLook()
+    found = []
+    for _ in range(nulls):
+        scores = draw(rng, r, 25)
+        first = relabelling_test(scores[:, : 1 + look.shuffles]).log10_p
+        second = relabelling_test(scores).log10_p if look.asks_again(first) else None
+        found.append(combined_looks(first, second, look.share))
+    return np.array(found)
+
+
 def stopped_p(nulls: int, seed: int) -> Iterator[float]:
     """Yield p-values of the permutation test that stops early."""
     rng = np.random.default_rng(seed)
@@ -130,6 +148,10 @@ def main() -> None:
     at_5, at_1 = (100 * (found[:, 0] <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
     reached = 100 * (found[:, 1] >= math.log10(20)).mean()
     print(f"\nnext example, 90 boundaries: ranks {at_5:.1f} / {at_1:.2f}; most evidence at least 20: {reached:.1f}")
+    for kind, (draw, r) in KINDS.items():
+        log10_p = two_looks(draw, r, given.nulls, given.seed)
+        at_5, at_1 = (100 * (log10_p <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
+        print(f"two looks, {kind}: {at_5:.1f} / {at_1:.2f}")
     p = np.array(list(stopped_p(given.nulls, given.seed)))
     print(f"permutation test that stops early: {100 * (p <= 0.05).mean():.1f} / {100 * (p <= 0.01).mean():.2f}")
     p = np.array(list(held_out_p(given.nulls, given.seed)))
