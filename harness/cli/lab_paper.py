@@ -102,7 +102,9 @@ def paper_command(
     if "table2" in wanted:
         tested = models or [f"hf:{folder.resolve()}" for folder in checkpoints if folder.name.startswith("table1-")]
         runs, registry = benchmark_runs(tested, "table2", paper.examples)
-        records["table2"] = run_specs(output, runs, registry, data_dir)
+        places = {spec.name: place for place, spec in enumerate(runs)}
+        finished = run_specs(output, runs, registry, data_dir)
+        records["table2"] = sorted(finished, key=lambda record: places[record.name])
     tables = _tables(paper, wanted, records)
     _show(tables, output, format_)
     if any(found for found in records.values()):

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.contamination.lab.false_alarms import WORLDS, normal
 from harness.contamination.statistics.held_out import Split, held_out_test
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -34,44 +35,13 @@ Floats = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Floats]
 
 
-def normal(rng: np.random.Generator, r: int, m: int) -> Floats:
-    return rng.normal(size=(r, m + 1))
-
-
-def student(rng: np.random.Generator, r: int, m: int) -> Floats:
-    return rng.standard_t(3, size=(r, m + 1))
-
-
-def right_skew(rng: np.random.Generator, r: int, m: int) -> Floats:
-    """A tenth of the orders put two near duplicates beside each other."""
-    return rng.normal(0.0, 0.5, size=(r, m + 1)) + 4.0 * (rng.random((r, m + 1)) < 0.1)
-
-
-def left_skew(rng: np.random.Generator, r: int, m: int) -> Floats:
-    """A tenth of the orders break a strong match."""
-    return rng.normal(0.0, 0.5, size=(r, m + 1)) - 4.0 * (rng.random((r, m + 1)) < 0.1)
-
-
-def uneven_left_skew(rng: np.random.Generator, r: int, m: int) -> Floats:
-    return left_skew(rng, r, m) * np.exp(rng.normal(size=(r, 1)))
-
-
-KINDS: dict[str, tuple[Draw, int]] = {
-    "normal, 10 shards": (normal, 10),
-    "t with 3 df, 10 shards": (student, 10),
-    "right skew, 10 shards": (right_skew, 10),
-    "left skew, 10 shards": (left_skew, 10),
-    "left skew, 50 shards": (left_skew, 50),
-    "uneven, left skew, 50 shards": (uneven_left_skew, 50),
-}
-
 TESTS: dict[str, Callable[[Floats], float]] = {
     "t as published": lambda scores: sharded_t(scores).log10_p,
     "t repaired": lambda scores: sharded_t(scores, ddof=1).log10_p,
     "exact, normal scores": lambda scores: relabelling_test(scores).log10_p,
     "exact, raw": lambda scores: relabelling_test(scores, "raw").log10_p,
     "certified": lambda scores: relabelling_test(scores, "raw").log10_certified,
-    "permutation": lambda scores: math.log10((scores[:, 0].sum() <= scores.sum(axis=0)).mean()),
+    "permutation": lambda scores: math.log10(((sums := scores.sum(axis=0))[0] <= sums).mean()),
 }
 
 
@@ -137,7 +107,7 @@ def main() -> None:
     given = arguments.parse_args()
     print(f"{given.nulls} nulls, {given.shuffles} shuffles, seed {given.seed}: percent rejected at 0.05 / at 0.01\n")
     print(f"{'':<30}" + "".join(f"{name:>22}" for name in TESTS))
-    for kind, (draw, r) in KINDS.items():
+    for kind, (draw, r) in WORLDS.items():
         cells = []
         for test in TESTS.values():
             at_5, at_1 = 100 * rejections(draw, r, given.shuffles, given.nulls, given.seed, test)
@@ -148,7 +118,7 @@ def main() -> None:
     at_5, at_1 = (100 * (found[:, 0] <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
     reached = 100 * (found[:, 1] >= math.log10(20)).mean()
     print(f"\nnext example, 90 boundaries: ranks {at_5:.1f} / {at_1:.2f}; most evidence at least 20: {reached:.1f}")
-    for kind, (draw, r) in KINDS.items():
+    for kind, (draw, r) in WORLDS.items():
         log10_p = two_looks(draw, r, given.nulls, given.seed)
         at_5, at_1 = (100 * (log10_p <= math.log10(level) + 1e-12).mean() for level in (0.05, 0.01))
         print(f"two looks, {kind}: {at_5:.1f} / {at_1:.2f}")
