@@ -34,6 +34,7 @@ from harness.executors.ray_nodes import (
     what_there_is,
 )
 from harness.executors.ray_work import MOST_REPLICAS, Head, ModelWork, next_replica, work_of
+from harness.inference.ray_deaths import death_reason
 from harness.inference.replica_pool import START_SECONDS
 from harness.inference.replicas import ModelSource
 from harness.plugins.registry import Registry
@@ -307,17 +308,10 @@ def _how_it_ended(running: Any) -> str:
     except RayTaskError as error:
         return f"failed: {type(error.cause).__name__}: {error.cause} (a bug in the harness or in a plugin)"
     except RayActorError as error:
-        return f"died ({_reason(error)})"
+        return f"died ({death_reason(error)})"
     except Exception as error:  # Ray has many ways to say that an actor is gone
         return f"was lost ({type(error).__name__})"
     return f"stopped: {refused}" if refused else ""
-
-
-def _reason(error: BaseException) -> str:
-    """Return the line of Ray's message that says why an actor died."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    told = next((line for line in lines if "because" in line or "died" in line), type(error).__name__)
-    return told.rstrip(".")
 
 
 def _kill(actor: Any) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from harness.inference.ray_deaths import death_reason, died_with_its_node
 from harness.inference.replica_server import ReplicaServer
 from harness.inference.replicas import (
     Dead,
@@ -151,7 +152,7 @@ class RayReplica:
             try:
                 ray.get(sent, timeout=SEND_SECONDS)
             except (ActorUnavailableError, GetTimeoutError) as error:
-                self._post(Unavailable(_words(error)))
+                self._post(Unavailable(death_reason(error)))
                 if isinstance(message, int):  # without it the actor would wait for ever
                     self._outgoing.put(message)
                     time.sleep(BEAT_SECONDS)
@@ -171,15 +172,15 @@ class RayReplica:
             except GetTimeoutError:
                 continue
             except ActorUnavailableError as error:
-                self._post(Unavailable(_words(error)))
+                self._post(Unavailable(death_reason(error)))
                 time.sleep(BEAT_SECONDS)
                 block = take.remote(number)  # the same again
                 continue
             except ActorDiedError as error:
-                self._end(Dead(f"died: {_words(error)}", blameless=_of_node(error)))
+                self._end(Dead(f"died: {death_reason(error)}", blameless=died_with_its_node(error)))
                 return
             except Exception as error:
-                self._end(Dead(f"failed: {_words(error)}"))
+                self._end(Dead(f"failed: {death_reason(error)}"))
                 return
             number += 1
             block = take.remote(number)
@@ -196,16 +197,6 @@ class RayReplica:
 def _label(worker: Mapping[str, Any]) -> str:
     cards = worker.get("visible_devices")
     return f"{worker['host']}, GPU {cards}" if cards else f"{worker['host']}, process {worker['pid']}"
-
-
-def _words(error: BaseException) -> str:
-    """Return what Ray says about an error, in one line."""
-    return " ".join(str(error).split())[:500]
-
-
-def _of_node(error: BaseException) -> bool:
-    """Return whether an actor died with its node, or for another, so that no request can be the cause."""
-    return bool(getattr(error, "preempted", False)) or "node has died" in str(error) or "node was" in str(error)
 
 
 _: type[Replica] = RayReplica
