@@ -189,7 +189,7 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
     from harness.contracts.plugins import Kind
     from harness.plugins.registry import default_registry
 
-    grid = [
+    grid: list[dict[str, int | None]] = [
         *({"shards": count} for count in numbers(shards, "--shards", least=1)),
         *({"shuffles": count, "first_look": None} for count in numbers(shuffles, "--shuffles", least=1)),
     ]
