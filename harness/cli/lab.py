@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -189,7 +190,7 @@ def vary_command(checkpoint: Path, output: Path, shards: str | None, shuffles: s
     from harness.contracts.plugins import Kind
     from harness.plugins.registry import default_registry
 
-    grid: list[dict[str, int | None]] = [
+    grid: list[dict[str, Any]] = [
         *({"shards": count} for count in numbers(shards, "--shards", least=1)),
         *({"shuffles": count, "first_look": None} for count in numbers(shuffles, "--shuffles", least=1)),
     ]
