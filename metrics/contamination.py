@@ -165,7 +165,7 @@ class Contamination(RunMetric):
                 "second_log10_p": log10_p if twice else None,
                 "second_cost": self._more.described(data["n_tokens"]),
             }
-            log10_p = combined_looks(first, log10_p if twice else None, first_look["share"])
+            log10_p = combined_looks(first, log10_p if twice else None, first_look["share"], first_look["open"])
         result |= {
             "headline_log10_p": log10_p,
             "headline_tests": len(p_values),

@@ -36,10 +36,10 @@ class NextExampleSettings(BaseModel):
     stretch: int = Field(default=25, ge=2)
     """Approximate number of neighbouring examples to draw candidates from."""
 
-    candidates: int | None = Field(default=None, ge=2)
+    candidates: int | None = Field(default=8, ge=2)
     """Approximate number of candidates at a boundary, including the true next example; null: all that remain."""
 
-    contexts: Literal[1, 2] = 2
+    contexts: Literal[1, 2] = 1
     """Number of contexts that a candidate is scored after: the examples before it in about half of the model's context,
     and with 2 also in all of it; it bets with its mean score."""
 

@@ -73,7 +73,7 @@ def two_looks(draw: Draw, r: int, nulls: int, seed: int) -> Floats:
         scores = draw(rng, r, 25)
         first = relabelling_test(scores[:, : 1 + look.shuffles]).log10_p
         second = relabelling_test(scores).log10_p if look.asks_again(first) else None
-        found.append(combined_looks(first, second, look.share))
+        found.append(combined_looks(first, second, look.share, look.open))
     return np.array(found)
 
 

@@ -6,10 +6,10 @@ The level is divided beforehand: a share w of it belongs to the first look, the 
     second look     p₂ = 0.0008                 p₂ / (1 - w) = 0.001
     together        p = min(0.02, 0.001) = 0.001
 
-Without a second look, p₂ counts as 1. Then P(p ≤ α) ≤ P(p₁ ≤ wα) + P(p₂ ≤ (1 - w)α) ≤ α, whatever the rule for looking
-again, and although the second look contains the first (Bonferroni's inequality with weights: Genovese, Roeder and
-Wasserman 2006, Biometrika 93:509-524; as a fixed budget for interim looks: Haybittle 1971, British Journal of Radiology
-44:793-797).
+Data sets whose p₁ is above a limit c, 0.2, get no second look and keep p = p₁; the others have p ≤ c. So for α < c,
+P(p ≤ α) ≤ P(p₁ ≤ wα) + P(p₂ ≤ (1 - w)α) ≤ α, although the second look contains the first (Bonferroni's inequality
+with weights: Genovese, Roeder and Wasserman 2006, Biometrika 93:509-524; as a fixed budget for interim looks: Haybittle
+1971, British Journal of Radiology 44:793-797). For α ≥ c, p ≤ α exactly where p₁ ≤ α.
 """
 
 from __future__ import annotations
@@ -24,23 +24,29 @@ from harness.contamination.statistics.relabelling import relabelling_test
 from harness.statistics.families import bonferroni
 
 
-def combined_looks(first: float, second: float | None, share: float) -> float:
+def combined_looks(first: float, second: float | None, share: float, limit: float) -> float:
     """Return log10 of the p-value of one or two looks.
 
     Args:
         first: Log10 of the first look's p-value.
         second: Log10 of the second look's; None if there was none.
         share: The first look's share of the level, between 0 and 1.
+        limit: The first look's p-value above which there is no second look.
 
     Raises:
-        ValueError: The share is not between 0 and 1, or a value is not the log10 of a p-value.
+        ValueError: The share or the limit is not between 0 and 1, or a value is not the log10 of a p-value.
     """
     if not 0 < share < 1:
         raise ValueError(f"the share is {share}, not between 0 and 1")
+    if not 0 < limit <= 1:
+        raise ValueError(f"the limit is {limit}, not between 0 and 1")
     if first > 0 or (second is not None and second > 0):
         raise ValueError("a value is not the log10 of a p-value")
+    most = math.log10(limit)
+    if first > most:
+        return first
     weighted = first - math.log10(share)
-    return min(0.0, weighted if second is None else min(weighted, second - math.log10(1 - share)))
+    return min(most, weighted if second is None else min(weighted, second - math.log10(1 - share)))
 
 
 def look_log10_p(

@@ -18,20 +18,27 @@ SHARE = st.floats(0.01, 0.99)
 
 
 def test_the_module_s_example() -> None:
-    found = combined_looks(math.log10(0.004), math.log10(0.0008), 0.2)
+    found = combined_looks(math.log10(0.004), math.log10(0.0008), 0.2, 0.2)
     assert 10**found == pytest.approx(0.001)
-    assert 10 ** combined_looks(math.log10(0.004), None, 0.2) == pytest.approx(0.02)
+    assert 10 ** combined_looks(math.log10(0.004), None, 0.2, 0.2) == pytest.approx(0.02)
 
 
-@given(LOG10_P, LOG10_P, SHARE)
-def test_it_is_never_below_either_look_and_never_above_one(first: float, second: float, share: float) -> None:
-    alone, both = combined_looks(first, None, share), combined_looks(first, second, share)
+def test_a_first_look_without_any_sign_is_the_result() -> None:
+    assert combined_looks(math.log10(0.6), None, 0.2, 0.2) == math.log10(0.6)
+    assert combined_looks(math.log10(0.15), math.log10(0.9), 0.2, 0.2) == math.log10(0.2)
+
+
+@given(LOG10_P, LOG10_P, SHARE, SHARE)
+def test_it_is_never_below_either_look_and_never_above_one(
+    first: float, second: float, share: float, limit: float
+) -> None:
+    alone, both = combined_looks(first, None, share, limit), combined_looks(first, second, share, limit)
     assert min(first, second) <= both <= alone <= 0
 
 
-@given(st.integers(2, 30), st.integers(1, 29), st.integers(0, 2**30))
-def test_it_keeps_every_level_under_the_worst_rule(grid: int, share: int, seed: int) -> None:
-    """p₁ and p₂ uniform on a grid, coupled anyhow; the rule looks again exactly where that gives a smaller p-value.
+@given(st.integers(2, 30), st.integers(1, 29), st.integers(1, 30), st.integers(0, 2**30))
+def test_it_keeps_every_level_under_the_worst_rule(grid: int, share: int, limit: int, seed: int) -> None:
+    """p₁ and p₂ uniform on a grid, coupled anyhow; there is a second look wherever the limit allows one.
 
     Counted over all couplings of the grid: at each level, no more pairs reject than may.
     """
@@ -39,7 +46,7 @@ def test_it_keeps_every_level_under_the_worst_rule(grid: int, share: int, seed: 
     coupling = list(range(1, grid + 1))
     Random(seed).shuffle(coupling)
     found = sorted(
-        10 ** combined_looks(math.log10(i / grid), math.log10(j / grid), weight)
+        10 ** combined_looks(math.log10(i / grid), math.log10(j / grid), weight, limit / 30)
         for i, j in enumerate(coupling, start=1)
     )
     for level in (0.01, 0.05, 0.2, 0.5, 0.9):
@@ -59,8 +66,10 @@ def test_a_look_is_both_tests_by_bonferroni() -> None:
 
 def test_what_is_no_p_value_is_refused() -> None:
     with pytest.raises(ValueError, match="share"):
-        combined_looks(-1.0, None, 0.0)
+        combined_looks(-1.0, None, 0.0, 0.2)
     with pytest.raises(ValueError, match="not the log10"):
-        combined_looks(0.1, None, 0.5)
+        combined_looks(0.1, None, 0.5, 0.2)
     with pytest.raises(ValueError, match="not the log10"):
-        combined_looks(-1.0, 0.1, 0.5)
+        combined_looks(-1.0, 0.1, 0.5, 0.2)
+    with pytest.raises(ValueError, match="limit"):
+        combined_looks(-1.0, None, 0.5, 0.0)
