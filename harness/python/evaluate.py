@@ -67,6 +67,8 @@ def evaluate(
         TypeError: There is no such argument.
     """
     check_options(options, "evaluate", ("model", "sweep", "runs", "tokenizer", "name", "settings"))
+    if settings is not None and not isinstance(settings, Mapping):
+        raise HarnessError(f"settings must be a mapping, for example {{'temperature': 0.7}}, not {shown(settings)}.")
     registry = registry_with(objects_of(options.get("plugins", ())))
     target, default = _backend(model, tokenizer)
     registry.add(Plugin(Kind.BACKEND, BACKEND, target, "A model in memory.", "", "harness.evaluate", BackendDetails()))

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -14,7 +15,7 @@ from harness.costs.prices import load_prices
 from harness.costs.runtimes import load_runtimes
 from harness.errors import DataError, HarnessError, did_you_mean, shown
 from harness.plugins.registry import Registry
-from harness.python.plugins import files_of
+from harness.python.plugins import files_of, listed
 from harness.runs.settings import DATA_DIR, Settings, results_folder
 from harness.sweeps.load import Overrides, Sweep, find_sweep, load_sweep, sweep_from_program
 
@@ -66,16 +67,34 @@ class Options(TypedDict, total=False):
     """False to show no progress."""
 
 
+_OPTIONAL: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "max_eval_instances": (Integral, "a whole number"),
+    "max_declined": (Real, "a number from 0 to 1"),
+    **dict.fromkeys(("results_dir", "data_dir", "cache_dir"), ((str, os.PathLike), "a folder")),
+    **dict.fromkeys(("prices", "runtimes"), ((str, os.PathLike), "a file")),
+}
+"""Types of the options that may be None, with the words for them."""
+
+
 def check_options(options: Options, function: str, own: Sequence[str]) -> None:
-    """Refuse an argument that a function does not have.
+    """Refuse an argument that a function does not have, and values of another type.
 
     Raises:
-        TypeError: There is one; the message has the nearest name.
+        TypeError: There is such an argument; the message has the nearest name.
+        HarnessError: A value has another type. A text in place of a list would be read letter by letter.
     """
     known = [*own, *Options.__annotations__]
-    for name in options:
+    for name, value in options.items():
         if name not in known:
             raise TypeError(f"{function}() has no argument {name!r}. {did_you_mean(name, known)}")
+        if name in ("plugins", "allow"):
+            listed(value, name)
+        elif name in ("force", "progress") and not isinstance(value, bool):
+            raise HarnessError(f"{name} must be True or False, not {shown(value)}.")
+        elif name in _OPTIONAL and value is not None:
+            types, words = _OPTIONAL[name]
+            if isinstance(value, bool) or not isinstance(value, types):
+                raise HarnessError(f"{name} must be {words}, not {shown(value)}.")
 
 
 def read_sweep(
@@ -106,9 +125,9 @@ def read_sweep(
         "keywords": KEYWORDS,
     }
     if models is not None:
-        overrides["models"] = [_plain(model, "models") for model in _listed(models, "models")]
+        overrides["models"] = [_plain(model, "models") for model in listed(models, "models")]
     if runs is not None:
-        content = {"suite": SUITE, "runs": _plain(_listed(runs, "runs"), "runs")}
+        content = {"suite": SUITE, "runs": _plain(listed(runs, "runs"), "runs")}
         found, _ = sweep_from_program(content, registry=registry, **overrides)
     elif isinstance(sweep, Mapping):
         found, _ = sweep_from_program(_plain(sweep, "the sweep"), registry=registry, **overrides)
@@ -144,12 +163,6 @@ def read_settings(options: Options, *, reuse_across_gpus: bool = False) -> Setti
 
 def _path(given: Any) -> Path | None:
     return None if given is None else Path(given)
-
-
-def _listed(given: Any, name: str) -> list[Any]:
-    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise HarnessError(f"{name} must be a list, not {shown(given)}. Write {name}=[…].")
-    return list(given)
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from harness.contracts.plugins import Plugin
-from harness.errors import PluginError, shown
+from harness.errors import HarnessError, PluginError, shown
 from harness.plugins.decorators import ATTRIBUTE
 from harness.plugins.registry import Registry, default_registry
 
@@ -56,3 +56,14 @@ def objects_of(plugins: Sequence[Any]) -> list[Any]:
 def files_of(plugins: Sequence[Any]) -> list[Path]:
     """Return the files and folders among plugins."""
     return [Path(given) for given in plugins if isinstance(given, str | os.PathLike)]
+
+
+def listed(given: Any, name: str) -> list[Any]:
+    """Return an argument that must be a list as one.
+
+    Raises:
+        HarnessError: It is something else, such as a text, which Python would read letter by letter.
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise HarnessError(f"{name} must be a list, not {shown(given)}. Write {name}=[…].")
+    return list(given)

@@ -20,7 +20,7 @@ from harness.output.result_table import ResultTable
 from harness.plugins.registry import Registry
 from harness.python.columns import COMPARISON, LEADERBOARD, RUNS, SAMPLES, STATS
 from harness.python.frames import Frame, Library, frame, frames
-from harness.python.plugins import registry_with
+from harness.python.plugins import listed, registry_with
 from harness.python.samples import samples_of
 from harness.runs.settings import results_folder
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
@@ -58,7 +58,7 @@ class Results:
     ) -> None:
         self.path = results_folder(path)
         self.suites = (suites,) if isinstance(suites, str) else None if suites is None else tuple(suites)
-        self._plugins, self._only = tuple(plugins), None if only is None else frozenset(only)
+        self._plugins, self._only = tuple(listed(plugins, "plugins")), None if only is None else frozenset(only)
         self._read: dict[Path, tuple[tuple[int, int], RunRecord]] = {}
         if (self.path / RUN_FILE).is_file():
             raise DataError(f"{self.path} is the folder of a run; open the folder of results that it is in.")

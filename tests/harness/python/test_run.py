@@ -150,6 +150,17 @@ MISTAKES: list[tuple[Callable[[], object], type[Exception], list[str]]] = [
     (lambda: harness.run({**SWEEP, "runs": [object()]}), HarnessError, ["only what YAML can hold", "<object object"]),
     (lambda: harness.run(SWEEP, data_dir="nope"), HarnessError, ["data_dir is 'nope', which is not a folder"]),
     (lambda: harness.run(SWEEP, plugins=[len]), HarnessError, ["<built-in function len> is not a plugin"]),
+    (lambda: harness.run(SWEEP, plugins="x.py"), HarnessError, ["plugins must be a list, not 'x.py'"]),
+    (lambda: harness.Results(plugins="x.py"), HarnessError, ["plugins must be a list, not 'x.py'"]),
+    (lambda: harness.run(SWEEP, allow="code"), HarnessError, ["allow must be a list, not 'code'"]),
+    (
+        lambda: harness.run(SWEEP, max_eval_instances="ten"),  # type: ignore[arg-type]
+        HarnessError,
+        ["max_eval_instances must be a whole number, not 'ten'"],
+    ),
+    (lambda: harness.run(SWEEP, max_declined=True), HarnessError, ["max_declined must be a number from 0 to 1"]),
+    (lambda: harness.run(SWEEP, data_dir=3), HarnessError, ["data_dir must be a folder, not 3"]),  # type: ignore[arg-type]
+    (lambda: harness.run(SWEEP, force="no"), HarnessError, ["force must be True or False, not 'no'"]),  # type: ignore[arg-type]
     (lambda: harness.run(SWEEP, model=[]), TypeError, ["no argument 'model'. Did you mean 'models'?"]),  # type: ignore[call-arg]
 ]
 
