@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from harness.output.terminal import say
 if TYPE_CHECKING:
     from harness.contamination.lab.checkpoints import CheckpointPlan
     from harness.contamination.lab.paper import Paper
+    from harness.contracts.specs import RunSpec
     from harness.output.result_table import ResultTable
     from harness.storage.results import RunRecord
 
@@ -29,7 +30,9 @@ NULLS = 2000
 @click.option("--output", type=options.FOLDER, default=Path("lab/paper"), help="Folder for models and results.")
 @click.option("--examples", type=click.IntRange(min=8), default=40, help="Examples per slice, and per file of table 2.")
 @click.option(
-    "--whole", is_flag=True, help="Use whole files in tables 1 and 2, as in the paper; table 1 then has no controls."
+    "--whole",
+    is_flag=True,
+    help="Use whole files in tables 1 and 2, as in the paper. There are then no controls, and no min-k.",
 )
 @click.option(
     "--preset",
@@ -92,16 +95,24 @@ def paper_command(
     wanted = [name for name in EXHIBITS if name in exhibits or not exhibits]
     if data_dir is None:
         raise DataError("the paper's test sets are read from the data folder; name it with --data-dir.")
-    paper = Paper(data_dir, output, None if whole else examples, presets, permutations, background, characters, seed)
+    sizes = tuple(dict.fromkeys(presets))
+    paper = Paper(data_dir, output, None if whole else examples, sizes, permutations, background, characters, seed)
+    if "min-k" in wanted and (problem := paper.min_k_problem()):
+        if exhibits:
+            raise click.UsageError(problem)
+        wanted.remove("min-k")
+        say(f"Without min-k: {problem}", err=True)
     registry = default_registry()
     checkpoints = paper.checkpoints([name for name in wanted if name != "table2" or not models])
     suites = paper.suites(wanted, registry)
-    _say_plan(checkpoints, suites, output)
-    train(checkpoints, device)
-    records = {name: run_suite(output, name, runs) for name, runs in suites.items()}
+    runs: list[RunSpec] = []
     if "table2" in wanted:
         tested = models or [f"hf:{folder.resolve()}" for folder in checkpoints if folder.name.startswith("table1-")]
         runs, registry = benchmark_runs(tested, "table2", paper.examples)
+    _say_plan(checkpoints, len(runs) + sum(map(len, suites.values())), output)
+    train(checkpoints, device)
+    records = {name: run_suite(output, name, tests) for name, tests in suites.items()}
+    if runs:
         places = {spec.name: place for place, spec in enumerate(runs)}
         finished = run_specs(output, runs, registry, data_dir)
         records["table2"] = sorted(finished, key=lambda record: places[record.name])
@@ -112,21 +123,18 @@ def paper_command(
     exit_if_failed([record for found in records.values() for record in found])
 
 
-def _say_plan(
-    checkpoints: Mapping[Path, CheckpointPlan], suites: Mapping[str, Sequence[Mapping[str, Any]]], output: Path
-) -> None:
+def _say_plan(checkpoints: Mapping[Path, CheckpointPlan], tests: int, output: Path) -> None:
     from harness.contamination.lab.checkpoints import trained_before
     from harness.contamination.lab.paper import training_seconds
 
     left = [plan for folder, plan in checkpoints.items() if not trained_before(folder, plan)]
     if left:
-        minutes = sum(map(training_seconds, left)) / 60
+        minutes = max(1, round(sum(map(training_seconds, left)) / 60))
         say(
-            f"Training {counted(len(left), 'model')}: about {max(1, round(minutes))} minutes on one idle core. "
+            f"Training {counted(len(left), 'model')}: about {counted(minutes, 'minute')} on one idle core. "
             "The tests take about as long again.",
             err=True,
         )
-    tests = sum(map(len, suites.values()))
     say(f"{counted(tests, 'test')}; results in {output}. To continue later, run the same command again.", err=True)
 
 

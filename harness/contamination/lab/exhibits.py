@@ -11,15 +11,14 @@ from typing import Any
 
 from harness.contamination.lab.false_alarms import WORLDS, control_alarms, simulated_alarms
 from harness.contamination.lab.injections import Injection
+from harness.contamination.lab.paper import FALSE_POSITIVES
 from harness.contamination.lab.study import runs_by_slice
 from harness.contamination.order_tests import details_of, order_tests
 from harness.contamination.p_values import shown_p
 from harness.contamination.statistics.baselines import auroc, share_flagged, threshold
+from harness.output.display import counted
 from harness.output.result_table import ResultTable, TableCell, TableColumn, TableNote
 from harness.storage.results import RunRecord
-
-FALSE_POSITIVES = 0.05
-"""Share of the controls above the threshold of a membership score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +30,20 @@ class SliceResult:
     one: Injection
     """The slice."""
     found: Mapping[str, Any]
-    """The metric's details, as in run.json."""
+    """The metric's details, as in run.json; ``headline_log10_p`` is None if there were too few examples to test."""
+    settings: Mapping[str, Any]
+    """The adapter's settings."""
 
 
 def slice_results(records: Iterable[RunRecord], slices: Mapping[Path, Sequence[Injection]]) -> list[SliceResult]:
     """Return the order tests of checkpoints' slices, by copies and name."""
     found = [
-        SliceResult(folder.name, one, test.found)
+        SliceResult(
+            folder.name,
+            one,
+            test.found if test.testable else {**test.found, "headline_log10_p": None},
+            record.spec.adapter.arguments,
+        )
         for folder, one, record in runs_by_slice(records, slices)
         for test in order_tests([record])
     ]
@@ -62,7 +68,7 @@ def table_1(tests: Sequence[SliceResult], permutations: int, examples: str) -> R
     notes = (
         f"permutation: the simple test on all examples, with {permutations} orders at most, so that p is "
         f"{1 / (permutations + 1):.2g} or more. sharded t: the published test. exact: the relabelling test. p: the "
-        f"harness's, with the next-example test. Rows with 0 copies are controls. {examples}"
+        f"harness's, with the next-example test. Rows with 0 copies are controls. {examples}{_untested(tests)}"
     )
     return _table(headings, records, "Test sets with known numbers of copies in the training text.", notes)
 
@@ -72,7 +78,7 @@ def duplication(tests: Sequence[SliceResult], examples: str) -> ResultTable:
     headings = ("copies", "tests", "sharded t", "exact", "p", "p < .01")
     records = []
     for copies in sorted({each.one.copies for each in tests}):
-        own = [each.found for each in tests if each.one.copies == copies]
+        own = [each.found for each in tests if each.one.copies == copies and _tested(each)]
         records.append(
             {
                 "copies": copies,
@@ -83,18 +89,17 @@ def duplication(tests: Sequence[SliceResult], examples: str) -> ResultTable:
                 "p < .01": sum(found["headline_log10_p"] < -2 for found in own),
             }
         )
-    return _table(headings, records, "p by number of copies.", f"{GEOMETRIC} {examples}")
+    return _table(headings, records, "p by number of copies.", f"{GEOMETRIC} {examples}{_untested(tests)}")
 
 
 def by_setting(tests: Sequence[SliceResult], setting: str, examples: str) -> ResultTable:
     """Return p by a setting of the sharded test, ``shards`` or ``shuffles``, and by number of copies."""
-    field = {"shards": "r", "shuffles": "shuffles"}[setting]
-    values = sorted({int(each.found[field]) for each in tests})
     return _crossed(
         setting,
-        [str(value) for value in values],
+        {value: value for value in sorted({each.settings[setting] for each in tests})},
+        str,
         tests,
-        lambda each: str(each.found[field]),
+        lambda each: each.settings[setting],
         ("log10_p_t", "log10_p_exact"),
         f"p by number of {setting}.",
         f"{GEOMETRIC} Choose the number before you look at p: the smallest of several p-values is not a p-value. "
@@ -105,12 +110,12 @@ def by_setting(tests: Sequence[SliceResult], setting: str, examples: str) -> Res
 def model_sizes(tests: Sequence[SliceResult], parameters: Mapping[str, int], examples: str) -> ResultTable:
     """Return p by the model's number of parameters and by number of copies."""
     names = sorted({each.model for each in tests}, key=lambda name: parameters[name])
-    words = {name: f"{parameters[name] / 1e6:.2g} M" for name in names}
     return _crossed(
         "parameters",
-        [words[name] for name in names],
+        {name: parameters[name] for name in names},
+        lambda count: f"{count / 1e6:.2g} M",
         tests,
-        lambda each: words[each.model],
+        lambda each: each.model,
         ("headline_log10_p",),
         "p by size of the model.",
         f"{GEOMETRIC} All models were trained on the same text. {examples}",
@@ -121,7 +126,7 @@ def false_alarms(tests: Sequence[SliceResult], nulls: int, seed: int) -> ResultT
     """Return how often the tests reject at .05 and .01 although no order matters."""
     headings = ("scores", "t, .05", "t, .01", "exact, .05", "exact, .01")
     kinds = {name: simulated_alarms(world, shards, nulls, seed) for name, (world, shards) in WORLDS.items()}
-    controls = [each.found["shard_scores"] for each in tests if not each.one.copies]
+    controls = [each.found["shard_scores"] for each in tests if not each.one.copies and _tested(each)]
     if controls:
         kinds["controls of this model"] = control_alarms(controls, nulls, seed)
     notes = (
@@ -194,7 +199,7 @@ def min_k(
     notes = (
         "Share of the test set's examples above the threshold that 5 % of its control's examples exceed: 5 % is what "
         "chance gives. AUROC is that of Min-K%. These scores are heuristics: they need a control that is like the "
-        f"test set, and have no p-value. sharded t and p: as in table 1. {examples}"
+        f"test set, and have no p-value. sharded t and p: as in table 1. {examples}{_untested(tests)}"
     )
     return _table(headings, records, "Min-K% at 5 % false positives, and the test of the order.", notes, shown)
 
@@ -204,9 +209,10 @@ GEOMETRIC = "p-values are geometric means over slices."
 
 def _crossed(
     rows: str,
-    names: Sequence[str],
+    values: Mapping[Any, int],
+    words: Callable[[int], str],
     tests: Sequence[SliceResult],
-    name_of: Callable[[SliceResult], str],
+    key_of: Callable[[SliceResult], Any],
     fields: Sequence[str],
     caption: str,
     notes: str,
@@ -215,8 +221,8 @@ def _crossed(
     doses = sorted({each.one.copies for each in tests})
     headings = (rows, *(f"{short[field]}, {copies} ×" for copies in doses for field in fields))
     records: list[dict[str, Any]] = []
-    for name in names:
-        own = [each for each in tests if name_of(each) == name]
+    for key, value in values.items():
+        own = [each for each in tests if key_of(each) == key]
         cells = {
             f"log10 {short[field]}, {copies} ×": _mean(
                 [each.found for each in own if each.one.copies == copies], field
@@ -224,8 +230,12 @@ def _crossed(
             for copies in doses
             for field in fields
         }  # fmt: skip
-        records.append({rows: name, **cells})
-    return _table(headings, records, caption, f"{notes} A column has the number of copies behind its ×.")
+        records.append({rows: value, **cells})
+    shown = [
+        [words(record[rows]), *(_shown(*cell) for cell in record.items() if cell[0] != rows)] for record in records
+    ]
+    notes = f"{notes} A column has the number of copies before its ×.{_untested(tests)}"
+    return _table(headings, records, caption, notes, shown)
 
 
 def _table(
@@ -259,6 +269,16 @@ def _shown(name: str, value: Any) -> str:
 def _mean(found: Sequence[Mapping[str, Any]], field: str) -> float | None:
     values = [each[field] for each in found if each.get(field) is not None]
     return fmean(values) if values else None
+
+
+def _tested(each: SliceResult) -> bool:
+    return each.found["headline_log10_p"] is not None
+
+
+def _untested(tests: Sequence[SliceResult]) -> str:
+    """Return a sentence on the tests that too few examples made impossible, if there are any."""
+    count = sum(not _tested(each) for each in tests)
+    return f" Without {counted(count, 'test')} of too few examples for a p-value below the level." if count else ""
 
 
 def _log10(p: float | None) -> float | None:

@@ -46,6 +46,9 @@ SHARDS = (2, 4, 5, 8, 10, 20)
 SHUFFLES = (2, 5, 10, 25, 50)
 """Numbers of shuffled orders of each shard."""
 
+FALSE_POSITIVES = 0.05
+"""Share of the controls above the threshold of a membership score."""
+
 EXHIBITS: Mapping[str, str] = {
     "table1": "Table 1: ten test sets with known numbers of copies",
     "table2": "Table 2: benchmarks and open models",
@@ -113,6 +116,13 @@ class Paper:
         if "model-sizes" in exhibits:
             found += [self.dosed(preset) for preset in self.presets[1:]]
         return dict(found)
+
+    def min_k_problem(self) -> str:
+        """Return why these settings leave min-k without a threshold, or an empty string."""
+        if self.examples is None:
+            return "min-k needs the controls of table 1, and whole files leave none."
+        fewest = round(1 / FALSE_POSITIVES)
+        return "" if self.examples >= fewest else f"min-k needs --examples {fewest} or more."
 
     def suites(self, exhibits: Collection[str], registry: Registry) -> dict[str, list[dict[str, Any]]]:
         """Return the runs that test the models of exhibits, by suite; those of table 2 are not among them."""

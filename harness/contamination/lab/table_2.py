@@ -123,9 +123,9 @@ class _Together:
 
 
 def _benchmark(record: RunRecord) -> str:
-    """Return the name of a row: the scenario without its parameters, or the file that a run names."""
+    """Return the name of a row: the scenario without its parameters, or the folder of the file that a run names."""
     scenario = record.spec.scenario
-    return str(scenario.arguments.get("path", "")).rpartition("/")[2] or scenario.name
+    return str(scenario.arguments.get("path", "")).rpartition("/")[0].rpartition("/")[2] or scenario.name
 
 
 def short_model(model: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import pytest
 
 from harness.cli.lab_runs import failures
+from harness.contamination.lab.paper import DOSED_FILE, DOSES, EXHIBITS, FOLDER
+from harness.seeds import derive_rng
+
+WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour", "inlet", "jade", "kiln", "lagoon")
 
 
 @pytest.mark.parametrize(
@@ -25,6 +30,9 @@ from harness.cli.lab_runs import failures
         (("vary", "."), "say what to vary"),
         (("paper", "shard"), "Did you mean 'shards'?"),
         (("paper", "table1", "--data-dir", "."), "has no boolq.jsonl"),
+        (("paper", "min-k", "--data-dir", ".", "--examples", "19"), "min-k needs --examples 20 or more"),
+        (("paper", "min-k", "--data-dir", ".", "--whole"), "whole files leave none"),
+        (("paper", "table2", "--data-dir", ".", "-m", "hff:x"), "Did you mean 'hf:x'?"),
         (("seal", "few.txt", "--copies", "x"), "--copies must be a list of whole numbers"),
         (("seal", "few.jsonl"), "has 10 rows; 10 slices of 400 rows need 4000"),
         (("seal", "few.jsonl", "--dye", "2", "--dye-columns", "a,b"), "not three names"),
@@ -38,6 +46,44 @@ def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], messag
     assert message in said.err
     assert "Traceback" not in said.err
     assert not (folder / "model").exists()
+
+
+@pytest.mark.slow
+def test_two_exhibits_of_the_paper_share_a_model(harness: Any, folder: Path) -> None:
+    """They are tables, JSON and a site; a second start trains and tests nothing again."""
+    pytest.importorskip("transformers")
+    rng = derive_rng(0, "examples")
+    (folder / "data" / FOLDER).mkdir(parents=True)
+    lines = [json.dumps({"q": " ".join(rng.choices(WORDS, k=5)), "n": number}) for number in range(8 * len(DOSES))]
+    (folder / "data" / FOLDER / DOSED_FILE).write_text("\n".join(lines), encoding="utf-8")
+    small = ("--data-dir", "data", "--examples", "8", "--preset", "tiny", "--characters", "2000", "--no-pictures")
+    first = harness("lab", "paper", "duplication", "shards", *small)
+    assert first.code == 0, first.err
+    assert "Training 1 model: about 1 minute on" in first.err
+    headings = [EXHIBITS["duplication"], EXHIBITS["shards"]]
+    assert [line for line in first.out.splitlines() if line in EXHIBITS.values()] == headings
+
+    output = folder / "lab" / "paper"
+    by_copies, by_shards = (
+        json.loads((output / "tables" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("duplication", "shards")
+    )
+    assert [(row["copies"], row["tests"]) for row in by_copies] == [(copies, 1) for copies in DOSES]
+    assert all(row["log10 p"] <= 0 for row in by_copies)
+    assert by_shards[0]["shards"] == 2
+    assert by_shards[0]["log10 exact, 50 ×"] < 0
+    assert set(list(by_shards[1].values())[1:]) == {None}  # eight examples in four shards have 16 orders
+    assert "Without 3 tests of too few examples" in " ".join(first.out.split())
+
+    assert (output / "site" / "index.html").is_file()
+    assert DOSED_FILE in (output / "site" / "data" / "contamination.js").read_text(encoding="utf-8")
+
+    models = {file: file.stat().st_mtime_ns for file in (output / "models").rglob("*")}
+    again = harness("lab", "paper", "duplication", "shards", *small)
+    assert again.out == first.out
+    assert "trained before" in again.err
+    assert again.err.count("finished before") == len(DOSES) + 6
+    assert {file: file.stat().st_mtime_ns for file in (output / "models").rglob("*")} == models
 
 
 def test_why_tests_failed_is_said_once() -> None:

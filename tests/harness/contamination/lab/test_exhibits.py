@@ -21,10 +21,15 @@ from harness.contamination.lab.injections import Injection
 from harness.output.result_table import ResultTable, render
 
 
-def result(copies: int, log10_p: float, model: str = "m", start: int = 0, **found: Any) -> SliceResult:
+def result(copies: int, log10_p: float, model: str = "m", start: int = 0, shards: int = 8, **found: Any) -> SliceResult:
     one = Injection(Path("set.jsonl"), start, start + 2, copies, ("a", "b"))
     fields = {"log10_p_t": log10_p + 1, "log10_p_exact": log10_p, "headline_log10_p": log10_p, "n_used": 2}
-    return SliceResult(model, one, {**fields, "r": 8, "shuffles": 10, **found})
+    return SliceResult(model, one, {**fields, **found}, {"shards": shards, "shuffles": 10})
+
+
+def untested(copies: int, shards: int = 8) -> SliceResult:
+    one = Injection(Path("set.jsonl"), 0, 2, copies, ("a", "b"))
+    return SliceResult("m", one, {"headline_log10_p": None, "n_used": 2, "testable": False}, {"shards": shards})
 
 
 def cells(table: ResultTable) -> list[list[str]]:
@@ -48,7 +53,7 @@ def test_p_by_copies_is_a_geometric_mean() -> None:
 
 
 def test_p_by_shards_has_a_row_for_each_number() -> None:
-    tests = [result(10, -2.0 - r, r=r) for r in (4, 8)] + [result(50, -20.0, r=8)]
+    tests = [result(10, -2.0 - shards, shards=shards) for shards in (4, 8)] + [result(50, -20.0, shards=8)]
     table = by_setting(tests, "shards", "")
     assert cells(table) == [
         ["4", "1.0e-05", "1.0e-06", "–", "–"],
@@ -57,11 +62,30 @@ def test_p_by_shards_has_a_row_for_each_number() -> None:
     assert render(table, "csv").startswith("shards,")
 
 
+def test_a_test_of_too_few_examples_has_no_p() -> None:
+    table = by_setting([result(10, -4.0, shards=2), untested(10, shards=4)], "shards", "")
+    assert cells(table) == [["2", "1.0e-03", "1.0e-04"], ["4", "–", "–"]]
+    assert "Without 1 test of too few examples" in table.notes[0].text
+    assert cells(duplication([result(10, -4.0), untested(10), untested(0)], "")) == [
+        ["0", "0", "–", "–", "–", "0"],
+        ["10", "1", "1.0e-03", "1.0e-04", "1.0e-04", "1"],
+    ]
+    assert cells(table_1([untested(1)], 99, ""))[0][3:] == ["–"] * 4
+    assert len(false_alarms([untested(0)], 4, 0).rows) == len(WORLDS)
+    assert "Without" not in duplication([result(10, -4.0)], "").notes[0].text
+
+
+def test_models_of_equal_size_keep_their_own_rows() -> None:
+    table = model_sizes([result(10, -2.0, "a"), result(10, -1.0, "b")], {"a": 560_000, "b": 561_000}, "")
+    assert [row[1] for row in cells(table)] == ["0.010", "0.100"]
+
+
 def test_p_by_size_is_in_the_order_of_parameters() -> None:
     table = model_sizes(
         [result(10, -2.0, "big"), result(10, -1.0, "little")], {"big": 3_200_000, "little": 330_000}, ""
     )
     assert [row[0] for row in cells(table)] == ["0.33 M", "3.2 M"]
+    assert [record["parameters"] for record in table.records] == [330_000, 3_200_000]
 
 
 def test_min_k_flags_above_the_control_s_threshold() -> None:

@@ -172,7 +172,8 @@
     const curves = spec.series.filter((series) => series.line && series.points.length);
     const ends = several && curves.length === spec.series.length && !spec.diagonal;
     const named = ends && (curves.length <= FEW ? curves : curves.filter((series) => series === first));
-    const probe = scaled(spec.y, all.flatMap((p) => [p.y, p.low, p.high]).filter(known), [1, 0], 6);
+    const most = Math.max(3, Math.floor((spec.most || 360) / 44));
+    const probe = scaled(spec.y, all.flatMap((p) => [p.y, p.low, p.high]).filter(known), [1, 0], most);
     const left = Math.ceil(Math.max(14, ...probe.ticks.map((tick) => widthOf(probe.format(tick))))) + 10;
     const right = named ? Math.min(width * 0.35, 16 + Math.max(0, ...named.map((series) => widthOf(plain(series.name, 60), true)))) : 12;
     const heads = lines(spec.y.title || "", width - 4);
