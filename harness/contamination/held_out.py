@@ -56,10 +56,15 @@ class HeldOutData:
             return ""
         if self.split.ways > MOST_ENUMERATED:
             return f"with {draws} draws the smallest possible p-value is {smallest:.2g}, above the level {alpha:g}"
-        needed = next(size for size in range(1, 99) if math.comb(2 * size, size) >= 1 / alpha)
+        needed, ways = 1, 2
+        while ways <= MOST_ENUMERATED and ways < 1 / alpha:
+            needed += 1
+            ways = math.comb(2 * needed, needed)
+        more = math.ceil(1 / alpha) - 1 if ways > MOST_ENUMERATED else 0
         return (
             f"these rows can be split in {self.split.ways} ways, so that the smallest possible p-value is "
             f"{smallest:.2g}, above the level {alpha:g}; {needed} different rows in each file are enough"
+            + (f", with {more} draws" if more > draws else "")
         )
 
 

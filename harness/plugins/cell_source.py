@@ -29,15 +29,22 @@ def cell_source(target: Any) -> str:
 
 def plain(value: Any) -> str | None:
     """Return a number, a text or a collection of these as text that two processes agree on; None for other values."""
+    try:
+        return _written(value)
+    except RecursionError:  # it contains itself
+        return None
+
+
+def _written(value: Any) -> str | None:
     if isinstance(value, _PLAIN):
         return repr(value)
     if isinstance(value, list | tuple | set | frozenset):
-        parts = [plain(item) for item in value]
+        parts = [_written(item) for item in value]
         known = [part for part in parts if part is not None]
         ordered = sorted(known) if isinstance(value, set | frozenset) else known
         return f"{type(value).__name__}({', '.join(ordered)})" if len(known) == len(parts) else None
     if isinstance(value, dict):
-        items = plain([part for item in value.items() for part in item])
+        items = _written([part for item in value.items() for part in item])
         return None if items is None else f"dict({items})"
     return None
 

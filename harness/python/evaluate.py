@@ -73,6 +73,8 @@ def evaluate(
     target, default = _backend(model, tokenizer)
     registry.add(Plugin(Kind.BACKEND, BACKEND, target, "A model in memory.", "", "harness.evaluate", BackendDetails()))
     entry = {"name": f"{BACKEND}:{default() if name is None else name}", **(settings or {})}
+    if "name" in (settings or {}):
+        raise HarnessError("settings: the model is the one that is given; to name it, write name=….")
     if "resources" in entry:
         raise HarnessError("settings: a model in memory takes no `resources`; it is where it is.")
     found = read_sweep(sweep, runs, [entry], registry, options)

@@ -44,6 +44,9 @@ def test_too_few_rows_are_not_testable(harness: Any, files: Path) -> None:
     assert "not testable: these rows can be split in 20 ways" in said.out
     assert "5 different rows in each file are enough" in said.out
     assert not Path("results").exists()
+    said = harness(*COMMAND, "--alpha", "0.00002")
+    assert said.code == 1
+    assert "9 different rows in each file are enough, with 49999 draws" in said.out
 
 
 def test_files_that_the_texts_tell_apart_are_inconclusive(harness: Any, files: Path) -> None:

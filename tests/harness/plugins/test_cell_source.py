@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.plugins.cell_source import cell_source
+from harness.plugins.cell_source import cell_source, plain
 
 CELL = '''\
 import re
@@ -84,3 +84,10 @@ def test_other_modules_are_not_followed() -> None:
 def test_a_class_that_uses_itself_ends() -> None:
     source = "class Node:\n    def next(self):\n        return Node()\n\ndef target(): return Node()\n"
     assert "Node" in cell_source(defined(source))
+
+
+def test_a_list_that_contains_itself_is_not_plain() -> None:
+    own: list[Any] = [1]
+    assert plain([own, {"a": {2}}]) == "list(list(1), dict(list('a', set(2))))"
+    own.append(own)
+    assert plain(own) is None

@@ -288,6 +288,8 @@ def test_a_model_that_cannot_be_evaluated_is_one_clear_error(
         evaluated(Echo("Yes"), settings={"resources": {"gpus": 2}})
     with pytest.raises(HarnessError, match=r"settings must be a mapping, .* not \[1\]"):
         evaluated(Echo("Yes"), settings=[1])
+    with pytest.raises(HarnessError, match="write name="):
+        evaluated(Echo("Yes"), settings={"name": "fake:0"})
     with pytest.raises(TypeError, match="no argument 'executor'"):
         evaluated(Echo("Yes"), executor="ray")
     monkeypatch.setattr(model.config, "is_encoder_decoder", True)
