@@ -93,6 +93,8 @@ def paper_command(
         if name not in EXHIBITS:
             raise click.UsageError(f"there is no exhibit {name!r}. {did_you_mean(name, EXHIBITS)}")
     wanted = [name for name in EXHIBITS if name in exhibits or not exhibits]
+    if models and "table2" not in wanted:
+        raise click.UsageError("--model names models for table2, which is not among the exhibits. Add table2.")
     if data_dir is None:
         raise DataError("the paper's test sets are read from the data folder; name it with --data-dir.")
     sizes = tuple(dict.fromkeys(presets))

@@ -32,6 +32,7 @@ WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour"
         (("paper", "table1", "--data-dir", "."), "has no boolq.jsonl"),
         (("paper", "min-k", "--data-dir", ".", "--examples", "19"), "min-k needs --examples 20 or more"),
         (("paper", "min-k", "--data-dir", ".", "--whole"), "whole files leave none"),
+        (("paper", "shards", "--data-dir", ".", "-m", "hf:x"), "Add table2"),
         (("paper", "table2", "--data-dir", ".", "-m", "hff:x"), "Did you mean 'hf:x'?"),
         (("seal", "few.txt", "--copies", "x"), "--copies must be a list of whole numbers"),
         (("seal", "few.jsonl"), "has 10 rows; 10 slices of 400 rows need 4000"),
