@@ -1,4 +1,4 @@
-"""``harness contamination held-out``: are published rows likelier than those that a coin held back?"""
+"""``harness contamination held-out``: are published rows likelier than rows that were held back at random?"""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ if TYPE_CHECKING:
     "--score",
     type=click.Choice(["logprob", "min_k"]),
     default="logprob",
-    help="Score of a row: mean log-probability per token, or Min-20% Prob. Choose before you look.",
+    help="Score of a row: mean log-probability per token, or Min-20% Prob. Choose it before you see any result.",
 )
-@click.option("--draws", type=options.POSITIVE, default=9999, help="Random splits to compare with, if not all.")
+@click.option(
+    "--draws",
+    type=options.POSITIVE,
+    default=9999,
+    help="Random splits to compare with, if there are too many to try all.",
+)
 @click.option("--alpha", type=options.SHARE, default=0.01, help="Significance level.")
 @options.seed
 @click.option("--suite", default="contamination-held-out", help="Name of the suite.")
@@ -53,9 +58,9 @@ def held_out_command(
 ) -> None:
     """Test whether MODELS find published rows likelier than rows of the same data set that were held back at random.
 
-    Exact, whatever the order of the rows, if chance alone decided which rows were published. Keep the results folder
-    private, since it then holds the private rows; a hosted model shows them to its provider. Exit codes: 1 if a test
-    failed or is not testable; 2 if nothing could be run because of an error.
+    The test is exact, whatever the order of the rows, if chance alone decided which rows were published. Keep the
+    results folder private, since it then holds the private rows; a hosted model shows them to its provider. Exit
+    codes: 1 if a test failed or is not testable; 2 if nothing could be run because of an error.
     """
     from harness.cli.run import execute
     from harness.contamination.held_out import held_out_sweep, held_out_tests, read_held_out
@@ -102,9 +107,9 @@ def _show(tests: Sequence[HeldOutTest], data: HeldOutData) -> None:
     telling = ", ".join(f"{name} p = {p:.3g}" for name, p in data.telling.items())
     console.print(f"The texts alone: {telling} (after Holm; a small value means that the split was not random).")
     console.print(
-        "\ndifference: mean score of the published rows less that of the held-out ones, in nats per token. p: share of "
-        f"the splits with a difference at least as large; level {tests[0].alpha:g}. p is exact if chance alone decided "
-        "which rows were published; near duplicates stay together. depends on publication: the published rows are "
-        "likelier to the model, and not by chance. If no dependence is found, that shows nothing.",
+        "\ndifference: mean score of the published rows minus that of the held-out rows, in nats per token. p: share "
+        f"of the splits with a difference at least as large; level {tests[0].alpha:g}. p is exact if chance alone "
+        "decided which rows were published; near duplicates stay together. depends on publication: the model finds the "
+        "published rows likelier, by more than chance explains. If no dependence is found, that shows nothing.",
         style="dim",
     )

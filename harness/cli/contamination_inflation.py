@@ -1,4 +1,4 @@
-"""``harness contamination inflation``: is a score higher than a reference set leads one to expect? An estimate."""
+"""``harness contamination inflation``: an estimate of how much a benchmark's scores are inflated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @click.command("inflation", short_help="Estimate how much a benchmark's scores are inflated.")
 @click.argument("suites", nargs=-1)
 @click.option("--benchmark", required=True, help="The benchmark, a scenario of finished runs.")
-@click.option("--reference", required=True, help="Its paraphrases, or fresh questions of the same kind: a scenario.")
+@click.option(
+    "--reference", required=True, help="A scenario with its paraphrases, or with new questions of the same kind."
+)
 @click.option("--model", "models", multiple=True, help="Estimate for this model only. Repeatable (default: all).")
 @click.option(
     "--clean", multiple=True, help="A model to compare with, assumed not to be contaminated (default: all others)."
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1, max_open=True),
     nargs=2,
     default=(0.0, 0.0),
-    help="Score of a guessing model on the benchmark and on the reference set.",
+    help="Score of a model that guesses, on the benchmark and on the reference set.",
 )
 @click.option("--resamples", type=click.IntRange(min=100), default=500, help="Bootstrap resamples.")
 @options.seed
@@ -49,8 +51,8 @@ def inflation_command(
 ) -> None:
     """Estimate, from the finished runs of SUITES, how much models' scores on a benchmark are inflated.
 
-    A model's score on the benchmark is compared with what its score on the reference set leads one to expect, by the
-    scores of at least five other models. This is an estimate, and no test: it has no error rate, and a difference can
+    A model's score on the benchmark is compared with a prediction from its score on the reference set, by a curve
+    fitted to at least five other models. This is an estimate, not a test: it has no error rate, and a difference can
     have other causes than contamination.
     """
     from harness.contamination.score_inflation import inflated_scores
@@ -94,10 +96,10 @@ def _show(found: Sequence[InflatedScore], benchmark: str, reference: str) -> Non
     others = min(len(one.others) for one in found)
     console.print(
         f"\nexpected: the score on {visible(benchmark)} of other models ({others} for each) with the same score on "
-        f"{visible(reference)}. inflation: the score less what is expected. These are estimates, not tests. They "
+        f"{visible(reference)}. inflation: the score minus the expected score. These are estimates, not tests. They "
         "assume that no other model was trained on the benchmark, and no model at all on the reference set; and that "
-        "both sets measure the same, so that without contamination a model is as good on one as on the other, relative "
-        "to the others. A model that was tuned to the benchmark's format or topics is inflated too. The interval is "
-        "for the chance in the choice of instances and, with more than five other models, of models.",
+        "both sets measure the same thing, so that without contamination a model is as good on one as on the other, "
+        "relative to the others. A model that was tuned to the benchmark's format or topics is inflated too. The "
+        "interval covers the random choice of instances and, with more than five other models, of models.",
         style="dim",
     )

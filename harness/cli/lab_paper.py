@@ -45,7 +45,7 @@ NULLS = 2000
     "-m", "--model", "models", multiple=True, help="Model of table 2 (default: the model of table 1). Repeatable."
 )
 @click.option(
-    "--permutations", type=options.POSITIVE, default=99, help="Most orders of the permutation test in table 1."
+    "--permutations", type=options.POSITIVE, default=99, help="Maximum number of orders in table 1's permutation test."
 )
 @options.seed
 @background
@@ -55,7 +55,7 @@ NULLS = 2000
 @click.option(
     "--pictures/--no-pictures",
     default=None,
-    help="Write the plots as SVG and PDF, with a browser (default: if there is one).",
+    help="Write the plots as SVG and PDF, with a browser (default: if one is installed).",
 )
 @options.table_format
 def paper_command(

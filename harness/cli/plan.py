@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     "--detect",
     type=float,
     default=0.02,
-    help="Difference between two models that should be shown, in the metric's unit.",
+    help="Difference between two models to be shown, in the metric's unit.",
 )
-@click.option("--power", type=float, default=0.8, help="Probability with which it should be shown.")
+@click.option("--power", type=float, default=0.8, help="Probability of showing it (power of the test).")
 @click.option("--level", type=float, default=0.05, help="Two-sided level of the test.")
 @click.option(
     "--agreement",
     type=float,
     help="For scenarios without earlier runs: share of instances on which two models get the same score (default: 0.5, "
-    "that of two models which are right on half of the instances each, independently).",
+    "as for two models that are each right on half of the instances, independently).",
 )
 @click.option("--metric", help="Score to compare (default: each run's main metric).")
 @options.data_dir
 @options.results_dir
 @options.prices
-@click.option("--gpus", type=options.POSITIVE, help="Also show GPU hours at most, and the time on this many GPUs.")
+@click.option("--gpus", type=options.POSITIVE, help="Also show the most GPU hours it takes, and the time on this many.")
 @click.option(
     "--gpu",
     metavar="KIND|FILE",
@@ -61,9 +61,9 @@ def plan_command(
     """Show how many instances SWEEP needs so that a comparison of two models shows a difference.
 
     SWEEP is a YAML file or the name of a sweep that comes with the harness. No model is asked. The variance between
-    models is taken from earlier runs of the same scenarios in the results folder, else from an upper bound. Also shows
-    the smallest difference that the sweep can show as it is written, and requests, tokens and price by model. Exits
-    with 2 if a run would fail here.
+    models is taken from earlier runs of the same scenarios in the results folder, or else from an upper bound. The
+    tables also give the smallest difference that the sweep can show as it is written, and requests, tokens and price
+    by model. Exits with 2 if a run would fail here.
     """
     from harness.cli.dry_run import counted_runs
     from harness.costs.gpu_speed import DEFAULT, load_gpu

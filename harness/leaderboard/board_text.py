@@ -58,7 +58,7 @@ WIN_RATE = (
     "columns, counts the wins and losses that are certain (closed testing; models are paired where they answered the "
     "same instances)."
 )
-COLUMNS = "Columns: those of the columns shown in which a model has a result; composite scores are not counted."
+COLUMNS = "Columns: how many of the columns shown have a result of the model; composite scores are not counted."
 RANKS = (
     "Ranks are the ranges that the data allow, all correct at once with 95 % probability. So are the ranks in a "
     "column, shown where the data separate at least two of its models."

@@ -321,7 +321,7 @@
       cell?.failed ? line(make("span.bad", null, text(cell.failed[0], 200))) : null, cell?.remarks.map((words) => line(make("span.quiet", null, text(words, 200))))];
   });
   const PINNED = { rank: "The ranks that the data allow, all models at once with 95 % probability, by mean win rate", model: "The model; click its name to open its page",
-    rate: "Mean win rate ↑: the share of the other models that a model beats, averaged over the columns shown, with its 95 % interval; 0 to 1", covered: "Columns: those of the columns shown in which a model has a result; composite scores are not counted" };
+    rate: "Mean win rate ↑: the share of the other models that a model beats, averaged over the columns shown, with its 95 % interval; 0 to 1", covered: "Columns: how many of the columns shown have a result of the model; composite scores are not counted" };
   harness.tips(".board-grid .ag-header-cell[col-id]", (element) => {
     const name = element.getAttribute("col-id");
     if (PINNED[name]) return [line(PINNED[name])];
