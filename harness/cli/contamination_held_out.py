@@ -77,7 +77,11 @@ def held_out_command(
         say(json_text([test.as_json() for test in tests]))
     elif tests:
         _show(tests, data)
-    if any(record.status != "ok" for record in records):
+    failed = {record.spec.model.label for record in records if record.status != "ok"}
+    untested = {record.spec.model.label for record in records} - failed - {test.model for test in tests}
+    for model in sorted(untested):
+        say(f"{visible(model)} is not tested: it did not score every row, as the test needs.", err=True)
+    if failed or untested:
         sys.exit(1)
 
 

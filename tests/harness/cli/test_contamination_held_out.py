@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from harness.contamination.order_tests import details_of
+
 WORDS = ("amber", "birch", "comet", "delta", "ember", "fjord", "grove", "heath", "island", "juniper", "kelp", "larch")
 COMMAND = ("contamination", "held-out", "fake:0", "--published", "published.jsonl", "--held-out", "private.jsonl")
 
@@ -34,6 +36,19 @@ def test_a_model_is_tested_and_reported(harness: Any) -> None:
     assert 0.01 < found["p"] <= 1
     (other,) = json.loads(harness(*COMMAND, "--json", "--score", "min_k").out)
     assert other["difference"] != found["difference"]
+
+
+@pytest.mark.usefixtures("files")
+def test_a_model_that_declined_a_row_is_named(harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scored(record: Any) -> Any:
+        for split, found in details_of(record):
+            scores = {name: dict(list(values.items())[1:]) for name, values in found.get("scores", {}).items()}
+            yield split, {**found, "scores": scores}
+
+    monkeypatch.setattr("harness.contamination.held_out.details_of", scored)
+    said = harness(*COMMAND)
+    assert said.code == 1
+    assert "is not tested: it did not score every row" in said.err
 
 
 def test_too_few_rows_are_not_testable(harness: Any, files: Path) -> None:
