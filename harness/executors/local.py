@@ -183,6 +183,8 @@ def _follow(following: Following, heads: list[_Head]) -> Iterator[RunRecord]:
         until = time.monotonic() + STOP_SECONDS
         for head in heads:
             head.end(max(0.0, until - time.monotonic()))
+        for _ in following.look():  # the runs that ended while the heads stopped count as finished
+            pass
 
 
 def _failure(following: Following, heads: list[_Head]) -> HarnessError:

@@ -100,7 +100,10 @@ class Reports:
         self._read: dict[Path, int] = {}
 
     def new(self) -> Iterator[Report]:
-        """Yield the lines that were written since the last call; a half-written one is left for the next."""
+        """Yield the lines that were written since the last call; a half-written one is left for the next.
+
+        If the caller stops in between, the next call begins with the line at which it stopped.
+        """
         for path in sorted(self._folder.glob("head-*.jsonl")):
             begin = self._read.get(path, 0)
             try:
@@ -112,15 +115,16 @@ class Reports:
             whole = content.rpartition(b"\n")[0]
             if not whole:
                 continue
-            self._read[path] = begin + len(whole) + 1
             head = int(path.stem.removeprefix("head-"))
             for line in whole.split(b"\n"):
                 try:
                     value = json.loads(line)
                 except ValueError:  # the last words of a head that was killed
-                    continue
+                    value = None
                 if isinstance(value, dict):
                     yield Report(head, value)
+                begin += len(line) + 1
+                self._read[path] = begin
 
 
 class EndedElsewhere:

@@ -184,7 +184,9 @@ def _dyed(
         return []
     columns = settings.dye_columns
     if columns is None:
-        raise DataError("dye needs the names of the columns of question, options and answer.")
+        raise DataError(
+            "dye needs the names of the columns of question, options and answer: --dye-columns QUESTION,OPTIONS,ANSWER."
+        )
     pool = [_question_of(record, columns, number) for number, record in enumerate(records, 1)]
     every = sorted({option for options, _ in pool for option in options})
     names = _identifiers(records)

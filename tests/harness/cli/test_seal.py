@@ -73,7 +73,7 @@ def test_another_published_file_is_refused(harness: Any, folder: Path) -> None:
     ("arguments", "message"),
     [
         (("seal", "exam.jsonl", "--rewrite-with", "fake:0"), "--rewrite-with needs --column"),
-        (("seal", "exam.jsonl", "--dye", "3"), "names of the columns"),
+        (("seal", "exam.jsonl", "--dye", "3"), "answer: --dye-columns QUESTION,OPTIONS,ANSWER."),
         (("seal", "exam.jsonl", "--dye", "3", "--dye-columns", "q,o"), "not three names"),
         (("seal", "exam.jsonl", "--twins", "exam.jsonl"), "no row has a twin"),
         (("contamination", "unseal", "exam.jsonl", "fake:0"), "first line is not a seal"),

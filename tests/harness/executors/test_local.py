@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 from harness.executors.job import JOBS_FOLDER, Job
 from harness.executors.local import LocalExecutor
+from harness.executors.reports import Report, Reports
 from harness.plugins.registry import Registry
 from harness.progress.file import PROGRESS_FOLDER
 from harness.runs.claims import CLAIMS_FOLDER
@@ -98,3 +101,20 @@ def test_each_run_is_repeated_once_if_that_is_asked_for(folder: Path, registry: 
     run(job(folder, "fake:0", "fake:1", force=True), registry, 2, state)
     assert len(state.finished_runs) == 4
     assert state.skipped_runs == []
+
+
+def test_runs_that_ended_by_the_time_of_a_stop_are_counted(folder: Path, registry: Registry) -> None:
+    """Ctrl-C comes after the first record was read; the state then knows the other runs, too."""
+    state = Silent()
+    executing = LocalExecutor(LocalKeys(heads=2), registry).run(job(folder, "fake:0", "fake:1"), state)
+    assert isinstance(executing, Generator)
+    next(executing)
+    [jobs] = (folder / "results" / JOBS_FOLDER).iterdir()
+    while sum(_is_end(report) for report in Reports(jobs).new()) < 4:
+        time.sleep(0.05)
+    executing.close()
+    assert len(state.finished_runs) == state.done == 4
+
+
+def _is_end(report: Report) -> bool:
+    return "ended" in report.content and not report.content.get("before")
