@@ -40,7 +40,7 @@ _CHARACTERS_A_TOKEN = 4
     report="contamination report",
 )
 class NextExampleGreedy(Adapter):
-    """After each prefix of the data set, which candidate's words does the model write, one token at a time?
+    """Asks the model to write the next words of each candidate, one token at a time, after each prefix of the data set.
 
     The model is asked to continue the preceding examples, and again after each word of a candidate, by one token. A
     candidate's score is the number of answers that are the beginning of its own next word, less the same after neutral
