@@ -16,6 +16,7 @@ from harness.inference.cache import ResponseCache, cache_file
 from harness.inference.ledger import forget, spending
 from harness.inference.merging import Merged, SegmentMerger, waiting_segments
 from harness.inference.upkeep import Holding, export, holdings, merge, models_in_use, prune, removable
+from harness.output.display import counted
 from harness.output.terminal import say
 from harness.storage.durable import writing
 
@@ -39,7 +40,7 @@ def stats(results_dir: Path, cache_dir: Path | None) -> None:
         size = cache.path.stat().st_size
     _show(held)
     total = sum(one.answers for one in held)
-    say(f"{total:,} answers of {len(held)} models; {cache.path} has {_size(size)}.")
+    say(f"{total:,} answers of {counted(len(held), 'model')}; {cache.path} has {_size(size)}.")
     for one in imports:
         say(f"{one.answers:,} answers imported from {one.file} on {_day(one.imported)} (SHA-256 {one.digest.hex()}).")
     if waiting := waiting_segments(results_dir):
@@ -97,7 +98,7 @@ def prune_(
     _show(found)
     total = sum(one.answers for one in found)
     said = "removed" if yes else "would be removed; use --yes to remove them"
-    say(f"{total:,} answers of {len(found)} models {said}.")
+    say(f"{total:,} answers of {counted(len(found), 'model')} {said}.")
 
 
 @cache_command.command("spending", short_help="Show how many tokens each API model has used.")
@@ -116,7 +117,7 @@ def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...]
         _merge(results_dir, cache_dir)  # publishes the new counts for workers
     for one in found:
         say(f"{one.account}: {one.prompt:,} prompt tokens, {one.completion:,} completion tokens")
-    total = f"{sum(one.prompt + one.completion for one in found):,} tokens of {len(found)} models"
+    total = f"{sum(one.prompt + one.completion for one in found):,} tokens of {counted(len(found), 'model')}"
     say(f"{total}; budgets restart at 0." if reset else f"{total}; use --reset to restart at 0.")
 
 

@@ -159,6 +159,9 @@ def _need(
     need = Need(question=question, available=sum(sizes.values()), planned=sum(written.values()), sizes=sizes)
     if question.problem:
         return replace(need, problem=question.problem)
+    widest = math.inf if question.scale is None else question.scale.bounds[1] - question.scale.bounds[0]
+    if target.detect >= widest:
+        return replace(need, problem=_too_much(target.detect, widest))
     test = _Test(question, target)
     known = earlier_variances(question, earlier)
     if known.pairs:
@@ -192,11 +195,14 @@ def _bound(question: Question, target: Target, cluster_size: float) -> tuple[flo
     bound = None if scale is None else bounded_variance(scale, agreement)
     if scale is None or bound is None:
         return None, "its scores have no bounds: run two models on some instances first."
-    widest = scale.bounds[1] - scale.bounds[0]
-    most = widest if target.agreement is None else (1.0 - agreement) * widest
-    if target.detect >= most:
-        return None, f"two models cannot differ by {target.detect:g} in its scores, only by less than {most:g}."
+    most = (1.0 - agreement) * (scale.bounds[1] - scale.bounds[0])
+    if target.agreement is not None and target.detect >= most:
+        return None, _too_much(target.detect, most)
     return bound * cluster_size, ""
+
+
+def _too_much(detect: float, most: float) -> str:
+    return f"two models cannot differ by {detect:g} in its scores, only by less than {most:g}."
 
 
 @dataclass(frozen=True, slots=True)

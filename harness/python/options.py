@@ -112,7 +112,8 @@ def read_sweep(
         HarnessError: Neither or both of a sweep and runs are given.
     """
     if (sweep is None) == (runs is None):
-        raise HarnessError("give a sweep (a file, the name of one, or a mapping), or runs=[…]; not both.")
+        end = "; nothing to run was given." if sweep is None else ", not both."
+        raise HarnessError(f"give a sweep (a file, the name of one, or a mapping), or runs=[…]{end}")
     if runs is not None and not models:
         raise HarnessError("runs need models, for example models=['hf:openai-community/gpt2'].")
     overrides: Overrides = {

@@ -133,7 +133,7 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
         DataError: The folder or a suite does not exist.
     """
     if not results_dir.is_dir():
-        raise DataError(f"{results_dir} is not a results folder. Run a sweep first, or name it with --results-dir.")
+        raise DataError(f"{results_dir} is not a results folder. Run a sweep first, or name the folder of its results.")
     known = sorted(path.name for path in results_dir.iterdir() if _may_be_suite(path))
     for suite in suites or ():
         if suite not in known:

@@ -47,9 +47,9 @@ def test_stats_show_each_model(results: Path) -> None:
 
 def test_prune_removes_only_when_it_is_told_so(results: Path) -> None:
     said = call("prune", "--results-dir", results, "-m", "hf:*")
-    assert "3 answers of 1 models would be removed; use --yes" in said
+    assert "3 answers of 1 model would be removed; use --yes" in said
     assert count(results) == 5
-    assert "3 answers of 1 models removed." in call("prune", "--results-dir", results, "-m", "hf:*", "--yes")
+    assert "3 answers of 1 model removed." in call("prune", "--results-dir", results, "-m", "hf:*", "--yes")
     assert count(results) == 2
 
 
@@ -131,7 +131,7 @@ def test_what_is_removed_or_exported_is_merged_first(results: Path, command: tup
     if command[0] == "export":
         assert said.count('"response"') == 11
     else:
-        assert "8 answers of 1 models removed." in said
+        assert "8 answers of 1 model removed." in said
         assert count(results) == 3
 
 

@@ -184,6 +184,12 @@ def test_an_impossible_difference_is_said(make_run: Record, registry: Registry) 
     assert "only by less than 1" in found.problem
 
 
+def test_a_percentage_is_refused_with_earlier_runs_too(record: Record, registry: Registry) -> None:
+    runs = [record("hf:a", answers(1)), record("hf:b", answers(2))]
+    (found,) = needed([runs[0].spec], {0: plan(9_000)}, registry, earlier=runs, detect=2.0)
+    assert "cannot differ by 2 in its scores" in found.problem
+
+
 def test_an_unknown_metric_gets_a_suggestion(make_run: Record, registry: Registry) -> None:
     spec = make_run("hf:a", "boolq", 0.5).spec
     with pytest.raises(PluginError, match=r"no metric gives the score 'exact_mach'\. Did you mean 'exact_match'"):
