@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,7 +52,8 @@ def connected(address: str | None) -> Iterator[None]:
     if wanted == "auto":
         wanted = _local_address()
     _check_address(wanted)
-    _check_answer(wanted)
+    with suppress(ImportError):  # of what Ray calls private; a release without it says itself what is wrong, later
+        _check_answer(wanted)
     on_term = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(address=wanted, logging_level=logging.ERROR, log_to_driver=False)

@@ -128,11 +128,14 @@ def what_there_is(nodes: Sequence[Node]) -> str:
 def may_grow() -> bool:
     """Return whether an autoscaler, such as KubeRay's, may add nodes to the cluster."""
     import ray
-    from ray._private.ray_constants import DEBUG_AUTOSCALING_STATUS
-    from ray.experimental.internal_kv import _internal_kv_get
 
     if any(node.get("Labels", {}).get(_GROUP) for node in ray.nodes()):  # type: ignore[no-untyped-call]
         return True
+    try:
+        from ray._private.ray_constants import DEBUG_AUTOSCALING_STATUS
+        from ray.experimental.internal_kv import _internal_kv_get
+    except ImportError:  # a release of Ray that keeps its status elsewhere
+        return False
     status: Any = json.loads(_internal_kv_get(DEBUG_AUTOSCALING_STATUS) or b"{}")
     return _has_node_types(status)
 
