@@ -122,7 +122,7 @@ def test_command(
     Run the same command again to continue after an interruption. Exit codes: 1 if a test failed or is not
     testable, since there are too few examples; 2 if nothing could be run because of an error.
     """
-    from harness.cli.run import execute
+    from harness.cli.run import execute, name_report
     from harness.contamination.report import build_report
     from harness.contamination.sweep import contamination_sweep
     from harness.runs.runner import Settings
@@ -139,7 +139,9 @@ def test_command(
         models, data, control_models=control_models, rows=rows, control_rows=control_rows, settings=settings,
         alpha=alpha, plugins=plugins, suite=suite, seed=seed,
     )  # fmt: skip
-    records = execute(sweep.runs, registry, Settings(results_dir, data_dir, force, cache_dir=cache_dir))
+    folders = Settings(results_dir, data_dir, force, cache_dir=cache_dir)
+    records = execute(sweep.runs, registry, folders)
+    name_report(records, registry, folders)
     report = build_report(records) if any(record.status == "ok" for record in records) else None
     if report is not None:
         _print(report, as_json)

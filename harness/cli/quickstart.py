@@ -21,7 +21,7 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     The numbers are only a demonstration: the models know a few hundred words, and the scenarios are small samples.
     """
     from harness.cli.contamination_report import show_report
-    from harness.cli.run import execute
+    from harness.cli.run import execute, name_report
     from harness.contamination.report import build_report
     from harness.leaderboard.aggregate import build_board
     from harness.leaderboard.board_table import board_table
@@ -35,14 +35,17 @@ def quickstart_command(directory: Path, results_dir: Path) -> None:
     console.print(f"Training two tiny models in {directory}/models (or using those already there) …")
     trained = train_models(directory, progress=lambda line: console.print(line))
     sweep, registry = load_sweep(find_sweep("quickstart"), models=[f"hf:{path}" for path in trained])
-    records = execute(sweep.runs, registry, Settings(results_dir))
+    settings = Settings(results_dir)
+    records = execute(sweep.runs, registry, settings)
     show(board_table(build_board(records)), make_console())
+    name_report(records, registry, settings)
     console.print("Testing what each model was trained on, by the published order of the data …")
     tests, registry = demonstration(trained)
-    tested = execute(tests.runs, registry, Settings(results_dir))
+    tested = execute(tests.runs, registry, settings)
     if any(record.status == "ok" for record in tested):
         show_report(build_report(tested), make_console())
         say(WHAT_IT_SHOWS)
+        name_report(tested, registry, settings)
     records += tested
     say(
         "These numbers are only a demonstration: tiny models, hand-written samples. Next, a\n"

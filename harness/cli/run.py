@@ -104,6 +104,7 @@ def run_command(
     specs = {spec.name: spec for spec in found.runs}
     keep = partial(abridged, specs=specs)
     records = execute(found.runs, registry, settings, found.plugins, found.executor or LocalKeys(), keep)
+    name_report(records, registry, settings)
     if any(record.status != "ok" for record in records):
         sys.exit(1)
 
@@ -134,7 +135,7 @@ def execute(
     from harness.executors.execution import execute_job
     from harness.executors.interrupts import terminable
     from harness.executors.job import Job
-    from harness.leaderboard.sweep_notes import report_of, sweep_notes
+    from harness.leaderboard.sweep_notes import sweep_notes
     from harness.output.console import make_console
     from harness.progress.terminal import watch
     from harness.runs.sweep_state import SweepState
@@ -170,13 +171,20 @@ def execute(
         console.print(f"Failed, with the reason in run.json:\n  {where}", soft_wrap=True)
     for note in sweep_notes(records, registry):
         console.print(f"Note: {note}", soft_wrap=True)
-    if ok:
+    return records
+
+
+def name_report(records: Sequence[RunRecord], registry: Registry, settings: Settings) -> None:
+    """Print the command that shows the results of some runs."""
+    from harness.leaderboard.sweep_notes import report_of
+    from harness.output.console import make_console
+
+    if ok := [record for record in records if record.status == "ok"]:
         suites = " ".join(dict.fromkeys(record.suite for record in ok))
         reports = {report_of(registry, record.spec.adapter.name) for record in ok}
         report = reports.pop() if len(reports) == 1 else ""
         what = f"Report: harness {report}" if report else "Compare: harness leaderboard"
-        console.print(f"{what} {suites}{_where(settings)}", soft_wrap=True)
-    return records
+        make_console(err=True).print(f"{what} {suites}{_where(settings)}", soft_wrap=True)
 
 
 def _where(settings: Settings) -> str:

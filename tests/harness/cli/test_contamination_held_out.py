@@ -29,6 +29,7 @@ def files(folder: Path) -> Path:
 def test_a_model_is_tested_and_reported(harness: Any) -> None:
     said = harness(*COMMAND)
     assert said.code == 0
+    assert "Report: harness" not in said.err  # it follows at once
     assert "30 published rows, 30 held-out rows" in said.out
     assert "no dependence found" in said.out
     (found,) = json.loads(harness(*COMMAND, "--json").out)
