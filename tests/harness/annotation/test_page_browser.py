@@ -77,6 +77,7 @@ def test_keys_notes_guidelines_and_what_cannot_be_judged(browser: Any, tmp_path:
         page.keyboard.press("Escape")
         page.click("#skip")
         visit.until("document.getElementById('count').textContent.startsWith('1 of 4')")
+        visit.until(f"document.getElementById('work').dataset.item !== '{first}'")  # the next one is shown
         page.click("#back")
         visit.until("document.getElementById('skip').getAttribute('aria-pressed') === 'true'")
         assert page.locator("#note").input_value() == "4 gnu"

@@ -26,7 +26,7 @@ def test_running_cells_are_counted_and_new_results_keep_order_place_and_panel(
 ) -> None:
     results = tmp_path / "results"
     scenarios = [f"scenario_{n}" for n in range(20)]
-    models = [f"hf:org/model-{m:02d}" for m in range(8)]
+    models = [f"hf:org/model-{m:02d}" for m in range(24)]
     for m, model in enumerate(models):
         for n, scenario in enumerate(scenarios[: 19 if m == 0 else 20]):
             save(results, make_run(model, scenario, round(0.9 - 0.02 * m + 0.001 * n, 3), parts=(), suite="live"))
@@ -39,7 +39,7 @@ def test_running_cells_are_counted_and_new_results_keep_order_place_and_panel(
         site.start()
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        opened = Visit(browser, server.url.rstrip("/"), viewport={"width": 1024, "height": 400})
+        opened = Visit(browser, server.url.rstrip("/"), viewport={"width": 1024, "height": 600})
         page = opened.go("board?width=full&sort=-scenario-3")
         place = f'.ag-row[row-id="{model_address(missing.spec.model)}"] .ag-cell[col-id="scenario-19"]'
         page.evaluate("document.querySelector('.ag-grid-viewport').scrollLeft = 1e5")

@@ -319,6 +319,8 @@ def test_calls_of_tools_are_shown_as_text(one_run: Any, tmp_path: Path, make_run
     assert visit.texts(".sample .who")[:3] == ["User", f"Calls weather{ACTING}", "Calls half"]
     for summary in panel.locator("summary").all():
         summary.click()
+    opened = "[...document.querySelectorAll('.sample summary')].every((one) => one.parentElement.open)"
+    visit.until(f"{opened} && document.querySelector('.sample').innerText.split('Calls weather').length === 5")
     assert panel.inner_text().count(f"Calls weather{ACTING}") == 4  # of the conversation and the answer, twice each
     assert panel.inner_text().count(f'{{"a": {ACTING}') == 4
     assert f'"description": "{ACTING}"' in panel.inner_text()
