@@ -199,7 +199,7 @@ def test_the_cache_has_a_folder_of_its_own_where_one_is_named(
     assert harness(*run, "--cache-dir", "local").code == 0
     assert (folder / "local" / FILE_NAME).is_file()
     assert not (folder / "results" / FILE_NAME).exists()
-    assert "20 answers of 1 models; local/responses.sqlite has" in harness("cache", "stats", "--cache-dir", "local").out
+    assert "20 answers of 1 model; local/responses.sqlite has" in harness("cache", "stats", "--cache-dir", "local").out
     monkeypatch.setenv("HARNESS_CACHE_DIR", "local")
     assert cache_file(Path("results")) == Path("local") / FILE_NAME
     assert "20 answers" in harness("cache", "stats").out
