@@ -129,7 +129,8 @@ def read_order(
     originals = [rendered(instance, settings.render, settings) for instance in chosen]
     labels = _labels(chosen)
     if len(originals) < FEWEST:
-        raise HarnessError(f"there {'is 1 example' if originals else 'are no examples'}, which has no order to test.")
+        there = "there is only 1 example" if originals else "there are no examples"
+        raise HarnessError(f"{there}; a test of the order needs at least {FEWEST}.")
     if len(set(originals)) == 1:
         raise HarnessError("all examples are equal, so that they have no order.")
     before = diagnosed(originals, labels, None, seed)

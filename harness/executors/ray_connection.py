@@ -134,7 +134,7 @@ def _admits(address: str) -> bool:
     """Return False if a cluster wants a token that this process does not have.
 
     Raises:
-        HarnessError: It is no cluster.
+        HarnessError: What answers there is not a Ray cluster.
     """
     import grpc
     from ray._private.grpc_utils import init_grpc_channel

@@ -158,7 +158,7 @@ def _transformers_backend(model: Any, tokenizer: Any) -> tuple[type[Model], Call
 
 
 def _model_backend(model: Model) -> type[Model]:
-    """Return a class whose objects stand for a model and leave it open, since its owner may go on using it."""
+    """Return a class that wraps a model and never closes it, since its owner may go on using it."""
 
     def told(name: str) -> property:
         return property(lambda self: getattr(model, name))

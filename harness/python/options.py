@@ -30,7 +30,7 @@ KEYWORDS = {
     "--max-eval-instances": "max_eval_instances",
     "--max-declined": "max_declined",
 }
-"""Arguments by the options of the command line that they stand for, for messages."""
+"""For messages: the Python argument that replaces each command-line option."""
 
 AnyPath = str | os.PathLike[str]
 Entry = str | Mapping[str, Any]

@@ -79,7 +79,7 @@ class Overrides(TypedDict, total=False):
     executor: str | None
     """Where the runs are executed: a name, or a name with settings, ``local:heads=4``."""
     keywords: Mapping[str, str]
-    """The arguments of a program by the options that they stand for, for messages; empty on the command line."""
+    """For messages: the Python argument that replaces each command-line option; empty on the command line."""
 
 
 def load_sweep(

@@ -189,7 +189,7 @@ def test_blocks_need_a_key_that_there_is() -> None:
         ([example(number, perturbation="typos") for number in range(9)], "leave out the perturbations"),
         ([Instance(str(number), "x") for number in range(9)], "has no published text"),
         ([example(number, "same") for number in range(9)], "all examples are equal"),
-        ([example(0)], "1 example, which has no order"),
+        ([example(0)], "only 1 example; a test of the order needs at least 2"),
     ],
 )
 def test_data_without_an_order_are_refused(instances: list[Instance], message: str) -> None:

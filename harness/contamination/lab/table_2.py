@@ -25,7 +25,7 @@ def benchmark_runs(models: Sequence[str], suite: str, examples: int | None) -> t
     Args:
         models: The models, ``backend:identifier``.
         suite: The name of the suite.
-        examples: Test only so many examples of each file; None for all.
+        examples: Largest number of examples to test of each file; None for all.
 
     Raises:
         SpecError: A model is wrong.

@@ -128,7 +128,7 @@ def test_diagnose_says_which_of_several_has_no_order(harness: Any, folder: Path,
     (folder / "one.txt").write_text("a\n")
     said = harness("contamination", "diagnose", file.name, "one.txt")
     assert said.code == 2
-    assert "one.txt: there is 1 example" in said.err
+    assert "one.txt: there is only 1 example" in said.err
 
 
 def test_too_few_examples_are_not_testable(harness: Any, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM ends a command like Ctrl-C, and is told apart from it, also where a library replaces the exception."""
+"""SIGTERM ends a command as Ctrl-C does, but with its own exit status, even if a library replaces the exception."""
 
 from __future__ import annotations
 

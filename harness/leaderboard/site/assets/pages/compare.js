@@ -71,7 +71,7 @@
     found.shared = shared;
   }
 
-  // Rows of one title are told apart by how they were asked.
+  // Where several rows have the same title, each also says how it was asked.
   function distinct(rows) {
     const titles = new Map();
     for (const row of rows) titles.set(row.title, (titles.get(row.title) || 0) + 1);
