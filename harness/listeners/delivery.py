@@ -1,0 +1,196 @@
+"""Gives each run to a listener as it ends, on a thread of the listener's own."""
+
+from __future__ import annotations
+
+import queue
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+
+from harness.contracts.listeners import Listener
+from harness.contracts.plugins import Kind, ListenerDetails
+from harness.contracts.specs import Component, RunSpec
+from harness.errors import HarnessError, reraise_interrupt
+from harness.listeners.finished_runs import finished_run, run_titles
+from harness.listeners.sent import Sent, key_of
+from harness.plugins.parameters import build
+from harness.plugins.registry import Registry
+from harness.runs.settings import results_folder
+from harness.runs.sweep_state import SweepState
+from harness.storage.results import RunRecord, read_run
+
+INTERRUPT_SECONDS = 5.0
+"""Time that a listener has to send what it was given after an interrupt."""
+
+
+def open_listener(component: Component, registry: Registry) -> Listener:
+    """Return a listener by its name and arguments.
+
+    Raises:
+        HarnessError: It lacks a package, or cannot be used with these settings.
+    """
+    plugin = registry.get(Kind.LISTENER, component.name)
+    details = plugin.details if isinstance(plugin.details, ListenerDetails) else ListenerDetails()
+    if lacking := [module for module in details.needs if find_spec(module.partition(".")[0]) is None]:
+        hint = f": {details.install}" if details.install else ""
+        raise HarnessError(f"the listener {component.name} needs {' and '.join(lacking)}{hint}.")
+    try:
+        opened: Listener = build(plugin, arguments=component.arguments)
+    except HarnessError:
+        raise
+    except Exception as error:
+        raise HarnessError(f"the listener {component.label} cannot be used: {_brief(error)}.") from error
+    return opened
+
+
+@dataclass(slots=True, eq=False)
+class _Mailbox:
+    """One listener, the runs that wait for it, and what became of those that it was given."""
+
+    component: Component
+    listener: Listener
+    sent: Sent
+    waiting: queue.SimpleQueue[Path | None] = field(default_factory=queue.SimpleQueue)
+    """Folders of runs; None for the end."""
+    given: list[str] = field(default_factory=list)
+    """Keys of the runs that it was given and has not confirmed by closing."""
+    new: int = 0
+    """Number of runs that it was given."""
+    failure: str = ""
+    """What went wrong; empty if nothing did."""
+    thread: threading.Thread | None = None
+    abandoned: bool = False
+    """True once nobody waits for it any more."""
+
+
+class Deliveries:
+    """Gives the runs of a sweep to its listeners; a view of the sweep's state, and a context around it.
+
+    A run that the listener was given before is left out. On leaving the context, it waits until every listener has
+    sent what it was given.
+
+    Args:
+        listeners: What to give the runs to.
+        registry: Knows the listeners.
+        results_dir: The results folder.
+        specs: All runs of the sweep, for titles that tell them apart.
+        again: True to send runs that were sent before, too.
+
+    Raises:
+        HarnessError: A listener cannot be used.
+    """
+
+    def __init__(
+        self,
+        listeners: Sequence[Component],
+        registry: Registry,
+        results_dir: Path,
+        specs: Iterable[RunSpec],
+        *,
+        again: bool = False,
+    ) -> None:
+        self._results_dir, self._again = results_dir, again
+        self._titles: Mapping[str, str] = run_titles(specs) if listeners else {}
+        self._boxes = [_Mailbox(one, open_listener(one, registry), Sent(results_dir, one)) for one in listeners]
+        self._state: SweepState | None = None
+
+    def watch(self, state: SweepState) -> Deliveries:
+        """Take the runs of a sweep as they end; to be called before the context is entered."""
+        self._state = state
+        return self
+
+    def __enter__(self) -> Deliveries:
+        for box in self._boxes:
+            box.thread = threading.Thread(target=self._deliver, args=(box,), name=box.component.name, daemon=True)
+            box.thread.start()
+        if self._state is not None and self._boxes:
+            self._state.views.append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not None and self in self._state.views:
+            self._state.views.remove(self)
+        for box in self._boxes:
+            box.waiting.put(None)
+        try:
+            for box in self._boxes:
+                if box.thread is not None:
+                    box.thread.join(INTERRUPT_SECONDS if isinstance(error, KeyboardInterrupt) else None)
+                    box.abandoned = box.thread.is_alive()
+        except KeyboardInterrupt:
+            for box in self._boxes:
+                box.abandoned = box.thread is not None and box.thread.is_alive()
+
+    def changed(self, state: SweepState) -> None:
+        """Do nothing: only runs that end count."""
+
+    def ended(self, state: SweepState, record: RunRecord, *, before: bool) -> None:
+        """Note a run that has ended, or was found finished."""
+        self.put(record.directory)
+
+    def put(self, folder: Path) -> None:
+        """Give a run to the listeners, by its folder."""
+        for box in self._boxes:
+            box.waiting.put(folder)
+
+    @property
+    def sent(self) -> dict[str, int]:
+        """How many runs each listener was given and has sent, by its name."""
+        return {box.component.name: 0 if box.failure or box.abandoned else box.new for box in self._boxes}
+
+    def notes(self) -> list[str]:
+        """Return what the user must know of each listener that did not get all runs: why, and how to send the rest."""
+        return [self._note(box) for box in self._boxes if box.failure or box.abandoned]
+
+    def _note(self, box: _Mailbox) -> str:
+        why = box.failure or "it was interrupted"
+        where = "" if self._results_dir == results_folder() else f" --results-dir {shlex.quote(str(self._results_dir))}"
+        again = f"harness track --listener {shlex.quote(box.component.label)}{where}"
+        return (
+            f"{box.component.name}: not all runs were sent: {why.rstrip('.')}. The results are complete. "
+            f"To send the rest: {again}"
+        )
+
+    def _deliver(self, box: _Mailbox) -> None:
+        while (folder := box.waiting.get()) is not None:
+            self._attempt(box, lambda folder=folder: self._give(box, folder))  # type: ignore[misc]
+        if box.failure:
+            with suppress(Exception):  # what it has got may be of use; the failure is reported
+                box.listener.close()
+        self._attempt(box, lambda: self._close(box))
+
+    def _give(self, box: _Mailbox, folder: Path) -> None:
+        record = read_run(folder)
+        key = key_of(record)
+        if key in box.sent and not self._again:
+            return
+        box.listener.run_ended(finished_run(record, self._titles))
+        box.given.append(key)
+        box.new += 1
+
+    def _close(self, box: _Mailbox) -> None:
+        box.listener.close()
+        box.sent.add(box.given)
+
+    def _attempt(self, box: _Mailbox, do: Callable[[], None]) -> None:
+        """Do something unless the listener has failed before; note why it fails."""
+        if box.failure:
+            return
+        try:
+            do()
+        except BaseException as error:  # whatever a library raises; the sweep goes on
+            reraise_interrupt(error)
+            box.failure = str(error) if isinstance(error, HarnessError) else _brief(error)
+
+
+def _brief(error: BaseException) -> str:
+    """Return an error of a library in one line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")

@@ -1,0 +1,188 @@
+"""Each run reaches each listener once, and a listener that fails costs nothing but what it did not get."""
+
+from __future__ import annotations
+
+import json
+import threading
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.errors import HarnessError
+from tests.harness.cli.conftest import Harness, folder
+from tests.harness.cli.conftest import harness as command
+
+__all__ = ["command", "folder"]
+
+LISTENERS = '''\
+"""A listener that writes what it gets to a file, and one that fails."""
+
+import json
+from pathlib import Path
+
+from harness import FinishedRun, HarnessError, Listener, listener
+
+
+@listener("notes", source="Made up.")
+class Notes(Listener):
+    """Writes a line for each run."""
+
+    def __init__(self, *, file: str = "notes.jsonl", fail_after: int = -1, forbidden: bool = False) -> None:
+        if forbidden:
+            raise HarnessError("the listener notes may not be used here.")
+        self.file, self.left = Path(file), fail_after
+
+    def run_ended(self, run: FinishedRun) -> None:
+        if self.left == 0:
+            raise ConnectionError("no route to the server\\nmore lines")
+        self.left -= 1
+        about = {"title": run.title, "model": run.model, "error": run.error, "samples": len(list(run.samples()))}
+        with self.file.open("a") as file:
+            file.write(json.dumps({**about, "metrics": run.metrics()}) + "\\n")
+
+    def close(self) -> None:
+        with self.file.open("a") as file:
+            file.write('{"closed": true}\\n')
+'''
+
+
+@pytest.fixture
+def plugin(folder: Path) -> str:
+    (folder / "listeners.py").write_text(LISTENERS)
+    return "listeners.py"
+
+
+def _notes(folder: Path, name: str = "notes.jsonl") -> list[dict[str, object]]:
+    file = folder / name
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _runs(folder: Path, name: str = "notes.jsonl") -> list[dict[str, object]]:
+    return [note for note in _notes(folder, name) if "title" in note]
+
+
+def test_each_run_comes_once_with_its_numbers(command: Harness, folder: Path, plugin: str) -> None:
+    ran = command("run", "sweep.yaml", "--plugin", plugin, "--listener", "notes")
+    assert ran.code == 0, ran.err
+    notes = _runs(folder)
+    records = [json.loads(file.read_text()) for file in folder.glob("results/small/*/run.json")]
+    assert len(notes) == len(records) == 4
+    for note in notes:
+        metrics = note["metrics"]
+        assert isinstance(metrics, dict)
+        title = note["title"]
+        assert any(
+            metrics[f"{title}/exact_match"] == stat["mean"] and metrics[f"{title}/exact_match_stderr"] == stat["stderr"]
+            for record in records
+            if record["spec"]["model"]["name"] == note["model"]
+            for stat in record["stats"]
+            if stat["metric"] == "exact_match" and stat["perturbation"] is None
+        )
+    assert _notes(folder)[-1] == {"closed": True}
+
+
+def test_runs_that_ask_a_scenario_in_several_ways_have_titles_of_their_own(
+    command: Harness, folder: Path, plugin: str
+) -> None:
+    command("run", "sweep.yaml", "--plugin", plugin, "--listener", "notes")
+    titles = {(note["title"], note["model"]) for note in _runs(folder)}
+    assert len(titles) == 4
+    assert {title for title, _ in titles} == {"quiz (perturbations=[])", 'quiz (perturbations=["lowercase"])'}
+    keys = {key for note in _runs(folder) if isinstance(note["metrics"], dict) for key in note["metrics"]}
+    assert 'quiz (perturbations=["lowercase"])/exact_match/lowercase/perturbed' in keys
+
+
+def test_what_was_sent_is_not_sent_again_unless_asked_for(command: Harness, folder: Path, plugin: str) -> None:
+    command("run", "sweep.yaml", "--plugin", plugin, "--listener", "notes")
+    command("run", "sweep.yaml", "--plugin", plugin, "--listener", "notes")
+    assert len(_runs(folder)) == 4
+    assert command("track", "--plugin", plugin, "--listener", "notes").out == "notes: 0 of 4 runs sent.\n"
+    assert command("track", "--plugin", plugin, "--listener", "notes", "--again").out == "notes: 4 of 4 runs sent.\n"
+    assert len(_runs(folder)) == 8
+    elsewhere = command("track", "small", "--plugin", plugin, "--listener", "notes:file=other.jsonl")
+    assert elsewhere.out == "notes: 4 of 4 runs sent.\n"
+
+
+def test_a_sweep_names_its_listeners_and_the_command_line_replaces_one(
+    command: Harness, folder: Path, plugin: str
+) -> None:
+    text = (folder / "sweep.yaml").read_text().replace("plugins: [./quiz.yaml]", "plugins: [./quiz.yaml, listeners.py]")
+    (folder / "sweep.yaml").write_text(text + "listeners: [{name: notes, file: own.jsonl}]\n")
+    command("run", "sweep.yaml")
+    assert len(_runs(folder, "own.jsonl")) == 4
+    command("run", "sweep.yaml", "--listener", "notes:file=given.jsonl")
+    assert (len(_runs(folder, "own.jsonl")), len(_runs(folder, "given.jsonl"))) == (4, 4)
+
+
+def test_a_listener_that_fails_costs_no_run_and_gets_the_rest_later(
+    command: Harness, folder: Path, plugin: str
+) -> None:
+    ran = command("run", "sweep.yaml", "--plugin", plugin, "--listener", "notes:fail_after=2")
+    assert ran.code == 0
+    assert len(list(folder.glob("results/small/*/run.json"))) == 4
+    (warning,) = [line for line in ran.err.splitlines() if line.startswith("Warning: notes")]
+    assert "ConnectionError: no route to the server. The results are complete." in warning
+    assert "more lines" not in warning
+    again = warning.partition("To send the rest: ")[2]
+    assert again == "harness track --listener notes:file=notes.jsonl,fail_after=2"
+    tracked = command("track", "--plugin", plugin, "--listener", "notes:fail_after=2")
+    assert (tracked.code, tracked.out) == (1, "notes: 0 of 4 runs sent.\n")
+    assert command("track", "--plugin", plugin, "--listener", "notes").out == "notes: 4 of 4 runs sent.\n"
+
+
+def test_a_run_that_failed_is_told_with_its_error(command: Harness, folder: Path, plugin: str) -> None:
+    text = "suite: failing\nmodels: [fake:0]\nruns: [{scenario: quiz, metrics: [exact_match, raises]}]\n"
+    (folder / "failing.yaml").write_text(text + "plugins: [quiz.yaml, measures.py, listeners.py]\n")
+    ran = command("run", "failing.yaml", "--listener", "notes")
+    assert ran.code == 1
+    (note,) = _runs(folder)
+    assert "no such thing" in str(note["error"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["notse"], "there is no listener named 'notse'. Did you mean 'notes'?"),
+        (["notes:fil=x"], "[fil]: is not a parameter. Did you mean 'file'?"),
+        (["notes", "notes"], "listener 'notes' is listed twice."),
+        (["notes:forbidden=true"], "the listener notes may not be used here."),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_is_asked(
+    command: Harness, folder: Path, plugin: str, arguments: list[str], message: str
+) -> None:
+    given = [part for one in arguments for part in ("--listener", one)]
+    ran = command("run", "sweep.yaml", "--plugin", plugin, *given)
+    assert ran.code == 2
+    assert message in ran.err
+    assert not (folder / "asked").exists()
+
+
+def test_a_listener_whose_package_is_missing_says_how_to_get_it(command: Harness, folder: Path) -> None:
+    source = LISTENERS.replace(
+        'source="Made up."', 'source="Made up.", needs="no_such_module", install="pip install it"'
+    )
+    (folder / "lacking.py").write_text(source)
+    ran = command("run", "sweep.yaml", "--plugin", "lacking.py", "--listener", "notes")
+    assert (ran.code, ran.err.strip()) == (2, "the listener notes needs no_such_module: pip install it.")
+
+
+def test_programs_give_listeners_too(folder: Path, plugin: str) -> None:
+    run = partial(harness.run, runs=["quiz"], models=["fake:0"], plugins=[plugin, "quiz.yaml"], progress=False)
+    run(listeners=["notes"])
+    assert len(_runs(folder)) == 1
+    with pytest.warns(UserWarning, match="notes: not all runs were sent: ConnectionError"):
+        run(listeners=[{"name": "notes", "fail_after": 0}])
+    with pytest.raises(HarnessError, match="listeners must be a list"):
+        run(listeners="notes")
+
+
+def test_listeners_are_called_beside_the_sweep(command: Harness, folder: Path) -> None:
+    source = LISTENERS.replace(
+        "self.left -= 1", "import threading; Path('thread').write_text(threading.current_thread().name)"
+    )
+    (folder / "beside.py").write_text(source)
+    command("run", "sweep.yaml", "--plugin", "beside.py", "--listener", "notes")
+    assert (folder / "thread").read_text() != threading.current_thread().name

@@ -1,0 +1,310 @@
+"""The callback of the Trainer: real trainings of a tiny model."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness
+from harness.errors import DataError, HarnessError, ModelError, SpecError
+from harness.python.superseded import FOLDER
+from tests.harness.training.conftest import RUNS, Trainers
+
+KEY = "eval_harness/quiz/multiple_choice_accuracy"
+
+
+def callback(trainer: Any, **options: Any) -> Any:
+    given: dict[str, Any] = {"runs": RUNS, "plugins": ["quiz.yaml"], **options}
+    found = harness.EvaluationCallback(trainer, **given)
+    trainer.add_callback(found)
+    return found
+
+
+def steps(series: str = "run-7", folder: str = "results") -> list[int]:
+    runs = harness.Results(folder).runs()
+    return sorted(runs[runs["series"] == series]["step"])
+
+
+def state_of(trainer: Any) -> list[Any]:
+    import numpy
+    import torch
+
+    weights = [value.clone() for value in trainer.model.state_dict().values()]
+    return [
+        *weights,
+        torch.get_rng_state(),
+        list(numpy.random.get_state(legacy=False)["state"]["key"]),
+        random.random(),
+    ]
+
+
+def test_the_training_ends_with_the_same_weights_bit_for_bit(trainer: Trainers) -> None:
+    import torch
+
+    plain = trainer()
+    plain.train()
+    expected = state_of(plain)
+    watched = trainer()
+    options = {"runs": [*RUNS, {"scenario": "quiz", "adapter": {"method": "generation", "max_tokens": 12}}]}
+    callback(watched, every=2, at=[0], settings={"temperature": 1.0}, **options)
+    watched.train()
+    assert steps() == [0, 0, 2, 2, 4, 4]
+    for found, wanted in zip(state_of(watched), expected, strict=True):
+        assert torch.equal(found, wanted) if isinstance(wanted, torch.Tensor) else found == wanted
+    losses = [[row["loss"] for row in one.state.log_history if "loss" in row] for one in (plain, watched)]
+    assert losses[0] == losses[1]
+
+
+def test_results_are_those_of_the_weights_at_the_step(trainer: Trainers, tokens: Any) -> None:
+    made = trainer(save_strategy="steps", save_steps=2)
+    found = callback(made, every="save")
+    made.train()
+    assert steps() == [2, 4]
+    saved = [
+        harness.run(
+            runs=RUNS,
+            models=[f"hf:run-7/checkpoint-{step}"],
+            plugins=["quiz.yaml"],
+            results_dir="again",
+            progress=False,
+        ).samples()["prediction"]
+        for step in (2, 4)
+    ]
+    live = harness.Results().samples().sort_values("step", kind="stable")["prediction"]
+    assert live.tolist() == [*saved[0], *saved[1]]
+    assert found.results.runs()["step"].tolist() == [4]
+    logged = {row["step"]: row[KEY] for row in made.state.log_history if KEY in row}
+    runs = harness.Results().runs()
+    assert logged == dict(zip(runs["step"], runs["mean"], strict=True))
+
+
+def test_the_results_can_be_the_best_metric_and_stop_the_training_early(trainer: Trainers) -> None:
+    from transformers import EarlyStoppingCallback, TrainerCallback
+
+    seen: list[dict[str, float]] = []
+
+    class Tracker(TrainerCallback):
+        def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            seen.append({**kwargs["logs"], "step": state.global_step})
+
+    made = trainer(
+        callbacks=[EarlyStoppingCallback(1), Tracker()],
+        max_steps=8,
+        eval_strategy="steps",
+        eval_steps=1,
+        save_strategy="steps",
+        save_steps=1,
+        load_best_model_at_end=True,
+        metric_for_best_model="harness/quiz/multiple_choice_accuracy",
+        greater_is_better=True,
+    )
+    callback(made, every="evaluate")
+    made.train()
+    means = {row["step"]: row[KEY] for row in seen if KEY in row}
+    assert made.state.global_step < 8
+    assert made.state.best_metric == max(means.values())
+    assert len(set(means.values())) > 1
+    assert steps() == sorted(means)
+    assert made.evaluate().keys().isdisjoint({KEY})  # the best model now, not that of the last step
+
+
+def test_mixed_precision_gives_answers_of_its_own(trainer: Trainers, tokens: Any) -> None:
+    import torch
+
+    made = trainer(bf16=True, gradient_checkpointing=True)
+    callback(made, every=4)
+    made.train()
+    plain = trainer()
+    plain.model.load_state_dict(made.model.state_dict())
+    harness.evaluate(
+        plain.model, tokenizer=tokens, runs=RUNS, plugins=["quiz.yaml"], series="run-7", step=4, results_dir="plain"
+    )
+    kinds = []
+    for folder in ("results", "plain"):
+        (record,) = harness.Results(folder).records()
+        kinds.append(record.provenance["model"]["fingerprint"].get("mixed_precision"))
+    assert kinds == ["bf16", None]
+    assert made.model.training
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_out_of_time_nothing_is_a_number_and_the_training_goes_on(
+    trainer: Trainers, caplog: pytest.LogCaptureFixture, folder: Path
+) -> None:
+    made = trainer(
+        eval_strategy="steps",
+        eval_steps=2,
+        save_strategy="steps",
+        save_steps=2,
+        load_best_model_at_end=True,
+        metric_for_best_model=KEY,
+        greater_is_better=True,
+    )
+    found = callback(made, every="evaluate", time_budget=1e-9)
+    made.train()
+    assert made.state.global_step == 4
+    assert [row["eval_harness/unfinished"] for row in made.state.log_history if "eval_harness/unfinished" in row] == [
+        1,
+        1,
+    ]
+    assert not any(KEY in row for row in made.state.log_history)
+    assert len(found.results.unfinished) == 1
+    assert found.results.runs().empty
+    assert not list((folder / "results").glob("*/*/run.json"))
+    assert "the time budget of 1e-09 s is used up: 1 of 1 runs are unfinished" in caplog.text
+    assert "Step 4 cannot be the best" in caplog.text
+
+
+def test_the_budget_of_all_evaluations_ends(trainer: Trainers, caplog: pytest.LogCaptureFixture) -> None:
+    made = trainer()
+    callback(made, every=2, total_time_budget=1e-9)
+    made.train()
+    assert "run-7 step 4 is not evaluated: total_time_budget is used up" in caplog.text
+    assert made.state.global_step == 4
+
+
+def test_a_continued_training_asks_nothing_again_and_replaces_what_has_changed(
+    trainer: Trainers, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = trainer(save_strategy="steps", save_steps=2)
+    callback(first, every=1)
+    first.train()
+    before = harness.Results().runs().set_index("step")["started"].to_dict()
+    assert sorted(before) == [1, 2, 3, 4]
+    same = trainer(save_strategy="steps", save_steps=2)
+    callback(same, every=1)
+    same.train(resume_from_checkpoint="run-7/checkpoint-2")
+    assert "begins at step 2, but has results of later steps from an earlier training (3, 4)" in caplog.text
+    assert harness.Results().runs().set_index("step")["started"].to_dict() == before
+    other = trainer(save_strategy="steps", save_steps=2, max_steps=3, max_grad_norm=0.01)
+    callback(other, every=1)
+    other.train(resume_from_checkpoint="run-7/checkpoint-2")
+    after = harness.Results().runs().set_index("step")["started"].to_dict()
+    assert sorted(after) == [1, 2, 3]
+    assert (after[1], after[2]) == (before[1], before[2])
+    assert steps(folder=f"results/{FOLDER}") == [3, 4]
+
+
+def test_an_interrupted_evaluation_is_finished_where_the_training_continues(
+    trainer: Trainers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    made = trainer(save_strategy="steps", save_steps=2)
+    callback(made, every="save", time_budget=1e-9)
+    made.train()
+    rest = trainer(save_strategy="steps", save_steps=2, max_steps=4)
+    callback(rest, every="save")
+    rest.train(resume_from_checkpoint="run-7/checkpoint-2")
+    assert steps() == [2, 4]
+    assert torch.is_grad_enabled()
+
+
+def test_a_failing_evaluation_is_logged_and_the_training_goes_on(
+    trainer: Trainers, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = trainer()
+    found = callback(made, every=2)
+    (folder / "quiz" / "valid.jsonl").write_text("{")
+    made.train()
+    assert made.state.global_step == 4
+    assert "1 of 1 runs failed" in caplog.text
+    assert "valid.jsonl" in caplog.text
+    assert found.results.runs()["status"].tolist() == ["failed"]
+    (folder / "quiz.yaml").unlink()
+    again = trainer()
+    with pytest.raises(HarnessError):
+        callback(again, every=2)
+    found._trainer = None  # whatever else goes wrong
+    assert found._measure(9) == {"eval_harness/unfinished": 1.0}
+    assert "because of a bug" in caplog.text
+
+
+def test_runs_of_one_scenario_have_names_of_their_own(trainer: Trainers) -> None:
+    made = trainer()
+    callback(made, at=[4], runs=[*RUNS, {**RUNS[0], "max_train_instances": 1}], max_eval_instances=2)
+    made.train()
+    (row,) = (row for row in made.state.log_history if "eval_harness/seconds" in row)
+    assert {f"eval_harness/quiz[max_train_instances={n}]/multiple_choice_accuracy" for n in (0, 1)} <= row.keys()
+
+
+def test_another_process_logs_what_the_first_has_measured(trainer: Trainers, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trainer()
+    callback(made, every=4)
+    monkeypatch.setattr(made, "is_world_process_zero", lambda: False)
+    monkeypatch.setattr("harness.training.callback.shared", lambda _, value: {KEY: 0.25, **value})
+    made.train()
+    assert not Path("results").exists()
+    assert [row[KEY] for row in made.state.log_history if KEY in row] == [0.25]
+
+
+def test_what_cannot_be_evaluated_is_one_clear_error_before_the_training(
+    trainer: Trainers, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = trainer()
+    for options, error, words in (
+        ({}, HarnessError, "say when to evaluate"),
+        ({"every": 0}, HarnessError, "positive number of steps"),
+        ({"every": "evalute"}, HarnessError, "Did you mean 'evaluate'"),
+        ({"at": [2.5]}, HarnessError, "2.5 is not"),
+        ({"at": "100"}, HarnessError, "at must be a list of steps"),
+        ({"every": 2, "time_budget": 0}, HarnessError, "time_budget must be a positive number"),
+        ({"every": "evaluate"}, HarnessError, "the Trainer never evaluates"),
+        ({"every": "save"}, HarnessError, "the Trainer never saves"),
+        ({"every": 2, "runs": ["quizz"]}, SpecError, "quiz"),
+        ({"every": 2, "runs": None, "sweep": {"models": ["fake:0", "fake:1"], "runs": RUNS}}, HarnessError,
+         "the sweep names 2 models"),
+        ({"every": 2, "runs": None, "sweep": "sweep.yaml"}, HarnessError, "the sweep names 2 models"),
+        ({"every": 2, "evry": 2}, TypeError, "no argument 'evry'"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=words):
+            callback(made, **options)
+    with pytest.raises(ModelError, match="the Trainer has no tokenizer"):
+        callback(trainer(processing_class=None), every=2)
+    with pytest.raises(HarnessError, match="needs the Trainer as its first argument"):
+        callback("run-7", every=2)
+    best = {"eval_strategy": "steps", "eval_steps": 2, "metric_for_best_model": "harness/quiz/multiple_choice_acuracy"}
+    with pytest.raises(
+        HarnessError, match=r"which is not logged\. Did you mean 'eval_harness/quiz/multiple_choice_accuracy'"
+    ):
+        callback(trainer(**best), every="evaluate")
+    with pytest.raises(HarnessError, match="write every='evaluate'"):
+        callback(trainer(**{**best, "metric_for_best_model": KEY}), every=2)
+    monkeypatch.setattr(made, "is_fsdp_enabled", True)
+    with pytest.raises(ModelError, match="FSDP divides the weights"):
+        callback(made, every=2)
+    monkeypatch.setattr(made, "is_fsdp_enabled", False)
+    (folder / "quiz" / "valid.jsonl").unlink()
+    with pytest.raises(DataError, match="valid"):
+        callback(made, every=2)
+    assert not (folder / "results").exists()
+
+
+def test_processes_wait_no_longer_than_their_timeout(trainer: Trainers, monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.training.sharded import seconds_allowed
+
+    class Several:
+        world_size, ddp_timeout = 2, 1800
+
+    made = trainer()
+    monkeypatch.setattr(made, "args", Several)
+    assert seconds_allowed(made, None) == 900
+    assert seconds_allowed(made, 60.0) == 60
+    with pytest.raises(HarnessError, match="wait only 1800 s"):
+        seconds_allowed(made, 1800.0)
+
+
+def test_no_metric_is_better_than_a_missing_one(trainer: Trainers, caplog: pytest.LogCaptureFixture) -> None:
+    from harness.training.callback import _NoBestMetric
+
+    made = trainer(metric_for_best_model=KEY, greater_is_better=True)
+    metrics: dict[str, float] = {}
+    with caplog.at_level(logging.WARNING):
+        _NoBestMetric({KEY}).on_evaluate(made.args, made.state, made.control, metrics=metrics)
+    assert math.isnan(metrics[KEY])
+    assert made._determine_best_metric(metrics, None) is False
