@@ -9,8 +9,8 @@ from pydantic import Field
 from adapters._prompt.few_shot_adapter import completions_of, probability_of
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.generating import GeneratingAdapter, GeneratingPolicy
-from adapters._prompt.lettered_options import LetteredAdapter, LetteredOptions, option_letters
-from adapters._prompt.prompt import Shot, gold_answer
+from adapters._prompt.lettered_options import LetteredAdapter, OrderedOptions
+from adapters._prompt.prompt import Shot
 from adapters._prompt.prompt_policy import StopSequence
 from harness import Adapted, Instance, Prediction, Response, adapter
 from harness.answers import read_answer, read_option, read_options
@@ -31,7 +31,7 @@ class MultipleChoiceJoint(GeneratingAdapter, LetteredAdapter):
 
     asks = frozenset({"generate"})
 
-    class Params(GeneratingPolicy, LetteredOptions):
+    class Params(GeneratingPolicy, OrderedOptions):
         """Settings of joint multiple choice; the defaults are those of HELM's multiple-choice factory.
 
         By default, one token is decoded greedily.
@@ -52,12 +52,12 @@ class MultipleChoiceJoint(GeneratingAdapter, LetteredAdapter):
     params: Params
 
     def shot(self, instance: Instance) -> Shot:
-        letters = option_letters(instance, self.params)
-        answer = gold_answer(instance, letters, multi_label=self.params.multi_label)
-        return Shot(instance.id, ((self.question(instance, letters), self.shown_answer(instance, answer)),))
+        letters = self.letters(instance)
+        answer = self.shown_answer(instance, self.gold_letters(instance, letters))
+        return Shot(instance.id, ((self.question(instance, letters), answer),))
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
-        letters = option_letters(instance, self.params)
+        letters = self.letters(instance)
         fitted = prompts.fit([self.question(instance, letters)], instance=instance.id)
         request = self.request(fitted.prompts[0], instance, trial)
         return fitted.adapted(instance, [request], trial, labels=letters)

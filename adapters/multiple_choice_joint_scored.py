@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from adapters._prompt.fitting import PromptFitter
-from adapters._prompt.lettered_options import LetteredAdapter, LetteredOptions, option_letters
+from adapters._prompt.lettered_options import LetteredAdapter, OrderedOptions
 from adapters._prompt.scoring import choose, each_score, score_request, scored_answers
 from harness import Adapted, Instance, Prediction, Response, adapter
 
@@ -26,13 +26,13 @@ class MultipleChoiceJointScored(LetteredAdapter):
 
     asks = frozenset({"score"})
 
-    class Params(LetteredOptions):
+    class Params(OrderedOptions):
         """Settings of scored joint multiple choice; the defaults are those of joint multiple choice."""
 
     params: Params
 
     def ask(self, instance: Instance, prompts: PromptFitter, *, trial: int, seed: int) -> Adapted:
-        letters = option_letters(instance, self.params)
+        letters = self.letters(instance)
         answers = scored_answers(instance, letters, self.params.answer_gap, chat=prompts.chat)
         fitted = prompts.fit([self.question(instance, letters)], answers=answers, instance=instance.id)
         requests = [

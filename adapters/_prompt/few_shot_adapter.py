@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from adapters._prompt.few_shot import Label, correct_text, drawn_examples, same_question, select_examples
 from adapters._prompt.fitting import PromptFitter
 from adapters._prompt.prompt import PromptWriter, Shot
+from adapters._prompt.prompt_changes import changes_of_text
 from adapters._prompt.prompt_policy import PromptPolicy
-from harness import Adapted, Adapter, Completion, HarnessError, Instance, ModelError, Origin, Response, Tokenization
+from harness import (
+    Adapted,
+    Adapter,
+    Completion,
+    HarnessError,
+    Instance,
+    ModelError,
+    Origin,
+    PromptChange,
+    Response,
+    Tokenization,
+)
 
 
 class FewShotAdapter(Adapter):
@@ -25,6 +37,10 @@ class FewShotAdapter(Adapter):
     def __init__(self, params: PromptPolicy) -> None:
         self.params = params
         self.takes_first = params.example_selection != "shared"
+
+    @classmethod
+    def prompt_changes(cls, params: PromptPolicy) -> Mapping[str, Sequence[PromptChange]]:
+        return changes_of_text(params)
 
     @property
     def train_trials(self) -> int:

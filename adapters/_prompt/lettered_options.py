@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
 from adapters._prompt.few_shot import Label, correct_position
 from adapters._prompt.few_shot_adapter import FewShotAdapter
 from adapters._prompt.prompt import Question, Shot, gold_answer
+from adapters._prompt.prompt_changes import changes_of_options
 from adapters._prompt.prompt_policy import PromptPolicy
-from harness import HarnessError, Instance
+from harness import HarnessError, Instance, PromptChange, derive_rng
 
 
 def _characters(value: Any) -> Any:
@@ -56,23 +58,61 @@ class LetteredOptions(PromptPolicy):
         return characters
 
 
+class OrderedOptions(LetteredOptions):
+    """Lettered options whose order can be changed."""
+
+    option_order: Literal["published", "reversed"] | Annotated[int, Field(ge=0)] = "published"
+    """Order of the options: ``published``, as the scenario has them, ``reversed``, or a number, the seed by which those
+    of each question are shuffled. The letters stay in place and the texts move, in examples too.
+    """
+
+
 class LetteredAdapter(FewShotAdapter):
     """A method that lists answer options by letter; the subclass makes the requests."""
 
     needs_options = True
-    params: LetteredOptions
+    params: OrderedOptions
+
+    @classmethod
+    def prompt_changes(cls, params: PromptPolicy) -> Mapping[str, Sequence[PromptChange]]:
+        return {**super().prompt_changes(params), **changes_of_options(params)}
 
     def label(self, instance: Instance) -> Label:
         return correct_position(instance)
 
     def shot(self, instance: Instance) -> Shot:
+        letters = self.letters(instance)
+        return Shot(instance.id, ((self.question(instance, letters), self.gold_letters(instance, letters)),))
+
+    def letters(self, instance: Instance) -> tuple[str, ...]:
+        """Return the letter of each reference, in the references' order, which may not be the order shown."""
         letters = option_letters(instance, self.params)
-        answer = gold_answer(instance, letters, multi_label=self.params.multi_label)
-        return Shot(instance.id, ((self.question(instance, letters), answer),))
+        if self.params.option_order == "published":
+            return letters
+        order = list(letters)
+        if self.params.option_order == "reversed":
+            order.reverse()
+        else:
+            derive_rng(self.params.option_order, f"option-order/{instance.split}/{instance.id}").shuffle(order)
+        return tuple(order)
+
+    def gold_letters(self, instance: Instance, letters: tuple[str, ...]) -> str:
+        """Return the letters that an example shows as its answer, in the order shown."""
+        shown, moved = self._as_shown(instance, letters)
+        return gold_answer(moved, shown, multi_label=self.params.multi_label)
 
     def question(self, instance: Instance, letters: tuple[str, ...]) -> Question:
-        """Return the input and the options below it."""
-        return lettered_question(instance, letters, self.params)
+        """Return the input and the options below it, in the order of their letters."""
+        shown, moved = self._as_shown(instance, letters)
+        return lettered_question(moved, shown, self.params)
+
+    def _as_shown(self, instance: Instance, letters: tuple[str, ...]) -> tuple[tuple[str, ...], Instance]:
+        """Return the letters in the order shown, and the instance with its references in that order."""
+        if self.params.option_order == "published":
+            return letters, instance
+        shown = option_letters(instance, self.params)
+        references = tuple(instance.references[letters.index(letter)] for letter in shown)
+        return shown, instance.replace(references=references)
 
 
 def lettered_question(instance: Instance, letters: tuple[str, ...], policy: LetteredOptions) -> Question:

@@ -52,6 +52,8 @@ class Context:
     """The places of the metrics that ask for a permission and are not given it in the sweep, by permission."""
     without_prompt: dict[str, list[str]] | None = field(default_factory=dict)
     """The scenarios that lack a prompt of the sweep's defaults, by prompt; None to report each at once."""
+    unused_changes: dict[KeyPath, str] = field(default_factory=dict)
+    """Kinds of changes of prompts that the sweep's defaults name and that no run offers so far, with hints."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Keys of a run that the command line sets for every run, such as ``seed``."""
     scenario_files: dict[Path, Plugin | None] = field(default_factory=dict)

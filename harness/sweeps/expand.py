@@ -34,6 +34,7 @@ from harness.sweeps.fan_out import MAX_RUNS, combinations, parameters
 from harness.sweeps.foreign_names import KEYS
 from harness.sweeps.keys import RunKeys
 from harness.sweeps.misplaced_keys import methods_with
+from harness.sweeps.prompt_variants import KEY, Variant, prompt_variants
 from harness.sweeps.run_metrics import check_main_metric, in_language, other_readings, run_metrics
 from harness.sweeps.samples import check_choosing_scores, check_samples, read_reductions
 from harness.sweeps.written import Setting, Written
@@ -67,7 +68,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
         details = entry.details
         scenario = Component(name=entry.plugin.name, arguments=scenario_arguments(arguments, details))
         default = default_adapter(entry.plugin.name, details, arguments, place, diagnostics)
-        for adapter in _adapters(entry, default, defaults, context) if default else ():
+        for adapter, prompt_variant in _prompts(entry, default, defaults, context) if default else ():
             idle = inherited and GENERATE not in asks_of(adapter, context.registry)
             samples, reductions = (1, None) if idle else (chosen_samples, read)
             metrics, main_metric = run_metrics(
@@ -99,6 +100,7 @@ def expand_entry(value: Any, path: KeyPath, defaults: Defaults, context: Context
                     scenario=scenario,
                     parts=details.chosen_parts(scenario.arguments),
                     adapter=adapter,
+                    prompt_variant=prompt_variant,
                     perturbations=tuple(entry.perturbations),
                     metrics=measures,
                     judges_operational=judges_operational,
@@ -141,6 +143,15 @@ def _own_settings(entry: Entry, known: Set[str], method: str, context: Context) 
             message = f"is not a setting of method {method!r}; these have it: {', '.join(methods)}."
             context.diagnostics.add(setting.path, message, f"Write adapter: {{method: …, {ours}: …}}.")
     return own
+
+
+def _prompts(entry: Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Variant]:
+    """Yield the adapters of an entry, each with the variants of its prompt."""
+    own = KEY in entry.keys.model_fields_set
+    value = entry.keys.prompt_variants if own else defaults.keys.prompt_variants
+    path = (*entry.path, KEY) if own else ("defaults", KEY)
+    for adapter in _adapters(entry, default, defaults, context):
+        yield from prompt_variants(value, adapter, entry.scenario.name, path, context)
 
 
 def _adapters(entry: Entry, default: Written, defaults: Defaults, context: Context) -> Iterator[Component]:

@@ -33,6 +33,7 @@ def json_schema(registry: Registry) -> Schema:
         "metric": _components(Kind.METRIC, registry, fan_out=False),
         "perturbation": _components(Kind.PERTURBATION, registry, fan_out=False),
         "model": _model(registry),
+        "listener": _components(Kind.LISTENER, registry, fan_out=False),
     }
     definitions["run"] = _keys(RunKeys, definitions)
     definitions["defaults"] = _keys(DefaultKeys, definitions)
@@ -43,6 +44,10 @@ def json_schema(registry: Registry) -> Schema:
     sweep["properties"]["executor"] = {
         "anyOf": [_ref("executor"), {"type": "null"}],
         "description": sweep["properties"]["executor"]["description"],
+    }
+    sweep["properties"]["listeners"] = {
+        "anyOf": [{"type": "array", "items": _ref("listener")}, {"type": "null"}],
+        "description": sweep["properties"]["listeners"]["description"],
     }
     definitions["score"] = _keys(ScoreKeys, definitions)
     sweep["properties"]["scores"] = {

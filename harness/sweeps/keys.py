@@ -24,6 +24,24 @@ _NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "str
 _Counts = Annotated[Any, WithJsonSchema({"anyOf": [_WHOLE, {"type": "array", "items": _WHOLE, "minItems": 1}]})]
 
 
+_VARIANTS = {
+    "anyOf": [
+        {"type": "integer", "minimum": 2},
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["count"],
+            "properties": {
+                "count": {"type": "integer", "minimum": 2},
+                "of": {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, {"type": "object"}]}},
+                "seed": _WHOLE,
+            },
+        },
+        {"type": "array", "minItems": 1, "items": {"type": "object"}},
+    ]
+}
+
+
 class _Keys(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
@@ -59,6 +77,10 @@ class SweepKeys(_Keys):
     executor: _NameOrMapping = Field(None, examples=["local", {"name": "slurm", "partition": "gpu", "heads": 8}])
     """Where the runs are executed: ``local``, ``ray`` or ``slurm``, or a mapping with that name and settings (default:
     ``local``). It changes no answer."""
+
+    listeners: _List = Field(None, examples=[["tensorboard", {"name": "wandb", "project": "evals"}]])
+    """Listeners that get each run as it ends, such as experiment trackers: names, or mappings with a name and
+    parameters. They do not affect answers."""
 
     reuse_across_gpus: bool = Field(False, examples=[True])
     """True to take answers from the response cache that another kind of GPU gave. In 16 bits these differ slightly;
@@ -100,6 +122,20 @@ class ScoreKeys(_Keys):
     matches counts; a run without one is not rescaled."""
 
 
+class PromptVariantKeys(_Keys):
+    """Variants of a prompt that are drawn at random."""
+
+    count: int = Field(ge=2, le=100, examples=[8])
+    """Number of variants, the unchanged prompt among them."""
+
+    of: list[Any] | None = Field(None, min_length=1, examples=[["option_order", {"instructions": ["Answer."]}]])
+    """What is changed: kinds of changes that the method offers, such as ``option_order`` (`harness show adapter NAME`
+    lists them), and mappings of one of the adapter's settings to a list of other values (default: all kinds)."""
+
+    seed: int = Field(0, ge=0, lt=2**63, examples=[1])
+    """Seed of the draw. With the same seed, a larger ``count`` adds variants and keeps the others."""
+
+
 class DefaultKeys(_Keys):
     """Settings of every run that does not set them itself."""
 
@@ -119,6 +155,13 @@ class DefaultKeys(_Keys):
     prompt: Annotated[Any, WithJsonSchema(_NAMES)] = Field(None, examples=["lm_eval"])
     """Name of one of the scenario's prompts (default: its own), such as that of another harness. A list makes a run for
     each. Settings under ``adapter`` replace the prompt's; `harness show scenario NAME` lists its prompts."""
+
+    prompt_variants: Annotated[Any, WithJsonSchema(_VARIANTS)] = Field(
+        None, examples=[8, {"count": 8, "of": ["option_order", "letters"], "seed": 0}]
+    )
+    """Makes a run for each of several variants of the prompt, the unchanged one among them, to measure how much scores
+    depend on it: their number; a mapping with ``count``, ``of`` and ``seed``; or a list of mappings, each with a
+    ``name`` and the adapter's settings that it changes."""
 
     max_declined: Annotated[float, Field(strict=False)] = Field(0.1, ge=0, le=1, examples=[0.5])
     """Largest share of examples, from 0 to 1, that the model or its provider may decline before the run fails."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from harness.contracts.model_settings import GENERATION
-from harness.contracts.specs import RunSpec
+from harness.contracts.specs import Component, RunSpec
 from harness.errors import Diagnostic, KeyPath, PluginError, SpecError, did_you_mean, shown
 from harness.plugins.registry import Registry, default_registry
 from harness.sweeps.adapter_settings import GENERATE, asks_of
@@ -26,8 +26,10 @@ from harness.sweeps.executor_keys import ExecutorKeys
 from harness.sweeps.executors import read_executor
 from harness.sweeps.fan_out import MAX_RUNS
 from harness.sweeps.keys import SweepKeys, read_keys
+from harness.sweeps.listeners import read_listeners
 from harness.sweeps.misplaced_keys import report_misplaced_keys
 from harness.sweeps.model_facts import read_model_facts
+from harness.sweeps.prompt_variants import report_unused_changes
 from harness.sweeps.scores import chosen, with_scores
 from harness.sweeps.tags import expand
 from harness.yaml_lines import load
@@ -53,6 +55,8 @@ class Sweep:
     """Things that are allowed but may not be intended, with their places."""
     executor: ExecutorKeys | None = None
     """Where the runs are executed; None if nobody says."""
+    listeners: tuple[Component, ...] = ()
+    """Listeners that get each run as it ends."""
     reuse_across_gpus: bool = False
     """Take answers from the response cache that another kind of GPU gave."""
 
@@ -78,6 +82,8 @@ class Overrides(TypedDict, total=False):
     """Permissions for all runs, such as ``code_execution``; None for all of them, where nothing is executed."""
     executor: str | None
     """Where the runs are executed: a name, or a name with settings, ``local:heads=4``."""
+    listeners: Sequence[str | Mapping[str, Any]]
+    """Listeners that get each run as it ends, besides the sweep's own: names with settings, ``wandb:project=evals``."""
     keywords: Mapping[str, str]
     """For messages: the Python argument that replaces each command-line option; empty on the command line."""
 
@@ -191,6 +197,7 @@ def _options(overrides: Overrides) -> dict[str, Sequence[str]]:
         "--model": [model if isinstance(model, str) else repr(model) for model in overrides.get("models", ())],
         "--only": overrides.get("only", ()),
         "--allow": overrides.get("allow") or (),
+        "--listener": [one if isinstance(one, str) else repr(one) for one in overrides.get("listeners", ())],
         "--plugin": [str(plugin) for plugin in overrides.get("plugins", ())],
     }
 
@@ -227,11 +234,13 @@ def _read(
     entries = data.get("runs")
     runs = _expand(entries, key, shared, context) if isinstance(entries, list) else []
     report_default_prompts(context)
+    report_unused_changes(context)
     _report_permissions(context)
     _warn_of_idle_settings(runs, context)
     _warn_of_idle_defaults(runs, shared, context)
     runs = with_scores(_list(data, "scores"), runs, context)
     executor = read_executor(data.get("executor"), overrides.get("executor"), diagnostics)
+    listeners = read_listeners(data.get("listeners"), overrides.get("listeners", ()), context)
     runs = _select(runs, overrides.get("only", ()), diagnostics)
     diagnostics.raise_any()
     sweep = Sweep(
@@ -242,6 +251,7 @@ def _read(
         keys.description if keys else "",
         diagnostics.warnings,
         executor,
+        listeners,
         bool(keys and keys.reuse_across_gpus),
     )
     _LOG.info("%s: suite %r has %d runs", sweep.file, sweep.suite, len(sweep.runs))

@@ -50,7 +50,9 @@ def with_scores(written: Sequence[Any], runs: Sequence[RunSpec], context: Contex
         run.model_copy(
             update={
                 "scores": tuple(
-                    score for score, asked in zip(scores, questions, strict=True) if run.question_digest in asked
+                    score
+                    for score, asked in zip(scores, questions, strict=True)
+                    if run.with_unchanged_prompt.question_digest in asked
                 )
             }
         )
@@ -78,7 +80,7 @@ def _members(
 ) -> tuple[ScoreMember, ...] | None:
     """Return what a score is the mean of; None, and every error noted, if it cannot be computed."""
     before = context.diagnostics.count
-    asked = {run.question: run for run in runs}
+    asked = {run.question: run for run in runs if run.prompt_variant is None}  # the mean over its variants counts
     names = {run.scenario.name for run in asked.values()}
     patterns = dict(enumerate(keys.over)) or dict(enumerate(sorted(names)))
     taken: dict[str, str] = {}
