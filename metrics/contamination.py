@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from random import Random
 from typing import Any
 
@@ -56,6 +57,7 @@ class Contamination(RunMetric):
         self._data: Mapping[str, Any] | None = None
         self._shards: dict[int, _Scores] = {}
         self._stretches: dict[int, tuple[Stretch, _Scores]] = {}
+        self._parts: dict[int, list[tuple[Stretch, list[float]] | None]] = {}
         self._whole: dict[int, tuple[Mapping[str, Any], list[float]]] = {}
         self._cost, self._more = _Cost(), _Cost()
 
@@ -73,7 +75,7 @@ class Contamination(RunMetric):
             answers = [response.completions[0].text for response in example.responses if response.completions]
             if len(answers) < len(example.responses):
                 raise MetricError("the model did not answer every question.")
-            scores = agreement_scores(Stretch.from_json(meta["bets"]), meta["rests"], answers)
+            scores = agreement_scores(Stretch.from_json(meta["bets"]), meta["rests"], answers, meta["piece"])
         else:
             scores = [math.fsum(response.logprobs or (math.nan,)) for response in example.responses]
         if not all(map(math.isfinite, scores)):
@@ -86,6 +88,9 @@ class Contamination(RunMetric):
             self._more.add(example)
         if asked == "shard":
             self._shards.setdefault(meta["number"], _Scores()).take(meta.get("look"), scores)
+        elif "parts" in meta:
+            parts = self._parts.setdefault(meta["number"], [None] * meta["parts"])
+            parts[meta["part"]] = Stretch.from_json(meta["bets"]), scores
         elif asked == "next_example":
             known = self._stretches.setdefault(meta["number"], (Stretch.from_json(meta["bets"]), _Scores()))
             known[1].take(meta.get("look"), scores)
@@ -129,6 +134,10 @@ class Contamination(RunMetric):
         first_look = data.pop("first_look", None)
         shards = [self._shards[number] for number in sorted(self._shards)]
         stretches = [self._stretches[number] for number in sorted(self._stretches)]
+        if self._parts:
+            stops = bool(settings and settings["stop"])
+            joined = [_joined(self._parts[number], stops) for number in sorted(self._parts)]
+            stretches = [one for one in joined if one is not None]
         twice = bool(self._more.requests)
         if (
             (layout is not None and len(shards) < layout["r"])
@@ -191,6 +200,17 @@ class _Scores:
             self.second = scores
         else:
             self.first = scores
+
+
+def _joined(parts: Sequence[tuple[Stretch, list[float]] | None], stops: bool) -> tuple[Stretch, _Scores] | None:
+    """Return a stretch of which the parts were asked one by one; None if one is missing and the test does not stop."""
+    found = [part for part in takewhile(lambda part: part is not None, parts) if part is not None]
+    if not found or (len(found) < len(parts) and not stops):
+        return None
+    whole = found[0][0]
+    for later, _ in found[1:]:
+        whole = whole.joined(later)
+    return whole, _Scores([score for _, scores in found for score in scores])
 
 
 def _sharded(table: Sequence[Sequence[float]]) -> dict[str, Any]:

@@ -18,6 +18,9 @@ class Evidence:
         self._stops = settings.stop
         self._threshold = -math.log10(settings.alpha)
         self._process = EProcess()
+        self._stretch: Stretch | None = None
+        self._scores: list[float] = []
+        self._bets = 0
         self.suffices = False
 
     def add(self, adapted: Adapted, scores: Sequence[float]) -> None:
@@ -26,6 +29,26 @@ class Evidence:
             return
         for _, centred in Stretch.from_json(adapted.instance.meta["bets"]).centred_scores(scores):
             self.suffices = self.suffices or self._process.add(centred) >= self._threshold
+
+    def add_part(self, bets: Stretch, scores: Sequence[float], part: int) -> None:
+        """Bet on the boundaries of a part of a stretch, whose earlier parts have been added.
+
+        Args:
+            bets: The part.
+            scores: Its scores.
+            part: Its number in the stretch.
+        """
+        if not self._stops:
+            return
+        if part == 0 or self._stretch is None:
+            self._stretch, self._scores, self._bets = bets, [], 0
+        else:
+            self._stretch = self._stretch.joined(bets)
+        self._scores += scores
+        every = list(self._stretch.centred_scores(self._scores))
+        for _, centred in every[self._bets :]:
+            self.suffices = self.suffices or self._process.add(centred) >= self._threshold
+        self._bets = len(every)
 
 
 def next_examples(

@@ -77,6 +77,12 @@ contamination_command.add_command(unseal_command)
     help="Also run the simple permutation test, with at most this many orders of the whole data set.",
 )
 @click.option("--stop", is_flag=True, help="Stop the next-example test as soon as its evidence reaches alpha.")
+@click.option(
+    "--prefill",
+    help='Instruction for a model that only answers messages, such as "Continue the file."; the text then begins its '
+    "answer.",
+)
+@options.prices
 @click.option("--max-examples", type=click.IntRange(min=2), default=5000, help="Use only the first N examples.")
 @click.option("--context", type=click.IntRange(min=8), help="Context length, in tokens (default: the model's window).")
 @click.option(
@@ -105,6 +111,8 @@ def test_command(
     shuffles: int | None,
     permutations: int | None,
     stop: bool,
+    prefill: str | None,
+    prices: Path | None,
     max_examples: int,
     context: int | None,
     alpha: float,
@@ -119,27 +127,37 @@ def test_command(
 ) -> None:
     """Test whether MODELS were trained on data sets, and report the results.
 
-    Run the same command again to continue after an interruption. Exit codes: 1 if a test failed or is not
-    testable, since there are too few examples; 2 if nothing could be run because of an error.
+    A model that returns no log-probabilities is tested on what it predicts, token by token; the number of calls and
+    their price are shown first. Run the same command again to continue after an interruption. Exit codes: 1 if a test
+    failed or is not testable, since there are too few examples; 2 if nothing could be run because of an error.
     """
+    from harness.cli.contamination_generated import announce, refuse_scoring_options
     from harness.cli.run import execute, name_report
     from harness.contamination.report import build_report
-    from harness.contamination.sweep import contamination_sweep
+    from harness.contamination.sweep import contamination_sweep, only_generating
+    from harness.costs.prices import load_prices
     from harness.runs.runner import Settings
 
-    settings: dict[str, Any] = {"render": render, "max_examples": max_examples}
+    settings: dict[str, Any] = {"render": render, "max_examples": max_examples, **_repairs(repairs)}
+    # A tenth of the level leaves room for corrections over several data sets.
+    generated = {**settings, "alpha": alpha if stop else alpha / 10} | ({} if prefill is None else {"prefill": prefill})
     settings |= {"shuffles": shuffles, "first_look": None} if shuffles is not None else {}
     settings |= {"shards": shards} if shards is not None else {}
     settings |= {"context": context} if context is not None else {}
-    settings |= _repairs(repairs)
     settings |= {"simple": {"most": permutations}} if permutations is not None else {}
     # The headline is twice the smaller of two p-values.
     settings |= {"next_example": {"stop": True, "alpha": alpha / 2}} if stop else {}
+    generating = only_generating((*models, *control_models), plugins)
+    if len(generating) == len({*models, *control_models}):
+        refuse_scoring_options(
+            {"--shards": shards, "--shuffles": shuffles, "--permutations": permutations, "--context": context}
+        )
     sweep, registry = contamination_sweep(
         models, data, control_models=control_models, rows=rows, control_rows=control_rows, settings=settings,
-        alpha=alpha, plugins=plugins, suite=suite, seed=seed,
+        generating=generating, generated=generated, alpha=alpha, plugins=plugins, suite=suite, seed=seed,
     )  # fmt: skip
-    folders = Settings(results_dir, data_dir, force, cache_dir=cache_dir)
+    folders = Settings(results_dir, data_dir, force, load_prices(prices), cache_dir=cache_dir)
+    announce(sweep.runs, generating, registry, folders)
     records = execute(sweep.runs, registry, folders)
     name_report(records, registry, folders)
     report = build_report(records) if any(record.status == "ok" for record in records) else None

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.contamination.roles import EXAMPLE_SCORES as EXAMPLE_SCORES
     from harness.contamination.roles import EXAMPLES_FILE as EXAMPLES_FILE
+    from harness.contamination.roles import GENERATED_ORDER_TEST as GENERATED_ORDER_TEST
     from harness.contamination.roles import OPTION_TEST as OPTION_TEST
     from harness.contamination.roles import ORDER_TEST as ORDER_TEST
     from harness.contamination.roles import SEALED_DYE as SEALED_DYE
     from harness.contamination.roles import SEALED_TEXTS as SEALED_TEXTS
     from harness.contamination.statistics.agreements import COMPARED as COMPARED
+    from harness.contamination.statistics.agreements import PIECE as PIECE
+    from harness.contamination.statistics.agreements import PIECE_TOKENS as PIECE_TOKENS
     from harness.contamination.statistics.agreements import agreement_scores as agreement_scores
-    from harness.contamination.statistics.agreements import word_starts as word_starts
+    from harness.contamination.statistics.agreements import piece_starts as piece_starts
+    from harness.contamination.statistics.agreements import token_starts as token_starts
     from harness.contamination.statistics.baselines import mean_logprob as mean_logprob
     from harness.contamination.statistics.baselines import min_k as min_k
     from harness.contamination.statistics.baselines import min_k_plus_plus as min_k_plus_plus

@@ -3,6 +3,9 @@
 ORDER_TEST = "published-order test"
 """The adapter that asks a model about a data set in published and in shuffled order."""
 
+GENERATED_ORDER_TEST = "published-order test by generated text"
+"""The adapter for models that give no log-probabilities of a text."""
+
 EXAMPLES_FILE = "examples file"
 """The scenario whose parameter ``path`` names a file, one example a record, in published order."""
 

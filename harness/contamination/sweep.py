@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.contamination.roles import EXAMPLES_FILE, ORDER_TEST
-from harness.contracts import Prompt
+from harness.contamination.roles import EXAMPLES_FILE, GENERATED_ORDER_TEST, ORDER_TEST
+from harness.contracts import GenerateRequest, Model, Prompt
 from harness.contracts.plugins import AdapterDetails, Kind
-from harness.contracts.specs import RunSpec
+from harness.contracts.specs import Component, RunSpec
 from harness.errors import DataError, HarnessError
+from harness.inference.model_pool import LoadedModels
 from harness.plugins.registry import Registry, default_registry
 from harness.runs.evaluation import prepare
+from harness.runs.plan import Size
 from harness.sweeps.load import Sweep, sweep_from_mapping
 
 
@@ -24,6 +26,8 @@ def contamination_sweep(
     rows: str | None = None,
     control_rows: str | None = None,
     settings: Mapping[str, Any] | None = None,
+    generating: Collection[str] = (),
+    generated: Mapping[str, Any] | None = None,
     alpha: float = 0.01,
     plugins: tuple[Path, ...] = (),
     suite: str = "contamination",
@@ -38,6 +42,8 @@ def contamination_sweep(
         rows: The rows to test, ``0:100``; None for all.
         control_rows: Rows that no model was trained on.
         settings: Settings of the adapter.
+        generating: Those of the models that cannot score texts, and are tested by what they generate.
+        generated: Settings of the adapter for these.
         alpha: The level of the verdicts.
         plugins: Files or folders of more plugins.
         suite: The name of the suite.
@@ -48,29 +54,56 @@ def contamination_sweep(
         SpecError: A model, a scenario or a setting is wrong; it holds all errors.
     """
     registry = default_registry()
-    adapter = registry.with_role(Kind.ADAPTER, ORDER_TEST)
-    main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
+    methods = {False: (ORDER_TEST, settings or {}), True: (GENERATED_ORDER_TEST, generated or {})}
 
-    def run(target: str, asked: Sequence[str], chosen: str | None, role: str) -> dict[str, Any]:
-        own = {"method": adapter.name, "level": alpha, **(settings or {}), "role": role}
-        return {
-            "scenario": _scenario(target, registry),
-            "models": list(asked),
-            "adapter": own if chosen is None else {**own, "rows": chosen},
-            "metrics": [{"name": main, "alpha": alpha}, *others],
-            "main_metric": main,
-        }
+    def run(target: str, asked: Sequence[str], chosen: str | None, role: str) -> Iterator[dict[str, Any]]:
+        for generates, (job, own) in methods.items():
+            some = [model for model in asked if (model in generating) == generates]
+            if not some:
+                continue
+            adapter = registry.with_role(Kind.ADAPTER, job)
+            main, *others = adapter.details.metrics if isinstance(adapter.details, AdapterDetails) else ()
+            arguments = {"method": adapter.name, "level": alpha, **own, "role": role}
+            yield {
+                "scenario": _scenario(target, registry),
+                "models": some,
+                "adapter": arguments if chosen is None else {**arguments, "rows": chosen},
+                "metrics": [{"name": main, "alpha": alpha}, *others],
+                "main_metric": main,
+            }
 
-    runs = []
+    runs: list[dict[str, Any]] = []
     for target in data:
-        runs.append(run(target, models, rows, "target"))
+        runs += run(target, models, rows, "target")
         if control_rows is not None:
-            runs.append(run(target, models, control_rows, "control"))
+            runs += run(target, models, control_rows, "control")
         if control_models:
-            runs.append(run(target, control_models, rows, "control"))
+            runs += run(target, control_models, rows, "control")
     return sweep_from_mapping(
         {"suite": suite, "runs": runs}, option="--data", plugins=plugins, seed=seed, registry=registry
     )
+
+
+def only_generating(models: Sequence[str], plugins: tuple[Path, ...] = ()) -> list[str]:
+    """Return those of the models that cannot score texts; servers are asked where their kind does not tell.
+
+    A model that cannot be opened is left out: its run says why.
+    """
+    registry = default_registry()
+    for path in plugins:
+        registry.load_path(path)
+    found = []
+    with LoadedModels(registry) as loaded:
+        for model in dict.fromkeys(models):
+            try:
+                target = registry.get(Kind.BACKEND, model.partition(":")[0]).target
+                known = getattr(target, "scores", None) is Model.scores  # of the class: no server decides it
+                scores = "score" in getattr(target, "answers", ()) if known else loaded(Component(name=model)).scores
+            except HarnessError:
+                continue
+            if not scores:
+                found.append(model)
+    return found
 
 
 def _scenario(data: str, registry: Registry) -> str | dict[str, str]:
@@ -103,12 +136,30 @@ def diagnoses(runs: Sequence[RunSpec], registry: Registry, data_dir: Path | None
     return found
 
 
+def largest_size(spec: RunSpec, registry: Registry, data_dir: Path | None) -> Size:
+    """Return what a test by generated text asks at most, where it does not stop early; four characters are a token.
+
+    Raises:
+        HarnessError: The data are missing, or have no published order.
+    """
+    examples = requests = prompt = written = 0
+    for adapted in prepare(spec, registry, data_dir).adapted(_FourCharacters()):
+        examples += 1
+        for request in adapted.requests:
+            if isinstance(request, GenerateRequest):
+                requests += 1
+                prompt += len(str(request.prompt)) + len(request.prefill)
+                written += request.max_tokens
+    return Size(examples, requests, prompt / _CHARACTERS, written)
+
+
 class _Characters:
     """A tokenization that counts characters, for questions about texts alone."""
 
     window = 2**30
     chat = False
     tools = False
+    continues = True
 
     def count_tokens(self, prompt: Prompt) -> int:
         return 1
@@ -121,3 +172,16 @@ class _Characters:
 
     def truncate(self, text: str, tokens: int) -> str:
         return text[:tokens]
+
+
+class _FourCharacters(_Characters):
+    """A tokenization to which four characters are a token."""
+
+    def count_segments(self, segments: Sequence[str]) -> Sequence[int]:
+        return [-(-len(segment) // _CHARACTERS) for segment in segments]
+
+    def truncate(self, text: str, tokens: int) -> str:
+        return text[: _CHARACTERS * tokens]
+
+
+_CHARACTERS = 4

@@ -17,6 +17,7 @@ class Characters:
     window: int | None = None
     chat: bool = False
     tools: bool = False
+    continues: bool = True
     counted: list[Prompt] = field(default_factory=list)
 
     def count_tokens(self, prompt: Prompt) -> int:
@@ -42,6 +43,7 @@ class Words:
     window: int | None = None
     chat: bool = False
     tools: bool = False
+    continues: bool = True
 
     def count_tokens(self, prompt: Prompt) -> int:
         texts = [prompt] if isinstance(prompt, str) else [message.content for message in prompt]

@@ -49,6 +49,7 @@ class Letters:
     window: int | None = 200
     chat: bool = False
     tools: bool = False
+    continues: bool = True
     counts: bool = True
 
     def count_tokens(self, prompt: Any) -> int:

@@ -107,6 +107,18 @@ class Stretch:
                     own[:] = [(one + other) / 2 for one, other in zip(own, islice(rest, len(own)), strict=True)]
         yield from found
 
+    def parts(self, most: int) -> list[Stretch]:
+        """Return the stretch in parts of at most that many boundaries, of which the first has the neutral contexts."""
+        starts = range(0, max(1, len(self.boundaries)), most)
+        return [
+            Stretch(self.examples, () if start else self.neutral, self.boundaries[start : start + most])
+            for start in starts
+        ]
+
+    def joined(self, later: Stretch) -> Stretch:
+        """Return the stretch with its next part, whose scores follow those of this one."""
+        return Stretch(self.examples, self.neutral, (*self.boundaries, *later.boundaries))
+
     def as_json(self) -> dict[str, Any]:
         """Return the stretch as JSON values."""
         return {

@@ -37,6 +37,7 @@ class Asked:
     answers: frozenset[str] = frozenset({"generate", "score"})
     chat: bool = False
     tools: bool = False
+    continues: bool = True
     window: int | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     logprobs: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)

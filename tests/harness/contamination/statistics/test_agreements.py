@@ -1,4 +1,4 @@
-"""How often one-token answers agree with candidates, as in the module's picture; and the ranks' level."""
+"""How far answers agree with candidates, as in the module's pictures; and the ranks' level."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.contamination.statistics.agreements import agreement_scores, agrees, word_starts
+from harness.contamination.statistics.agreements import (
+    PIECE,
+    agreement,
+    agreement_scores,
+    piece_starts,
+    token_starts,
+)
 from harness.contamination.statistics.boundaries import Boundary, Stretch
 from harness.contamination.statistics.next_example import EProcess
 
@@ -16,39 +22,67 @@ from harness.contamination.statistics.next_example import EProcess
 @pytest.mark.parametrize(
     ("answer", "rest", "expected"),
     [
-        (" cat", " cat sat.", True),
-        ("cat", " cat sat.", True),
-        (" ca", " cat sat.", True),
-        (" The", "A cat", False),
-        (" cats", " cat sat.", False),
-        ("\n", "\nQuestion", True),
-        ("\n", " cat", False),
-        ("", " cat", False),
+        (" cat", " cat sat.", 1),
+        ("cat", " cat sat.", 1),
+        (" ca", " cat sat.", 1),
+        (" The", "A cat", 0),
+        (" cats", " cat sat.", 0),
+        ("\n", "\nQuestion", 1),
+        ("\n", " cat", 0),
+        ("", " cat", 0),
     ],
 )
-def test_agreement(answer: str, rest: str, expected: bool) -> None:
-    assert agrees(answer, rest) is expected
+def test_agreement_of_one_token(answer: str, rest: str, expected: float) -> None:
+    assert agreement(answer, rest) == expected
 
 
-def test_the_module_s_example() -> None:
-    starts = word_starts("A cat sat.", 32)
-    assert starts == [0, 1, 5]
-    rests = [["A cat sat."[start:] for start in starts], ["B."]]
+@pytest.mark.parametrize(
+    ("answer", "rest", "expected"),
+    [
+        (" The cat", "A baking pan", 0),
+        ("king pan", "king pan", 1),
+        (" powder", " pan", 0.5),
+        ("baking", " baking", 1),
+        ("\n\nA", "\n\nB", 2 / 3),
+        ("ab", "ab", 1),
+        ("", "pan", 0),
+    ],
+)
+def test_agreement_of_the_next_four_characters(answer: str, rest: str, expected: float) -> None:
+    assert agreement(answer, rest, PIECE) == pytest.approx(expected)
+
+
+def by_words(text: str, tokens: int) -> str:
+    return "".join(["A", " b", "ak", "ing", " pan"][:tokens])
+
+
+def test_the_module_s_examples() -> None:
+    text = "A baking pan"
     alone = Stretch(2, (0, 1), (Boundary(1, (0, 1), 2),))
-    answers = [" The", " cat", " on", "B", "A", "cat", "sat", "C"]
-    assert agreement_scores(alone, rests, answers) == [1.0, 1.0, 3.0, 0.0]
+    starts = token_starts(text, 32, by_words)
+    assert starts == [0, 1, 3, 5, 8]
+    rests = [[text[start:] for start in starts], ["B."]]
+    answers = [" The", " cat", "ak", "ing", " pan", "B"]
+    assert agreement_scores(alone, rests, answers * 2) == [3.0, 1.0, 3.0, 1.0]
+    assert piece_starts(text, 32) == [0, 4, 8]
+    rests = [[text[start:] for start in piece_starts(text, 32)], ["B."]]
+    answers = [" The cat", "king pan", " powder", "C"]
+    assert agreement_scores(alone, rests, answers * 2, PIECE) == [1.5, 0.0, 1.5, 0.0]
     with pytest.raises(ValueError, match="7 answers where 8"):
-        agreement_scores(alone, rests, answers[:7])
+        agreement_scores(alone, rests, (answers * 2)[:7], PIECE)
 
 
-@given(st.text(), st.integers(1, 8))
-def test_words_with_their_whitespace_are_the_text(text: str, most: int) -> None:
-    starts = word_starts(text, most)
-    assert len(starts) <= most
-    assert bool(starts) == bool(text.strip())
-    pieces = [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=False)]
-    assert "".join(pieces) == (text if starts else "")
-    assert all(piece.strip() for piece in pieces)
+def test_cuts_inside_of_a_character_are_left_out() -> None:
+    cuts = {1: "a", 2: "a\ufffd", 3: "aß", 4: "aßb"}
+    assert token_starts("aßb", 32, lambda text, tokens: cuts[tokens]) == [0, 1, 2]
+    assert token_starts("", 32, lambda text, tokens: "") == []
+
+
+@given(st.text(), st.text(), st.integers(1, 8))
+def test_agreement_is_a_share_and_full_where_the_text_goes_on(answer: str, rest: str, piece: int) -> None:
+    assert 0 <= agreement(answer, rest, piece) <= 1
+    assert agreement(rest, rest, piece) == float(bool(rest))
+    assert agreement(answer, answer + rest) == float(bool(answer))
 
 
 def test_evidence_from_counts_is_rarely_large_under_the_null() -> None:
