@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from harness.statistics.clustered_estimates import cluster_sums as cluster_sums
     from harness.statistics.clustered_estimates import clustered_difference as clustered_difference
     from harness.statistics.clustered_estimates import clustered_mean as clustered_mean
+    from harness.statistics.conditions import FEWEST_CONDITIONS as FEWEST_CONDITIONS
+    from harness.statistics.conditions import ConditionEffects as ConditionEffects
+    from harness.statistics.conditions import combined as combined
+    from harness.statistics.conditions import condition_effects as condition_effects
+    from harness.statistics.conditions import paired_condition_effects as paired_condition_effects
     from harness.statistics.crossed import FEWEST_RATERS as FEWEST_RATERS
     from harness.statistics.crossed import THESE_RATERS as THESE_RATERS
     from harness.statistics.crossed import crossed_mean as crossed_mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from harness.statistics.quantiles import UPPER_TAIL
@@ -27,6 +28,49 @@ def midp_interval(successes: int, count: int, upper_tail: float = UPPER_TAIL) ->
         raise ValueError(f"a proportion needs 0 to n successes of n trials, n at least 1, not {successes} of {count}")
     tail = 1.0 - upper_tail
     return _low(successes, count, tail), 1.0 - _low(count - successes, count, tail)
+
+
+def finite_interval(successes: int, count: int, population: int, upper_tail: float = UPPER_TAIL) -> tuple[float, float]:
+    """Return the exact interval of a proportion in a finite population of which a random part was looked at.
+
+    With K successes in the population, a sample without replacement has hypergeometrically many. The interval holds
+    every K for which neither tail, the observed number included, is below 0.025; its coverage is never below 95 %
+    (Wright 1991, Exact Confidence Bounds when Sampling from Small Finite Universes). Where everything was looked at,
+    both ends are the proportion.
+
+    Args:
+        successes: From 0 to count.
+        count: Number looked at, at least 1.
+        population: Number there is, at least count.
+        upper_tail: Probability below the upper end (default: that of a 95 % interval).
+
+    Raises:
+        ValueError: The numbers do not fit together.
+    """
+    if not 0 <= successes <= count <= population or count < 1:
+        raise ValueError(f"{successes} successes of {count} from a population of {population} are impossible")
+    from scipy.stats import hypergeom
+
+    tail = 1.0 - upper_tail
+    # The fewest successes with which as many, or more, are seen often enough; their number is at least what was seen.
+    low = _first(
+        successes, population - count + successes,
+        lambda total: float(hypergeom.sf(successes - 1, population, total, count)) >= tail,
+    )  # fmt: skip
+    # Beginning with so many, as few are seen too seldom.
+    beyond = _first(
+        low, population - count + successes + 1,
+        lambda total: total > population or float(hypergeom.cdf(successes, population, total, count)) < tail,
+    )  # fmt: skip
+    return low / population, min(beyond - 1, population - count + successes) / population
+
+
+def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Return the smallest whole number from low to high from which on something holds; high if it never does."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
 
 
 def effective_size_interval(

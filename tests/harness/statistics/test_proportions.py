@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from harness.statistics import midp_interval
+from harness.statistics.proportions import finite_interval
 
 
 @pytest.mark.parametrize(
@@ -66,3 +67,34 @@ def _covering(ends: list[tuple[float, float]], p: float) -> tuple[int, int]:
 def test_refuses_what_is_not_a_proportion(successes: int, count: int) -> None:
     with pytest.raises(ValueError, match="0 to n successes"):
         midp_interval(successes, count)
+
+
+@pytest.mark.parametrize(("population", "count"), [(1, 1), (7, 3), (12, 12), (23, 9)])
+def test_the_interval_of_a_finite_population_is_the_inverted_test(population: int, count: int) -> None:
+    from scipy.stats import hypergeom
+
+    for seen in range(count + 1):
+        kept = [
+            total
+            for total in range(seen, population - count + seen + 1)
+            if hypergeom.sf(seen - 1, population, total, count) >= 0.025
+            and hypergeom.cdf(seen, population, total, count) >= 0.025
+        ]
+        assert finite_interval(seen, count, population) == (min(kept) / population, max(kept) / population)
+
+
+@pytest.mark.parametrize(("population", "count", "total"), [(40, 10, 4), (200, 50, 90), (60, 59, 1)])
+def test_the_interval_of_a_finite_population_covers(population: int, count: int, total: int) -> None:
+    from scipy.stats import hypergeom
+
+    covered = 0.0
+    for seen in range(max(0, count - population + total), min(count, total) + 1):
+        low, high = finite_interval(seen, count, population)
+        covered += hypergeom.pmf(seen, population, total, count) * (low <= total / population <= high)
+    assert covered >= 0.95
+
+
+@pytest.mark.parametrize(("successes", "count", "population"), [(2, 1, 5), (0, 0, 5), (1, 6, 5), (-1, 2, 5)])
+def test_impossible_samples_are_refused(successes: int, count: int, population: int) -> None:
+    with pytest.raises(ValueError, match="impossible"):
+        finite_interval(successes, count, population)
