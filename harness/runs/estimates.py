@@ -128,6 +128,7 @@ class _Characters:
     window = None
     chat = True
     tools = True
+    continues = True
 
     def most_generated(self, max_tokens: int) -> int:
         return max_tokens

@@ -43,7 +43,12 @@ def model_totals(sized: Iterable[tuple[RunSpec, Size]], prices: PriceTable | Non
         label = spec.model_label
         known = totals.get(label)
         if known is None:
-            totals[label] = ModelTotal(label, 1, size, prices.price(spec.model.name) if prices else None)
+            totals[label] = ModelTotal(label, 1, size, _price(spec, prices))
         else:
             totals[label] = ModelTotal(label, known.runs + 1, known.size + size, known.price)
     return list(totals.values())
+
+
+def _price(spec: RunSpec, prices: PriceTable | None) -> Price | None:
+    price = None if prices is None else prices.price(spec.model.name)
+    return price.of_batches() if price is not None and spec.configured_model.arguments.get("batch") is True else price

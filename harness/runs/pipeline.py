@@ -12,6 +12,7 @@ from harness.answers.served_models import ServedCount
 from harness.contracts import (
     Adapted,
     BatchMetric,
+    Determinism,
     Example,
     Response,
     Stat,
@@ -45,6 +46,7 @@ class Outcome:
     instance_scores: InstanceScores | None = None
     usage: Usage = field(default_factory=Usage)
     judges: Mapping[str, Usage] = field(default_factory=dict)
+    judges_determinism: Mapping[str, Determinism] = field(default_factory=dict)
     examples: int = 0
     truncated: int = 0
     declined: DeclinedCount = field(default_factory=DeclinedCount)
@@ -212,19 +214,19 @@ def conclude(
     if error is not None:
         outcome.failed += 1
         outcome.first_error = outcome.first_error or error
-        scoring.add(_counted(_example(adapted, tuple(responses), adapted.sample), scoring, outcome), error)
+        scoring.add(_counted(answered_example(adapted, tuple(responses), adapted.sample), scoring, outcome), error)
         return
     parts = answers_by_sample(adapted.requests, responses, evaluation.samples)
     for sample, answers in enumerate(parts, start=adapted.sample):
-        example = _counted(_example(adapted, answers, sample), scoring, outcome)
+        example = _counted(answered_example(adapted, answers, sample), scoring, outcome)
         example = example.predicted(evaluation.adapter.predict(adapted, answers))
         outcome.unread += example.unread_for(evaluation.spec.main_metric)
         outcome.without_probability += example.probability is None and example.prediction != ""
         scoring.add(example)
 
 
-def _example(adapted: Adapted, responses: tuple[Response, ...], sample: int) -> Example:
-    """Return an example without its prediction."""
+def answered_example(adapted: Adapted, responses: tuple[Response, ...], sample: int) -> Example:
+    """Return an instance's example with the responses of one sample, without its prediction."""
     return Example(
         instance=adapted.instance,
         requests=adapted.requests,
@@ -257,5 +259,6 @@ def summarise(spec: RunSpec, scoring: Scoring, outcome: Outcome) -> None:
     scorer = scoring.scorer
     outcome.stats, outcome.details = scorer.stats(), scorer.details()
     outcome.unjudged = scorer.unjudged
-    outcome.judges = scorer.models.usage if isinstance(scorer.models, CountedModels) else {}
+    if isinstance(scorer.models, CountedModels):
+        outcome.judges, outcome.judges_determinism = scorer.models.usage, scorer.models.determinism
     outcome.instance_scores = scorer.keyed_scores(spec.main_metric, spec.eval_split)

@@ -21,7 +21,7 @@ from harness.contracts.specs import Component, RunSpec
 from harness.costs.graphics_cards import graphics_cards
 from harness.errors import PluginError, reraise_interrupt
 from harness.inference.judge_pool import Judges
-from harness.installation import DISTRIBUTION
+from harness.installation import DISTRIBUTION, imported_module
 from harness.plugins.cell_source import cell_source, plain
 from harness.plugins.parameters import build
 from harness.plugins.registry import Registry
@@ -55,6 +55,7 @@ def environment() -> dict[str, Any]:
             "name": platform.node(),
             "system": f"{platform.system()} {platform.release()}",
             "machine": platform.machine(),
+            "cpu": _processor(),
             "cpus": os.cpu_count(),
             **_graphics(),
         },
@@ -154,13 +155,22 @@ def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
             _follow(sys.modules.get(name), found)
 
 
+def _processor() -> str:
+    """Return the kind of processor, as the system names it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
 def _graphics() -> dict[str, Any]:
     """Return the graphics cards and what runs on them; nothing without a card."""
     cards = graphics_cards()
     if not cards.names:
         return {}
     found: dict[str, Any] = {"gpus": list(cards.names), "driver": cards.driver}
-    if (torch := sys.modules.get("torch")) is not None and torch.version.cuda is not None:
+    if (torch := imported_module("torch")) is not None and torch.version.cuda is not None:
         found |= {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
     return found
 

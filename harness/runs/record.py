@@ -15,6 +15,7 @@ from harness.costs.prices import PriceTable, load_prices
 from harness.errors import HarnessError, describe_failure, did_you_mean
 from harness.inference.caching_model import CachingModel
 from harness.inference.replica_server import worker_facts
+from harness.runs.determinism import determinism
 from harness.runs.evaluation import Evaluation
 from harness.runs.pipeline import Outcome
 from harness.runs.provenance import environment, now
@@ -103,6 +104,7 @@ def run_record(
         },
         provenance={
             "model": {"name": spec.model.name, **fingerprint, **description},
+            **({} if model is None else {"determinism": determinism(model.model, outcome)}),
             **({"generation": generation} if (generation := outcome.generation.total()) else {}),
             "served": outcome.served.total(),
             "imported_answers": dict(outcome.usage.imported),

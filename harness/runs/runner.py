@@ -153,6 +153,7 @@ class _Sweep:
             for spec in specs:
                 yield self._finish(EndedRun(spec, error), None)
             return
+        model.model.keep_informed(self._state)
         costs = CostSharing[Run](model.model)
         tools = RunTools(
             prepare=partial(self._prepare, model=model),

@@ -1,0 +1,1 @@
+"""Checks results: asks again, records and compares environments, signs results and verifies signatures."""

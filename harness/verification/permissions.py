@@ -1,0 +1,82 @@
+"""What a foreign run.json must not do by itself: run code, or send questions and keys to a server of its choice."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.contracts.specs import RunSpec
+from harness.errors import HarnessError
+from harness.output.display import brief
+
+PERMISSION = "allow_"
+"""The beginning of the names of parameters by which a user permits something, such as ``allow_code_execution``."""
+
+_ENVIRONMENT = ("api_key_env", "headers_env")
+"""Settings that name an environment variable whose value is sent to the model's server."""
+
+_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+"""The variable that a backend reads without being told."""
+
+
+def check_permissions(spec: RunSpec, allow: Collection[str]) -> None:
+    """Check that what a run needs beyond asking a model is permitted.
+
+    ``code_execution`` and the like are what its metrics need; ``remote_code`` is Python code that comes with a
+    checkpoint; ``server`` is an address of a server other than this machine or the provider's own, or an environment
+    variable that is sent to the server, other than the backend's own key.
+
+    Raises:
+        HarnessError: Something is not permitted; the message names all permissions that are missing.
+    """
+    missing: dict[str, list[str]] = {}
+    for name, why in dict.fromkeys(_needed(spec)):
+        if name not in allow:
+            missing.setdefault(name, []).append(why)
+    if missing:
+        wanted = "; ".join(f"--allow {name} ({', '.join(reasons)})" for name, reasons in missing.items())
+        raise HarnessError(f"the run needs permissions, since its run.json may come from elsewhere: {wanted}.")
+
+
+def _needed(spec: RunSpec) -> Iterator[tuple[str, str]]:
+    for metric in spec.configured_metrics:
+        for key, value in metric.flat.items():
+            name = key.rpartition(".")[2]
+            if name.startswith(PERMISSION) and value is True:
+                yield name.removeprefix(PERMISSION), f"metric {metric.name}"
+    model = spec.configured_model
+    yield from _of_model("the model", {**model.arguments, "name": model.name})
+    for metric in spec.configured_metrics:
+        yield from _of_model(f"metric {metric.name}", metric.arguments)
+
+
+def _of_model(where: str, arguments: Any) -> Iterator[tuple[str, str]]:
+    """Yield what a model's entry needs, or any entry in which models are named, and why."""
+    if isinstance(arguments, list | tuple):
+        for one in arguments:
+            yield from _of_model(where, one)
+    elif isinstance(arguments, Mapping):
+        for key, value in arguments.items():
+            yield from _of_key(where, key.rpartition(".")[2], value, str(arguments.get("name")))
+            yield from _of_model(where, value)
+    elif isinstance(arguments, str) and arguments.startswith("litellm:") and "://" in arguments:
+        yield "server", f"{where} is at {brief(arguments, 60)}"  # litellm takes an address as the name of a model
+
+
+def _of_key(where: str, key: str, value: Any, model: str) -> Iterator[tuple[str, str]]:
+    if key == "trust_remote_code" and value:
+        yield "remote_code", f"{where} runs Python code of its checkpoint"
+    elif key == "base_url" and isinstance(value, str) and not _is_local(value):
+        yield "server", f"{where} is at {brief(value, 60)}"
+    elif key in _ENVIRONMENT and isinstance(value, str) and value != _KEYS.get(model.partition(":")[0]):
+        yield "server", f"{where} is sent the environment variable {brief(value, 60)}"
+
+
+def _is_local(url: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,70 @@
+"""What a run.json from elsewhere may not do by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness import HarnessError
+from harness.contracts.specs import RunSpec
+from harness.verification.permissions import check_permissions
+
+
+def spec(model: Any = "fake:0", metric: Any = "exact_match", **more: Any) -> RunSpec:
+    parts = {"scenario": "quiz", "adapter": "generation", "main_metric": "exact_match", "eval_split": "valid"}
+    return RunSpec.model_validate({"suite": "s", "model": model, "metrics": [metric], **parts, **more})
+
+
+@pytest.mark.parametrize(
+    ("run", "permission"),
+    [
+        (spec(metric={"name": "pass_at_k", "allow_code_execution": True}), "code_execution"),
+        (spec({"name": "hf:org/model", "trust_remote_code": True}), "remote_code"),
+        (spec(operational={"base_url": "http://203.0.113.1/v1"}), "server"),
+        (spec({"name": "openai:x", "base_url": "https://127.0.0.1.example.org"}), "server"),
+        (spec(metric={"name": "judge_score", "model": {"name": "openai:x", "base_url": "http://10.0.0.1"}}), "server"),
+        (spec({"name": "openai:x", "base_url": "//[not an address"}), "server"),
+        (spec("litellm:huggingface/https://203.0.113.1/model"), "server"),
+        (spec(metric={"name": "judge_score", "model": "litellm:huggingface/https://203.0.113.1"}), "server"),
+        (spec({"name": "openai:x", "api_key_env": "AWS_SECRET_ACCESS_KEY"}), "server"),
+        (spec({"name": "openai:x", "api_key_env": "ANTHROPIC_API_KEY"}), "server"),
+        (spec({"name": "openai:x", "headers_env": "OPENAI_API_KEY_OF_MINE"}), "server"),
+        (spec("anthropic:x", operational={"api_key_env": "GITHUB_TOKEN"}), "server"),
+        (spec(metric={"name": "judge_score", "model": {"name": "openai:x", "api_key_env": "HF_TOKEN"}}), "server"),
+        (spec(metric={"name": "judges", "models": [{"name": "openai:x", "headers_env": "HF_TOKEN"}]}), "server"),
+        (spec(metric={"name": "judges", "models": [{"name": "openai:x", "base_url": "http://10.0.0.1"}]}), "server"),
+    ],
+)
+def test_each_needs_its_permission(run: RunSpec, permission: str) -> None:
+    with pytest.raises(HarnessError, match=f"--allow {permission} "):
+        check_permissions(run, ())
+    check_permissions(run, {permission})
+
+
+@pytest.mark.parametrize("url", ["http://localhost:8000/v1", "http://127.0.0.1:1/v1", "http://[::1]/v1"])
+def test_this_machine_needs_none(url: str) -> None:
+    check_permissions(spec({"name": "openai:x", "base_url": url}), ())
+
+
+def test_all_that_are_missing_are_named() -> None:
+    run = spec({"name": "hf:x", "trust_remote_code": True}, {"name": "pass_at_k", "allow_code_execution": True})
+    with pytest.raises(HarnessError, match=r"--allow code_execution .*--allow remote_code"):
+        check_permissions(run, {"server"})
+
+
+@pytest.mark.parametrize(("model", "variable"), [("openai:x", "OPENAI_API_KEY"), ("anthropic:x", "ANTHROPIC_API_KEY")])
+def test_a_backends_own_key_needs_none(model: str, variable: str) -> None:
+    entry = {"name": model, "api_key_env": variable}
+    check_permissions(spec(entry), ())
+    check_permissions(spec(metric={"name": "judge_score", "model": entry}), ())
+
+
+def test_one_message_names_the_server_and_the_variable() -> None:
+    run = spec({"name": "openai:x", "base_url": "http://203.0.113.1/v1", "api_key_env": "GITHUB_TOKEN"})
+    with pytest.raises(HarnessError) as raised:
+        check_permissions(run, ())
+    assert str(raised.value).endswith(
+        ": --allow server (the model is at http://203.0.113.1/v1, the model is sent the environment variable "
+        "GITHUB_TOKEN)."
+    )
