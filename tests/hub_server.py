@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 
@@ -24,6 +24,9 @@ class Repository:
     files: Mapping[str, bytes]
     commit: str
     gated: bool = False
+    tags: tuple[str, ...] = ()
+    pull_request: str = ""
+    """The git reference of the pull request that the commit belongs to; empty for the main branch."""
 
 
 @dataclass
@@ -96,6 +99,8 @@ class HubServer:
                     accepted = token in self.accepted or not list(commits.values())[-1].gated
                     return _json({}) if accepted else _gated(token)
                 revision, _, folder = rest.partition("/")
+                if rest.startswith("refs/pr/"):
+                    revision, folder = "/".join(rest.split("/")[:3]), "/".join(rest.split("/")[3:])
                 repository = _at(commits, revision or "main")
                 if repository is None:
                     return _missing("RevisionNotFound")
@@ -105,10 +110,19 @@ class HubServer:
         return _missing("RepoNotFound")
 
 
+H = TypeVar("H", bound=HubServer)
+
+
 @contextmanager
 def serve_hub() -> Iterator[HubServer]:
     """Run a server until the block ends."""
-    hub = HubServer()
+    with serve(HubServer()) as hub:
+        yield hub
+
+
+@contextmanager
+def serve(hub: H) -> Iterator[H]:
+    """Run this server until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -136,7 +150,7 @@ def serve_hub() -> Iterator[HubServer]:
                     self.close_connection = True
                     self.connection.shutdown(socket.SHUT_RDWR)
 
-        do_GET = do_HEAD = do_POST = _handle  # noqa: N815 - the names that http.server looks for
+        do_GET = do_HEAD = do_POST = do_PUT = _handle  # noqa: N815 - the names that http.server looks for
 
         def log_message(self, *arguments: Any) -> None:
             """Keep quiet."""
@@ -154,7 +168,11 @@ def serve_hub() -> Iterator[HubServer]:
 
 
 def _at(commits: Mapping[str, Repository], revision: str) -> Repository | None:
-    return list(commits.values())[-1] if revision == "main" else commits.get(revision)
+    if revision == "main":
+        return next((one for one in reversed(list(commits.values())) if not one.pull_request), None)
+    if revision.startswith("refs/pr/"):
+        return next((one for one in reversed(list(commits.values())) if one.pull_request == revision), None)
+    return commits.get(revision)
 
 
 def is_large(path: str) -> bool:
@@ -180,7 +198,13 @@ def _describe(
             lfs = {"lfs": {"sha256": digest, "size": size, "pointerSize": 130}} if is_large(path) else {}
             siblings.append({"rfilename": path, "size": size, "blobId": digest[:40], **lfs})
         gated = "auto" if repository.gated else False
-        known = {"id": repository.name, "sha": repository.commit, "private": False, "tags": [], "gated": gated}
+        known = {
+            "id": repository.name,
+            "sha": repository.commit,
+            "private": False,
+            "tags": list(repository.tags),
+            "gated": gated,
+        }
         return _json({**known, "siblings": siblings})
     if action == "paths-info":
         text = body.decode()
@@ -205,7 +229,9 @@ def _tree(repository: Repository, folder: str, *, recursive: bool) -> tuple[int,
 
 
 def _entry(path: str, content: bytes) -> dict[str, Any]:
-    return {"type": "file", "path": path, "size": len(content), "oid": digest_of(path, content)[:40]}
+    digest, size = digest_of(path, content), len(content)
+    lfs = {"lfs": {"oid": digest, "size": size, "pointerSize": 130}} if is_large(path) else {}
+    return {"type": "file", "path": path, "size": size, "oid": digest[:40], **lfs}
 
 
 def _gated(token: str) -> tuple[int, dict[str, str], bytes]:

@@ -57,6 +57,58 @@ def lm_eval_command(path: Path, suite: str, metric: str | None, plugins: tuple[P
     _import_all(lm_eval_files(path), lambda file: read_lm_eval(file, suite, registry, metric), results_dir)
 
 
+@import_command.command("inspect", short_help="Import logs of inspect_ai.")
+@_shared("inspect")
+def inspect_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
+    """Import PATH, a log of inspect_ai (.eval or .json) or a folder of logs."""
+    from harness.imports.inspect_ai import inspect_logs, read_inspect
+    from harness.plugins.registry import default_registry
+
+    registry = default_registry(plugins)
+    _import_all(inspect_logs(path), lambda file: [read_inspect(file, suite, registry, metric)], results_dir)
+
+
+@import_command.command("every-eval-ever", short_help="Import results in the schema of Every Eval Ever.")
+@_shared("every-eval-ever")
+def every_eval_ever_command(
+    path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path
+) -> None:
+    """Import PATH, an aggregate file of Every Eval Ever (schema 0.3) or a folder of them, with their samples."""
+    from harness.imports.every_eval_ever.files import every_eval_ever_files
+    from harness.imports.every_eval_ever.reader import read_every_eval_ever
+    from harness.plugins.registry import default_registry
+
+    registry = default_registry(plugins)
+    _import_all(
+        every_eval_ever_files(path), lambda file: read_every_eval_ever(file, suite, registry, metric), results_dir
+    )
+
+
+@import_command.command("lighteval", short_help="Import results of lighteval.")
+@_shared("lighteval")
+def lighteval_command(path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path) -> None:
+    """Import PATH, a results_*.json file of lighteval or a folder of them, with their details."""
+    from harness.imports.lighteval import lighteval_files, read_lighteval
+    from harness.plugins.registry import default_registry
+
+    registry = default_registry(plugins)
+    _import_all(lighteval_files(path), lambda file: read_lighteval(file, suite, registry, metric), results_dir)
+
+
+@import_command.command("hub", short_help="Import results in repositories of models on the Hub.")
+@_shared("hub")
+@click.option(
+    "--model", metavar="OWNER/NAME", help="Model that was evaluated (default: the name of the folders, or in the card)."
+)
+def hub_command(
+    path: Path, suite: str, metric: str | None, plugins: tuple[Path, ...], results_dir: Path, model: str | None
+) -> None:
+    """Import PATH, a copy of a model's repository, a file of its .eval_results, or a README.md with a model-index."""
+    from harness.imports.hub_results import hub_files, read_hub
+
+    _import_all(hub_files(path), lambda file: read_hub(file, suite, model, metric), results_dir)
+
+
 def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], results_dir: Path) -> None:
     """Import what can be read, and report why the rest cannot.
 
@@ -65,11 +117,18 @@ def _import_all(sources: Iterable[Path], read: Callable[[Path], Iterable[Any]], 
     """
     from harness.errors import DataError, StorageError
     from harness.imports.imported_run import write_imported
+    from harness.storage.results import run_directory
 
-    problems = []
+    problems: list[str] = []
+    written: dict[Path, Path] = {}
     for source in sources:
         try:
             for imported in read(source):
+                folder = run_directory(results_dir, imported.spec)
+                if (other := written.setdefault(folder, source)) != source:
+                    advice = "import it alone, with another --suite"
+                    problems.append(f"{source}: the same run as {other}, which is imported; to keep both, {advice}.")
+                    continue
                 try:
                     record = write_imported(results_dir, imported)
                 except DataError as error:  # of one task; the file's others are imported

@@ -21,6 +21,7 @@ from harness.imports.foreign_files import identity, read_json, understood
 from harness.imports.helm_examples import Key, perturbation_name, read_examples
 from harness.imports.imported_run import OTHER, Imported, Scored, agrees, counterparts, described, scale_of, stat_from
 from harness.imports.our_plugins import chosen_parts, scenario_component, scenario_details
+from harness.installation import DISTRIBUTION
 from harness.plugins.parameters import parameters_of
 from harness.plugins.registry import Registry
 
@@ -89,7 +90,10 @@ def read_helm(folder: Path, suite: str, registry: Registry, metric: str | None =
         names = _names(raw, examples, registry, separate)
         kinds = _perturbed_kinds(raw)
         stats = [stat for item in raw for stat in _stats(item, names, by_split, kinds, registry)]
-    main = _main_stat(stats, scenario, registry, metric, folder)
+    with understood(folder / SPEC, RUN_FOLDER):
+        own = str(written["scenario_spec"].get("class_name")).startswith(f"{DISTRIBUTION}.")
+    first = [stat.metric for stat in stats[:1]] if own else []  # as our export orders them
+    main = _main_stat(stats, scenario, registry, metric, folder, first)
     with understood(folder / SPEC, RUN_FOLDER):
         spec = RunSpec(
             suite=suite,
@@ -224,13 +228,14 @@ def _perturbations(stats: Sequence[Stat]) -> list[str]:
 
 
 def _main_stat(
-    stats: Sequence[Stat], scenario: Component, registry: Registry, metric: str | None, folder: Path
-) -> Stat:
+    stats: Sequence[Stat], scenario: Component, registry: Registry, metric: str | None, folder: Path,
+    first: Sequence[str],
+) -> Stat:  # fmt: skip
     """Return the run's main stat, on the scenario's split if possible, else on test or valid."""
     overall = [stat for stat in stats if stat.overall]
     details = scenario_details(registry, scenario.name)
     options = [name for names in counterparts(registry, "helm").agreeing.values() for name in names]
-    wanted = [metric] if metric else [*([details.main_metric] if details else []), *options, *MAIN]
+    wanted = [metric] if metric else [*first, *([details.main_metric] if details else []), *options, *MAIN]
     splits = [*([details.eval_split.value] if details else []), "test", "valid", "train"]
     for name in wanted:
         for shown in (name, f"{PREFIX}{name}"):

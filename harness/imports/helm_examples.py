@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.answers.reasoning import set_reasoning_apart
@@ -78,13 +79,15 @@ def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> 
             withheld = Completion("", finish_reason="content_filter", explanation=failed)
             requests.append(_generate(request, origin))
             responses.append(Response((withheld,)))
-        elif state.get("reference_index") is None:
+        elif not (request.get("echo_prompt") and request["max_tokens"] == 0):
             requests.append(_generate(request, origin))
             responses.append(Response(tuple(_completion(item) for item in completions), error=failed))
         else:  # the whole prompt is echoed, and scored
             requests.append(ScoreRequest("", str(request["prompt"]), origin=origin))
             logprobs = tuple(float(token["logprob"]) for item in completions for token in item.get("tokens", ()))
             responses.append(Response(logprobs=logprobs or None, error=failed))
+    if len(responses) == 1:
+        responses[0] = _with_tokens(responses[0], scores)
     text, texts, choice = _prediction(first, instance, scores)
     return Example(
         instance=instance,
@@ -100,6 +103,16 @@ def _example(key: Key, states: Sequence[State], scores: Mapping[str, float]) -> 
     )
 
 
+def _with_tokens(response: Response, scores: Mapping[str, float]) -> Response:
+    """Return the response to an instance's only request with its numbers of tokens, which HELM has among the stats."""
+    prompt, output = scores.get("num_prompt_tokens"), scores.get("num_output_tokens")
+    return replace(
+        response,
+        prompt_tokens=None if prompt is None else int(prompt),
+        completion_tokens=None if output is None else int(output),
+    )
+
+
 def _instance(written: Mapping[str, Any], perturbation: str | None) -> Instance:
     references = tuple(
         Reference(_text(reference["output"]), "correct" in reference.get("tags", ()))
@@ -112,7 +125,7 @@ def _instance(written: Mapping[str, Any], perturbation: str | None) -> Instance:
         references=references,
         split=Split(written["split"]),
         perturbation=perturbation,
-        meta={} if part is None else {"sub_split": part},
+        meta={**(written.get("extra_data") or {}), **({} if part is None else {"sub_split": part})},
     )
 
 
@@ -138,15 +151,18 @@ def _generate(request: Mapping[str, Any], origin: Origin) -> GenerateRequest:
 def _completion(written: Mapping[str, Any]) -> Completion:
     tokens = written.get("tokens") or ()
     reason = _REASONS.get(str((written.get("finish_reason") or {}).get("reason")), "unknown")
-    # Clients of servers without log-probabilities write 0 for each token.
-    known = any(token.get("logprob") for token in tokens)
+    thinking = str((written.get("thinking") or {}).get("text") or "")
+    if reason == "length" and thinking and not written["text"]:
+        reason = "unfinished_reasoning"
     completion = Completion(
         text=str(written["text"]),
-        logprob=float(written["logprob"]) if known and written.get("logprob") is not None else None,
+        # Clients of servers without log-probabilities write 0.
+        logprob=float(written["logprob"]) if written.get("logprob") else None,
         tokens=len(tokens) or None,
         finish_reason=reason,
+        reasoning=thinking,
     )
-    return set_reasoning_apart(completion, None)
+    return completion if thinking else set_reasoning_apart(completion, None)
 
 
 def _probability(state: State, scores: Mapping[str, float]) -> float | None:

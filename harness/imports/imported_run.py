@@ -10,14 +10,14 @@ from typing import Any
 
 from harness.answers.declined import declined_in
 from harness.answers.reasoning_count import ReasoningCount
-from harness.contracts import BOUNDED, PROPORTION, Example, Scale, Stat
+from harness.contracts import BOUNDED, PROPORTION, Example, Judgement, Scale, Stat
 from harness.contracts.plugins import Kind, MetricDetails
 from harness.contracts.specs import RunSpec
 from harness.errors import DataError, HarnessError
 from harness.plugins.registry import Registry
 from harness.statistics import mean_estimate
 from harness.storage.example_files import ExampleWriter, discard_examples
-from harness.storage.instance_scores import InstanceScores, instance_key
+from harness.storage.instance_scores import InstanceScores, cluster_number, instance_key
 from harness.storage.results import RunRecord, run_directory, write_run
 from harness.storage.run_schema import check_range, check_stat
 
@@ -45,6 +45,10 @@ class Scored:
 
     example: Example
     scores: Mapping[str, float]
+    error: str | None = None
+    """Why the other program could not score it; None if it did."""
+    judgements: Sequence[tuple[str, Judgement]] = ()
+    """What judges said about it, each with the metric that asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def write_imported(results_dir: Path, imported: Imported) -> RunRecord:
     if imported.examples:
         with ExampleWriter(directory) as writer:
             for scored in imported.examples:
-                writer.write(scored.example, scored.scores)
+                writer.write(scored.example, scored.scores, scored.error, scored.judgements)
         written = writer.written
     else:
         discard_examples(directory)
@@ -117,14 +121,18 @@ def _reasoning(imported: Imported) -> dict[str, Any]:
 def _instance_scores(imported: Imported) -> InstanceScores | None:
     """Return the main metric's scores of the evaluated instances, each the mean over its trials."""
     found: dict[bytes, list[float]] = {}
+    clusters: dict[bytes, int] = {}
     for one in imported.examples:
         instance = one.example.instance
         score = one.scores.get(imported.spec.main_metric)
         if score is not None and instance.perturbation is None and instance.split == imported.spec.eval_split:
-            found.setdefault(instance_key(instance), []).append(score)
+            key = instance_key(instance)
+            found.setdefault(key, []).append(score)
+            clusters[key] = cluster_number(instance.id, instance.meta, imported.spec.cluster)
     if not found:
         return None
-    return InstanceScores.of((key, math.fsum(scores) / len(scores)) for key, scores in found.items())
+    means = [(key, math.fsum(scores) / len(scores)) for key, scores in found.items()]
+    return InstanceScores.of(means, [clusters[key] for key, _ in means] if imported.spec.cluster else None)
 
 
 def _check(imported: Imported) -> None:

@@ -29,6 +29,7 @@ from harness.imports.imported_run import (
     scale_of,
     stat_from,
 )
+from harness.imports.lm_eval_checks import check_means, check_samples
 from harness.imports.lm_eval_samples import PREFIX, evaluated_split, read_samples, their_name
 from harness.imports.our_plugins import chosen_parts, scenario_component
 from harness.plugins.registry import Registry
@@ -44,14 +45,14 @@ _MMLU = "mmlu_"
 
 
 def lm_eval_files(path: Path) -> list[Path]:
-    """Return the results files in a folder, or the file itself if it is one.
+    """Return the results files in a folder, the newest first, or the file itself if it is one.
 
     Raises:
         DataError: There are none.
     """
     if path.is_file():
         return [path]
-    found = sorted(path.rglob("results_*.json"))
+    found = sorted(path.rglob("results_*.json"), reverse=True)
     if not found:
         raise DataError(f"{path} has no results of lm-evaluation-harness: there is no results_*.json.")
     return found
@@ -72,9 +73,11 @@ def read_lm_eval(file: Path, suite: str, registry: Registry, metric: str | None 
     found = False
     for task in tasks:
         samples = file.with_name(f"samples_{task}_{file.stem.removeprefix('results_')}.jsonl")
-        rows = read_json_lines(samples, SAMPLES_FILE) if samples.is_file() else ()
+        rows = list(read_json_lines(samples, SAMPLES_FILE)) if samples.is_file() else []
         with understood(samples, SAMPLES_FILE):
+            check_samples(task, rows, written, samples)
             examples = read_samples(task, rows, written["configs"][task], ours)
+            check_means(task, rows, written, samples, file)
         with understood(file, RESULTS_FILE):
             stats = list(_stats(task, written, examples, registry, ours))
             known.update(dict.fromkeys(stat.metric for stat in stats))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,9 @@ from harness.contracts import (
     Example,
     GenerateRequest,
     Instance,
+    Message,
     Origin,
+    Prompt,
     Reference,
     Request,
     Response,
@@ -57,10 +60,10 @@ def _scored(task: str, row: Mapping[str, Any], config: Mapping[str, Any]) -> Sco
     for arguments, answers in zip(asked, row["resps"], strict=False):
         if config.get("output_type") == "generate_until":
             settings = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], Mapping) else {}
-            requests.append(_generate(str(arguments[0]), settings, origin))
+            requests.append(_generate(_prompt(arguments[0]), settings, origin))
             responses.append(Response(tuple(Completion(str(answer)) for answer in answers)))
         else:
-            context = "" if len(arguments) == 1 else str(arguments[0])
+            context = "" if len(arguments) == 1 else _prompt(arguments[0])
             requests.append(ScoreRequest(context, str(arguments[-1]), origin=origin))
             # The sum is given, not the tokens' own log-probabilities.
             responses.append(Response(logprobs=(_logprob(answers),)))
@@ -72,7 +75,7 @@ def _scored(task: str, row: Mapping[str, Any], config: Mapping[str, Any]) -> Sco
     example = Example(
         instance=Instance(
             id=identifier,
-            input=str(asked[0][0]),
+            input=_text(asked[0][0]),
             references=tuple(_references(options, str(row["target"]))),
             split=evaluated_split(config),
         ),
@@ -90,6 +93,18 @@ def _scored(task: str, row: Mapping[str, Any], config: Mapping[str, Any]) -> Sco
     return Scored(example, scores)
 
 
+def _prompt(written: Any) -> Prompt:
+    """Return a prompt; for models behind servers it is a conversation, whose JSON is the only item of a list."""
+    if not isinstance(written, list) or len(written) != 1 or not str(written[0]).startswith("["):
+        return str(written)
+    return tuple(Message(turn["role"], str(turn["content"])) for turn in json.loads(written[0]))
+
+
+def _text(written: Any) -> str:
+    prompt = _prompt(written)
+    return prompt if isinstance(prompt, str) else prompt[-1].content
+
+
 def _numbered(arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the arguments of the requests, in order; older versions write a list of lists."""
     if isinstance(arguments, Mapping):
@@ -104,7 +119,7 @@ def _references(options: Sequence[str], target: str) -> Iterator[Reference]:
         yield Reference(option.strip(), correct=target in (str(index), option.strip()))
 
 
-def _generate(prompt: str, settings: Mapping[str, Any], origin: Origin) -> GenerateRequest:
+def _generate(prompt: Prompt, settings: Mapping[str, Any], origin: Origin) -> GenerateRequest:
     until = settings.get("until") or ()
     stop = (until,) if isinstance(until, str) else tuple(str(text) for text in until)
     temperature = float(settings.get("temperature") or 0.0) if settings.get("do_sample") else 0.0

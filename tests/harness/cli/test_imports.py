@@ -49,3 +49,33 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_there(tmp_path: Path) -> No
             standalone_mode=False, catch_exceptions=False,
         )  # fmt: skip
     assert len(list((tmp_path / "results" / "lm-eval").iterdir())) == 3
+
+
+def test_of_two_results_of_the_same_run_the_newest_is_kept_and_the_other_named(tmp_path: Path) -> None:
+    (log,) = (DATA.parent / "inspect").glob("*quiz.eval")
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    newest = logs / "2026-12-01T00-00-00_tiny-quiz.eval"
+    for name in (log.name, newest.name):
+        (logs / name).write_bytes(log.read_bytes())
+    message = rf"{log.name}: the same run as .*{newest.name}, which is imported; to keep both, import it alone"
+    with pytest.raises(HarnessError, match=message):
+        CliRunner().invoke(
+            group, ["import", "inspect", str(logs), "--results-dir", str(tmp_path / "results")],
+            standalone_mode=False, catch_exceptions=False,
+        )  # fmt: skip
+    assert len(list((tmp_path / "results" / "inspect").iterdir())) == 1
+
+
+def test_every_format_goes_out_and_comes_back(tmp_path: Path) -> None:
+    runner = CliRunner()
+    runner.invoke(group, ["import", "lm-eval", str(DATA), "--results-dir", str(tmp_path / "results")])
+    for program in ("inspect", "lm-eval", "helm", "lighteval"):
+        to = ["--to", program, "--output", str(tmp_path / program)]
+        out = runner.invoke(group, ["export", str(tmp_path / "results"), *to])
+        assert out.exit_code == 0, out.output
+        back = runner.invoke(
+            group, ["import", program, str(tmp_path / program), "--results-dir", str(tmp_path / "back")]
+        )
+        assert back.exit_code == 0, back.output
+        assert back.output.count("10 examples.") == 3

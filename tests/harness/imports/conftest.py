@@ -28,6 +28,27 @@ def lm_eval_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
+def inspect_folder() -> Path:
+    """What inspect_ai 0.3.285 wrote of three tasks on invented data, without the events that are not read."""
+    return Path(__file__).with_name("data") / "inspect"
+
+
+@pytest.fixture(scope="session")
+def lighteval_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What lighteval 0.13 wrote of three small tasks with a small checkpoint, in lighteval's layout."""
+    data, folder = Path(__file__).with_name("data") / "lighteval", tmp_path_factory.mktemp("lighteval")
+    (results,) = data.glob("results_*.json")
+    date, model = results.stem.removeprefix("results_"), "checkpoints/small-gpt2"
+    (folder / "results" / model).mkdir(parents=True)
+    (folder / "details" / model / date).mkdir(parents=True)
+    (folder / "results" / model / results.name).write_bytes(results.read_bytes())
+    for task in ("tiny:quiz|0", "tiny:write|0", "tiny_samples|2"):  # whose files' names not every system takes
+        file = data / f"details_{task.replace(':', '_').replace('|', '_')}.parquet"
+        (folder / "details" / model / date / f"details_{task}_{date}.parquet").write_bytes(file.read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="session")
 def helm_folder() -> Path:
     """What HELM 0.5.16 wrote of four runs with a small random checkpoint, cut down to few stats, states and tokens."""
     return Path(__file__).with_name("data") / "helm"

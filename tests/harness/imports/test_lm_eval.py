@@ -137,3 +137,27 @@ def test_an_empty_folder_and_an_unknown_metric(lm_eval_folder: Path, tmp_path: P
         lm_eval_files(tmp_path)
     with pytest.raises(DataError, match=r"no task has the metric acc_nrm\. Did you mean"):
         list(read_lm_eval(lm_eval_files(lm_eval_folder)[0], "s", registry, "acc_nrm"))
+
+
+# Files that lie
+
+
+def test_a_mean_that_contradicts_its_samples_is_refused(
+    lm_eval_folder: Path, registry: Registry, tmp_path: Path
+) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    file.write_text(file.read_text().replace('"acc_norm,none": 0.4', '"acc_norm,none": 0.9'))
+    message = (
+        r"results_.*json: results\.tiny_quiz\.acc_norm,none is 0\.9, but the mean of the 10 samples in samples_tiny"
+    )
+    with pytest.raises(DataError, match=message):
+        list(read_lm_eval(file, "s", registry))
+
+
+def test_samples_of_another_task_are_refused(lm_eval_folder: Path, registry: Registry, tmp_path: Path) -> None:
+    file = _copied(lm_eval_folder, tmp_path / "copy")
+    (write,) = file.parent.glob("samples_tiny_write_*")
+    (quiz,) = file.parent.glob("samples_tiny_quiz_*")
+    quiz.write_bytes(write.read_bytes())
+    with pytest.raises(DataError, match=r"samples_tiny_quiz_.*: these are not the samples of the task tiny_quiz"):
+        list(read_lm_eval(file, "s", registry))

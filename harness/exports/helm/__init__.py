@@ -1,0 +1,1 @@
+"""Exporting runs as HELM's run folders (stanford-crfm/helm, 0.5.16)."""

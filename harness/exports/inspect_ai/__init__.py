@@ -1,0 +1,1 @@
+"""Exporting runs as logs of inspect_ai (UKGovernmentBEIS/inspect_ai, version 2 of its format)."""

@@ -1,0 +1,51 @@
+"""What an export wrote, left out and refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from harness.exports.stored_run import StoredRun
+
+
+class ExportReport:
+    """Collects what an export did, to be shown at its end.
+
+    Attributes:
+        runs: Number of runs that were exported.
+        left_out: How many things of each kind the format has no place for.
+        refused: For each run that was not exported, a sentence that says why.
+        notes: Sentences that a user should read.
+    """
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.left_out: Counter[str] = Counter()
+        self.refused: list[str] = []
+        self.notes: list[str] = []
+
+    def exported(self, run: StoredRun) -> None:
+        """Count a run that was written."""
+        self.runs += 1
+
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Count things that the format has no place for.
+
+        Args:
+            what: Their kind in the plural, such as ``statistics of groups``.
+            count: Their number; 0 adds nothing.
+        """
+        if count:
+            self.left_out[what] += count
+
+    def refuse(self, run: StoredRun, error: HarnessError) -> None:
+        """Record that a run was not exported."""
+        self.refused.append(f"{run.record.directory}: not exported: {error}")
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)

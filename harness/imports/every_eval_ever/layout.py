@@ -1,0 +1,31 @@
+"""The names that exported files use where the schema leaves them open, shared by export and import."""
+
+from __future__ import annotations
+
+from harness.contracts import Stat
+
+SCHEMA_VERSION = "0.3.0"
+
+LIBRARY = "holistic-harness"
+"""``eval_library.name`` of files that this harness wrote."""
+
+WRITTEN_BY = "written_by"
+"""In the library's additional details: ``holistic-harness`` if this harness wrote the file, whoever evaluated."""
+
+SAMPLES_SUFFIX = "_samples.jsonl"
+"""Ends the name of a samples file, after the aggregate file's UUID."""
+
+NO_DIRECTION = {"polarity": "not_applicable"}
+"""In a metric's additional details: neither higher nor lower is better, which ``lower_is_better`` cannot say."""
+
+
+def result_id(stat: Stat) -> str:
+    """Return a statistic's ``evaluation_result_id``, unique within its run."""
+    parts = [stat.metric, stat.split]
+    if stat.perturbation is not None:
+        parts.append(f"perturbation={stat.perturbation}")
+    if stat.computed_on != "original":
+        parts.append(f"computed_on={stat.computed_on}")
+    if stat.group is not None:
+        parts.append(f"group={stat.group}")
+    return "/".join(parts)

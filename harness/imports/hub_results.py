@@ -1,0 +1,280 @@
+"""Importing results in repositories of models on the Hub: ``.eval_results/*.yaml``, and ``model-index`` in README.md.
+
+Formats: https://huggingface.co/docs/hub/eval-results, and huggingface/hub-docs ``modelcard.md``. Both report numbers: a
+run has no examples, and no standard error unless this harness wrote it. Metrics are called ``hub.`` and their name;
+``.eval_results`` names none, so it is ``hub.value``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from harness.contracts import Split, Stat
+from harness.contracts.specs import Component, RunSpec
+from harness.errors import DataError, SpecError, did_you_mean
+from harness.imports.foreign_files import identity
+from harness.imports.imported_run import OTHER, Imported
+from harness.validation import explain
+from harness.yaml_lines import Located, load, loads
+
+FOLDER, CARD = ".eval_results", "README.md"
+PREFIX = "hub."
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9.=+_-]+")
+_SPLITS = {"validation": Split.VALID, "valid": Split.VALID, "dev": Split.VALID, "train": Split.TRAIN}
+_LONGEST_CARD = 4_000_000
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Part(BaseModel):
+    """Keys that we do not know are no mistake in another program's file."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _EntryData(_Part):
+    id: str
+    task_id: str = "default"
+    revision: str | None = None
+
+
+class _Source(_Part):
+    url: str
+    name: str | None = None
+    user: str | None = None
+    org: str | None = None
+
+
+class _Entry(_Part):
+    dataset: _EntryData
+    value: Number
+    date: str | None = None
+    source: _Source | None = None
+    notes: str | None = None
+
+
+class _CardData(_Part):
+    type: str
+    name: str = ""
+    config: str | None = None
+    split: str | None = None
+    revision: str | None = None
+
+
+def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
+    if pair[0] > pair[1]:
+        raise ValueError(f"must be in ascending order, not {pair[0]:g} and {pair[1]:g}")
+    return pair
+
+
+class _Args(_Part):
+    """What this harness writes as ``args``; other programs may have other keys."""
+
+    method: Any = None
+    run: Any = None
+    count: Annotated[int, Field(strict=True, ge=0)] | None = None
+    stderr: Annotated[Number, Field(ge=0)] | None = None
+    ci95: Annotated[tuple[Number, Number], AfterValidator(_ascending)] | None = None
+
+    @property
+    def setup(self) -> str:
+        return ", ".join(str(getattr(self, key)) for key in ("method", "run") if key in self.model_fields_set)
+
+
+class _Metric(_Part):
+    type: str
+    value: Number
+    name: str | None = None
+    config: str | None = None
+    args: _Args = Field(default_factory=_Args)
+    verified: bool | None = None
+
+
+class _Result(_Part):
+    dataset: _CardData
+    metrics: tuple[_Metric, ...]
+    source: _Source | None = None
+
+
+class _Model(_Part):
+    name: str
+    results: tuple[_Result, ...]
+
+
+def hub_files(path: Path) -> list[Path]:
+    """Return the files in a folder that may hold results, or the file itself if it is one.
+
+    Raises:
+        DataError: There are none.
+    """
+    if path.is_file():
+        return [path]
+    found = sorted([*path.rglob(f"{FOLDER}/*.yaml"), *path.rglob(f"{FOLDER}/*.yml"), *path.rglob(CARD)])
+    if path.name == FOLDER:
+        found = sorted([*path.glob("*.yaml"), *path.glob("*.yml")])
+    if not found:
+        raise DataError(f"{path} has no results of the Hub's formats: there is no {FOLDER}/*.yaml and no {CARD}.")
+    return found
+
+
+def read_hub(file: Path, suite: str, model: str | None = None, metric: str | None = None) -> Iterator[Imported]:
+    """Yield a run for each result of a ``.eval_results`` file, or for each data set of a card's ``model-index``.
+
+    Args:
+        file: The file.
+        suite: The suite to write to.
+        model: The model, ``owner/name``; None to take it from the folders above ``.eval_results``, or from the card.
+        metric: The main metric, of a card that has several.
+
+    Raises:
+        DataError: It is not such a file, does not say whose results they are, or does not have the metric.
+    """
+    try:
+        if file.name == CARD:
+            yield from _card_runs(file, suite, model, metric)
+        else:
+            yield from _entry_runs(file, suite, model)
+    except SpecError as error:
+        raise DataError(str(error)) from None
+
+
+def _entry_runs(file: Path, suite: str, model: str | None) -> Iterator[Imported]:
+    located = load(file)
+    entries = _checked(located, (), located.data, _Entry)
+    parents = file.resolve().parent.parts
+    if model is None and parents[-1] == FOLDER and len(parents) > 3:
+        model = "/".join(parents[-3:-1])
+    if model is None:
+        raise DataError("does not say whose results they are: add --model OWNER/NAME.", file=file)
+    for entry in entries:
+        stat = _stat(f"{PREFIX}value", entry.value, Split.TEST)
+        about = {"task_id": entry.dataset.task_id, "revision": entry.dataset.revision, "notes": entry.notes}
+        source = None if entry.source is None else entry.source.model_dump(exclude_none=True)
+        origin = {"program": "the Hub", "source": source, "task": entry.dataset.id, "files": [identity(file)]}
+        yield Imported(
+            _spec(entry.dataset.id, about, model, suite, [stat], stat), [stat], origin, finished=entry.date or ""
+        )
+
+
+def _card_runs(file: Path, suite: str, model: str | None, metric: str | None) -> Iterator[Imported]:
+    head = _metadata(file)
+    located = loads(head, file=str(file))
+    index = located.data.get("model-index") if isinstance(located.data, dict) else None
+    if index is None:
+        raise DataError("has no model-index in its metadata.", file=file)
+    found, known = False, set[str]()
+    for one in _checked(located, ("model-index",), index, _Model):
+        grouped: dict[tuple[Any, ...], list[_Result]] = {}
+        for result in one.results:
+            of = result.dataset
+            grouped.setdefault((of.type, of.config, of.split, of.revision), []).append(result)
+        for (dataset, config, split, revision), results in grouped.items():
+            for method, stats in _card_stats(results, _SPLITS.get(split or "", Split.TEST)).items():
+                known |= {stat.metric for stat in stats}
+                main = next(
+                    (stat for stat in stats if metric in (None, stat.metric, stat.metric.removeprefix(PREFIX))), None
+                )
+                if main is None:
+                    continue
+                found = True
+                about = {"config": config, "split": split, "revision": revision, "method": method}
+                source = next((one.source.model_dump(exclude_none=True) for one in results if one.source), None)
+                origin = {"program": "the Hub", "source": source, "task": dataset, "files": [identity(file)]}
+                yield Imported(_spec(dataset, about, model or one.name, suite, stats, main), stats, origin)
+    if not found:
+        hint = did_you_mean(metric or "", known)
+        raise DataError(
+            f"no result has the metric {metric}. {hint}".strip() if metric else "has no results.", file=file
+        )
+
+
+def _card_stats(results: Sequence[_Result], split: Split) -> dict[str, list[Stat]]:
+    """Return the statistics of a data set, apart for each setup: the run and method that this harness writes.
+
+    Raises:
+        DataError: One metric has two values in one setup.
+    """
+    found: dict[str, dict[str, Stat]] = {}
+    for one in (metric for result in results for metric in result.metrics):
+        name = f"{PREFIX}{one.type}" + (f" ({one.config})" if one.config else "")
+        args = one.args
+        stat = _stat(name, one.value, split, count=args.count or 0, stderr=args.stderr, ci95=args.ci95)
+        before = found.setdefault(args.setup, {}).setdefault(name, stat)
+        if before != stat:
+            raise DataError(f"the metric {one.type} has two values, {before.mean:g} and {one.value:g}")
+    return {setup: list(stats.values()) for setup, stats in found.items()}
+
+
+def _stat(
+    metric: str,
+    value: float,
+    split: Split,
+    *,
+    count: int = 0,
+    stderr: float | None = None,
+    ci95: tuple[float, float] | None = None,
+) -> Stat:
+    return Stat(metric, OTHER, split.value, None, count, value, stderr, ci95, None, None)
+
+
+def _spec(dataset: str, about: Mapping[str, Any], model: str, suite: str, stats: Sequence[Stat], main: Stat) -> RunSpec:
+    part = about.get("config") or about.get("task_id")
+    chosen = {} if part in (None, "default") else {"task": part}
+    return RunSpec(
+        suite=suite,
+        scenario=Component(name=_UNSAFE.sub("-", dataset).strip("-.") or "unknown", arguments=chosen),
+        parts=tuple(chosen),
+        adapter=Component(name="reported", arguments={key: value for key, value in about.items() if value is not None}),
+        metrics=tuple(Component(name=stat.metric) for stat in stats),
+        main_metric=main.metric,
+        model=Component(name=f"hub:{model}"),
+        eval_split=Split(main.split),
+    )
+
+
+def _checked(located: Located, keys: tuple[str | int, ...], items: Any, kind: type[M]) -> list[M]:
+    """Return the items of a list.
+
+    Raises:
+        SpecError: It is not a list, or items do not fit; it holds all errors with their lines.
+    """
+    diagnostics = list(located.diagnostics)
+    found = []
+    if not isinstance(items, list):
+        raise SpecError([*diagnostics, located.diagnostic(keys, "must be a list of results.")])
+    for index, item in enumerate(items):
+        try:
+            found.append(kind.model_validate(item))
+        except ValidationError as error:
+            diagnostics += [
+                located.diagnostic((*keys, index, *one.keys), one.message, one.hint)
+                for one in explain(error, kind, item)
+            ]
+    if diagnostics:
+        raise SpecError(diagnostics)
+    return found
+
+
+def _metadata(file: Path) -> str:
+    """Return the YAML between the two lines ``---`` at the beginning of a card.
+
+    Raises:
+        DataError: There is none, or the card cannot be read.
+    """
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_LONGEST_CARD)
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
+    lines = content.decode("utf-8", "replace").splitlines()
+    ends = [index for index, line in enumerate(lines) if line.rstrip() == "---"]
+    if len(ends) < 2 or ends[0] != 0:
+        raise DataError("has no metadata: a card begins with YAML between two lines ---.", file=file)
+    return "\n".join(["", *lines[1 : ends[1]]])  # so that line numbers are those of the card

@@ -1,0 +1,87 @@
+"""What ``harness export --to inspect`` writes into the metadata of logs, where inspect_ai has no field for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from harness.contracts import Completion, Example, GenerateRequest, Reference, Request, Response
+from harness.imports.inspect_schema import Header, Sample
+from harness.installation import DISTRIBUTION
+from harness.storage.encoding import decode_request, decode_response
+
+SCORED = "scored_texts"
+"""Key of a sample's metadata for texts whose likelihood was asked for: requests and responses."""
+
+_KEYS = frozenset({SCORED, "relevance", "choice_scores", "probability", "train_trial", "sample", "train_instances"})
+
+
+def is_own(header: Header) -> bool:
+    """Return True if this harness wrote a log."""
+    return (header.eval.metadata or {}).get("program") == DISTRIBUTION
+
+
+def restored(example: Example, sample: Sample) -> Example:
+    """Return an example with what its metadata say beyond a sample's own fields.
+
+    Raises:
+        ValueError: They have another form; KeyError and TypeError likewise.
+    """
+    known = sample.metadata
+    instance = example.instance
+    relevance = known.get("relevance") or [None] * len(instance.references)
+    references = tuple(
+        Reference(one.text, one.correct, grade) for one, grade in zip(instance.references, relevance, strict=True)
+    )
+    meta = {key: value for key, value in instance.meta.items() if key not in _KEYS}
+    requests, responses = example.requests, tuple(_with_logprobs(example, sample))
+    if SCORED in known:
+        requests = tuple(_scored(one) for one in known[SCORED])
+        responses = tuple(decode_response(one["response"]) for one in known[SCORED])
+    scores, trial = known.get("choice_scores"), int(known.get("train_trial", 0))
+    return replace(
+        example,
+        instance=instance.replace(references=references, meta=meta),
+        requests=requests,
+        responses=responses,
+        choice_scores=None if scores is None else tuple(float(score) for score in scores),
+        probability=None if known.get("probability") is None else float(known["probability"]),
+        trial=trial,
+        sample=int(known["sample"]) if trial else example.sample,
+        train_instances=tuple(str(one) for one in known.get("train_instances", ())),
+    )
+
+
+def _scored(value: dict[str, Any]) -> Request:
+    return decode_request(value["request"])
+
+
+def _with_logprobs(example: Example, sample: Sample) -> list[Response]:
+    """Return the responses to prompts with the completions' log-probabilities and tokens."""
+    known = {choice.message.id: choice.message.metadata for choice in sample.output.choices}
+    for event in sample.events:
+        output = event.get("output") if event.get("event") == "model" else None
+        for choice in (output or {}).get("choices", ()):
+            known[choice["message"].get("id")] = choice["message"].get("metadata")
+    found = []
+    answers = [turn.id for turn in sample.messages if turn.role == "assistant" and turn.source == "generate"]
+    for request, response, answer in zip(example.requests, example.responses, answers, strict=False):
+        if isinstance(request, GenerateRequest):
+            ids = [answer, *(f"{answer}{place}" for place in range(1, len(response.completions)))]
+            completions = tuple(
+                _completion(one, known.get(identifier) or {})
+                for one, identifier in zip(response.completions, ids, strict=True)
+            )
+            response = replace(response, completions=completions)
+        found.append(response)
+    return found or list(example.responses)
+
+
+def _completion(completion: Completion, known: dict[str, Any]) -> Completion:
+    logprob = known.get("logprob")
+    return replace(
+        completion,
+        logprob=None if logprob is None else float(logprob),
+        tokens=known.get("tokens"),
+        top_logprobs=tuple({str(token): float(p) for token, p in one.items()} for one in known.get("top_logprobs", ())),
+    )

@@ -1,0 +1,1 @@
+"""Publishing results on the Hugging Face Hub: as a data set, and in the repositories of models."""

@@ -1,0 +1,98 @@
+"""The data card: README.md of a published data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import yaml
+
+from harness.leaderboard.formatting import number
+from harness.output.markdown import escaped
+
+if TYPE_CHECKING:
+    from harness.publishing.contents import Contents
+
+TAG = "holistic-harness"
+"""By this tag a later ``harness publish`` knows that it made the repository."""
+
+_MOST_RUNS = 200
+"""Runs in the card's table; the rest is in the data."""
+
+
+def card(contents: Contents, repository: str, tables: Mapping[str, str]) -> str:
+    """Return the card.
+
+    Args:
+        contents: The files that it describes.
+        repository: ``owner/name`` of the data set.
+        tables: What the rows of each table are.
+    """
+    metadata = {
+        "pretty_name": f"Evaluation results: {repository.rpartition('/')[2]}",
+        "tags": [TAG, "evaluation", "evaluation-results"],
+        "viewer": True,
+        "configs": [
+            {
+                "config_name": name,
+                "data_files": [{"split": "results", "path": f"data/{name}.parquet"}],
+                **({"default": True} if name == "runs" else {}),
+            }
+            for name in contents.rows
+        ],
+    }
+    head = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
+    return f"---\n{head}---\n\n" + "\n\n".join(_sections(contents, repository, tables)) + "\n"
+
+
+def _sections(contents: Contents, repository: str, tables: Mapping[str, str]) -> list[str]:
+    runs = contents.runs
+    models = len({run.record.model_key for run in runs})
+    scenarios = len({run.record.spec.scenario.label for run in runs})
+    sections = [
+        f"# Evaluation results: {escaped(repository.rpartition('/')[2])}",
+        f"Results of {len(runs):,} evaluation {'run' if len(runs) == 1 else 'runs'}: {models:,} "
+        f"{'model' if models == 1 else 'models'} on {scenarios:,} {'scenario' if scenarios == 1 else 'scenarios'}, "
+        "measured with holistic-harness unless the column `imported_from` names another program.",
+        "## Contents",
+        "\n".join(
+            [
+                "| configuration | rows | content |",
+                "|:--|--:|:--|",
+                *(f"| `{name}` | {count:,} | {tables[name]} |" for name, count in contents.rows.items()),
+            ]
+        ),
+        "The folder `results` has the record of each run (run.json: settings, every statistic, versions). Folders, "
+        "host and command line of the machine are left out.",
+        "```python\nfrom datasets import load_dataset\n\n"
+        f'runs = load_dataset("{repository}", "runs", split="results")\n```',
+        "Numbers are means over instances with 95 % intervals. Compare values of one metric and one method only; "
+        "samples of the same `scenario` and `id` are the same question.",
+    ]
+    if contents.canary:
+        sections += [
+            "## Do not train on this data",
+            "The samples hold questions and answers of test sets. A model that was trained on them can no longer be "
+            "tested with them. Keep this repository gated, filter it from training data by the line below, and do not "
+            "copy samples to pages that crawlers read.",
+            f"    {contents.canary}",
+        ]
+    sections += ["## Results", _results(contents)]
+    return sections
+
+
+def _results(contents: Contents) -> str:
+    lines = ["| scenario | method | model | metric | value | 95 % interval | n |", "|:--|:--|:--|:--|--:|:--|--:|"]
+    for run in contents.runs[:_MOST_RUNS]:
+        spec, stat = run.record.spec, run.stored.main_stat
+        names = (spec.scenario.label, spec.adapter.name, spec.model.label, spec.main_metric)
+        cells = [escaped(name.replace("\n", " ")) for name in names]
+        if stat is None:
+            cells += ["failed" if run.record.status == "failed" else "–", "", ""]
+        else:
+            interval = "" if stat.ci95 is None else f"{number(stat.ci95[0])} to {number(stat.ci95[1])}"
+            cells += [number(stat.mean), interval, f"{stat.count:,}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    if len(contents.runs) > _MOST_RUNS:
+        lines.append(f"\n… and {len(contents.runs) - _MOST_RUNS:,} more runs in the configuration `runs`.")
+    return "\n".join(lines)

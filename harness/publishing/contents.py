@@ -1,0 +1,161 @@
+"""The files of a published data set, made of a results folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+
+from harness.contracts.plugins import Kind, ScenarioDetails
+from harness.exports.output_folder import portable_name
+from harness.exports.stored_run import StoredRun
+from harness.plugins.registry import Registry
+from harness.publishing.card import card
+from harness.publishing.public_run import PublicRun, public_runs
+from harness.publishing.secrets import SecretCheck
+from harness.publishing.tables import (
+    RUNS,
+    SAMPLES,
+    SCORES,
+    STATS,
+    Row,
+    run_row,
+    sample_rows,
+    score_rows,
+    stat_rows,
+    write_table,
+)
+from harness.storage.durable import writing
+from harness.storage.results import RUN_FILE, write_run
+
+_CANARIES = uuid.UUID("6f0f2d0e-57f4-5c8b-9d0c-7a1d5a7c2b11")
+"""Makes the canary of a repository from its name."""
+
+TABLES: Mapping[str, str] = {
+    "runs": "one row for each run, with its main result",
+    "stats": "one row for each statistic of each run",
+    "scores": "one row for each score of each sample, without texts",
+    "samples": "one row for each sample, with questions, answers and references",
+}
+"""The tables, each a configuration of the data set, and what their rows are."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The files that will be published."""
+
+    folder: Path
+    """The folder that holds them, and nothing else."""
+    runs: list[PublicRun]
+    """The runs."""
+    rows: dict[str, int]
+    """Number of rows of each table."""
+    canary: str
+    """The text by which models that were trained on the samples can be found; empty without samples."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences that a user should read."""
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the files, sorted, with ``/`` between folders."""
+        return sorted(file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*") if file.is_file())
+
+
+def build_contents(
+    runs: Sequence[StoredRun],
+    folder: Path,
+    repository: str,
+    registry: Registry,
+    *,
+    samples: bool = False,
+    site: bool = False,
+    token: str | None = None,
+) -> Contents:
+    """Write the files of a published data set.
+
+    Args:
+        runs: The runs.
+        folder: An empty folder.
+        repository: ``owner/name`` of the data set.
+        registry: The plugins.
+        samples: True to publish the texts of samples as well.
+        site: True to add the web site, which then shows no samples.
+        token: The token for the Hub, which must not be in any file.
+
+    Raises:
+        HarnessError: A file would hold a secret, two runs could not be told apart, or a file cannot be written.
+    """
+    check = SecretCheck(token=token)
+    public = public_runs(runs)
+    notes: list[str] = []
+    canary = f"Do not train on this data. canary GUID {uuid.uuid5(_CANARIES, repository)}" if samples else ""
+    tables: dict[str, tuple[Mapping[str, str], Callable[[PublicRun], Iterator[Row]], list[PublicRun]]] = {
+        "runs": (RUNS, lambda run: iter([run_row(run)]), public),
+        "stats": (STATS, stat_rows, public),
+        "scores": (SCORES, score_rows, public),
+    }
+    if samples:
+        free = [run for run in public if _gated(run, registry) is False]
+        gated, unknown = (
+            sorted({run.record.spec.scenario.name for run in public if _gated(run, registry) is kind})
+            for kind in (True, None)
+        )
+        if gated:
+            notes.append(f"samples of gated data are never published: {', '.join(gated)}.")
+        if unknown:
+            notes.append(
+                f"no samples of {', '.join(unknown)}: whether these data are gated is unknown. Load the scenarios with "
+                "--plugin."
+            )
+        tables["samples"] = (SAMPLES, lambda run: sample_rows(run, canary), free)
+    rows = {}
+    with writing(folder):
+        for name, (columns, make, of) in tables.items():
+            file = folder / "data" / f"{name}.parquet"
+            count = write_table(file, columns, chain.from_iterable(map(make, of)), check, f"the table of {name}")
+            if count:
+                rows[name] = count
+        results = folder / "results"
+        for run in public:
+            place = results / portable_name(run.record.suite) / portable_name(run.record.name)
+            write_run(replace(run.record, directory=place))
+            os.utime(place / RUN_FILE, (0, 0))  # which the site's files depend on
+            check.check((place / RUN_FILE).read_text(encoding="utf-8"), f"the record of {run.stored.record.directory}")
+        contents = Contents(folder, public, rows, canary if "samples" in rows else "", notes)
+        if site:
+            _build_site(results, folder / "site", registry)
+            for file in sorted((folder / "site").rglob("*")):
+                if file.is_file():
+                    check.check(file.read_text(encoding="utf-8", errors="replace"), f"the site's {file.name}")
+        text = card(contents, repository, TABLES)
+        check.check(text, "README.md")
+        (folder / "README.md").write_text(text, encoding="utf-8")
+    return contents
+
+
+def _gated(run: PublicRun, registry: Registry) -> bool | None:
+    """Return True if only those who accept terms can read a scenario's data; None for a scenario that is not loaded."""
+    plugin = registry.find(Kind.SCENARIO, run.record.spec.scenario.name)
+    details = None if plugin is None else plugin.details
+    return details.data.gated if isinstance(details, ScenarioDetails) else None
+
+
+_STAMP = re.compile(r'data-stamp="([0-9a-f]+)"')
+
+
+def _build_site(results: Path, output: Path, registry: Registry) -> None:
+    """Build the web site, the same of the same results: its stamp is made of contents instead of times."""
+    from harness.leaderboard.site.builder import build_site
+
+    page = build_site(results, output, registry=registry)
+    text = page.read_text(encoding="utf-8")
+    if (found := _STAMP.search(text)) is not None:
+        digest = hashlib.sha256()
+        for file in sorted(one for one in output.rglob("*") if one.is_file() and one != page):
+            digest.update(file.relative_to(output).as_posix().encode() + b"\0" + file.read_bytes())
+        page.write_text(text.replace(found[1], digest.hexdigest()[: len(found[1])]), encoding="utf-8")

@@ -1,0 +1,111 @@
+"""Results for the repositories of models: a pull request to each with ``.eval_results`` files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.exports.hub_results import FOLDER, HubOptions, eval_results_file
+from harness.exports.model_identity import model_identity
+from harness.exports.stored_run import StoredRun
+from harness.plugins.registry import Registry
+from harness.publishing.hub import Changes, HubRepository, check_name
+from harness.publishing.secrets import SecretCheck
+
+TITLE = "Add evaluation results (holistic-harness)"
+"""Title of the pull requests; a later one is added to the one that is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResults:
+    """Files for one model's repository."""
+
+    repository: str
+    """``owner/name``."""
+    folder: Path
+    """Holds them."""
+    files: tuple[str, ...]
+    """Their paths in the repository."""
+
+
+def model_results(
+    runs: Sequence[StoredRun],
+    folder: Path,
+    registry: Registry,
+    options: HubOptions,
+    repositories: Mapping[str, str],
+    token: str | None = None,
+) -> tuple[list[ModelResults], list[str]]:
+    """Write the files for each model, and return them with a sentence for each run that has none.
+
+    Args:
+        runs: The runs.
+        folder: An empty folder.
+        registry: The plugins.
+        options: The source that the results name.
+        repositories: The repository of a model whose name is not that of one, by the model's name in the runs.
+        token: The token for the Hub, which must not be in any file.
+
+    Raises:
+        HarnessError: A repository's name is not one, a model that is named has no runs, or a file would hold a secret.
+    """
+    check = SecretCheck(token=token)
+    named = {run.record.spec.model.name for run in runs}
+    for model in repositories:
+        if model not in named:
+            raise HarnessError(f"no run has the model {model!r}. Models: {', '.join(sorted(named))}.")
+    found: dict[str, list[str]] = {}
+    without = []
+    for run in runs:
+        model = run.record.spec.model.name
+        identity = model_identity(run)
+        repository = repositories.get(model) or (identity.id if identity.on_hub else None)
+        if repository is None:
+            without.append(
+                f"{run.record.name}: {model} does not name a repository on the Hub; "
+                f"add --model-repo {model}=OWNER/NAME."
+            )
+            continue
+        try:
+            name, content = eval_results_file(run, registry, options)
+        except HarnessError as error:
+            without.append(f"{run.record.name}: {error}")
+            continue
+        check.check_yaml(content, f"the file {FOLDER}/{name} for {repository}")
+        place = folder / check_name(repository)
+        (place / FOLDER).mkdir(parents=True, exist_ok=True)
+        (place / FOLDER / name).write_text(content, encoding="utf-8")
+        found.setdefault(repository, []).append(f"{FOLDER}/{name}")
+    results = [
+        ModelResults(repository, folder / repository, tuple(sorted(set(files))))
+        for repository, files in sorted(found.items())
+    ]
+    return results, without
+
+
+def propose(results: ModelResults, token: str) -> str | None:
+    """Open a pull request with the files that the model's repository lacks, or add them to the one that is open.
+
+    Returns:
+        The address of the pull request or commit; None if the repository has all of them.
+
+    Raises:
+        PublishError: The Hub refuses, or cannot be reached.
+    """
+    repository = HubRepository("model", results.repository, token)
+    changes = _without_removals(repository.compare(results.folder, results.files))
+    if changes.nothing:
+        return None
+    reference = repository.open_pull_request(TITLE)
+    if reference is None:
+        return repository.upload(results.folder, changes, TITLE, pull_request=True)
+    changes = _without_removals(repository.compare(results.folder, results.files, reference))
+    if changes.nothing:
+        return None
+    return repository.upload(results.folder, changes, TITLE, revision=reference)
+
+
+def _without_removals(changes: Changes) -> Changes:
+    return Changes(changes.new, changes.changed, (), changes.unchanged)
