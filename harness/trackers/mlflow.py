@@ -1,0 +1,124 @@
+"""MLflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from harness import FinishedRun, HarnessError, Listener, install_advice, listener
+from harness.trackers._tracker_runs import TrackerRun, file_name, sample_table, tracker_run
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+KEY = "harness.key"
+"""The tag by which a run of MLflow is found again."""
+
+_NAME = re.compile(r"[^\w\-. :/]")
+"""Characters that MLflow takes in no name of a metric."""
+
+_LONGEST = 250
+"""Characters of a metric's or parameter's name that every store takes."""
+
+
+@listener("mlflow", source="https://mlflow.org/docs", needs="mlflow", install=install_advice("mlflow"))
+class MlflowListener(Listener):
+    """Send results to MLflow: metrics, tables of samples, and run.json as artifacts.
+
+    There is a run for each model of a suite; checkpoints of one training share a run, with the training step as the
+    metrics' step. In metric names, characters that MLflow does not take become ``_``.
+
+    Args:
+        experiment: The experiment, which is made if needed.
+        tracking_uri: The server or store (default: ``MLFLOW_TRACKING_URI``, else MLflow's own).
+        samples: Maximum number of samples in a run's table; 0 for none.
+    """
+
+    def __init__(
+        self,
+        *,
+        experiment: str = "harness",
+        tracking_uri: str | None = None,
+        samples: Annotated[int, Field(ge=0)] = 100,
+    ) -> None:
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        # Its own default is to try for minutes. What could not be sent can be sent later.
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")
+        try:
+            self._client: MlflowClient = MlflowClient(tracking_uri=tracking_uri)
+        except MlflowException as error:
+            raise HarnessError(
+                f"the listener mlflow cannot open {tracking_uri or 'its default store'}: give the address of a server, "
+                "mlflow:tracking_uri=http://…, or install mlflow for a database on this machine "
+                f"({error.message.strip()[:200]})."
+            ) from error
+        self._name, self._samples = experiment, samples
+        self._experiment: str | None = None
+        self._runs: dict[str, str] = {}
+
+    def run_ended(self, run: FinishedRun) -> None:
+        from mlflow.entities import Metric
+
+        place = tracker_run(run)
+        there = self._runs.get(place.key) or self._open(place, run.suite)
+        failed = _name(f"error/{run.title}" if run.step is None else f"error/{run.title}/{run.step}")
+        if run.error is not None:
+            self._client.set_tag(there, failed, run.error[:5000])
+            return
+        if failed in self._client.get_run(there).data.tags:  # it was made again, and succeeded
+            self._client.delete_tag(there, failed)
+        time = int((run.folder / "run.json").stat().st_mtime * 1000)
+        step = run.step or 0
+        metrics = [Metric(_name(name), value, time, step) for name, value in run.metrics().items()]
+        for start in range(0, len(metrics), 1000):  # the most that a server takes at once
+            self._client.log_batch(there, metrics=metrics[start : start + 1000])
+        folder = f"runs/{file_name(run.name)}"
+        self._client.log_artifact(there, str(run.folder / "run.json"), folder)
+        if self._samples:
+            columns, rows = sample_table(run, self._samples)
+            self._log_table(there, f"{folder}/samples.json", {"columns": columns, "data": rows})
+
+    def close(self) -> None:
+        for there in self._runs.values():
+            self._client.update_run(there, status="FINISHED")  # set_terminated prints
+        self._runs.clear()
+
+    def _log_table(self, there: str, path: str, table: dict[str, Any]) -> None:
+        """Write a table as MLflow's pages show it; its own function needs pandas, and adds rows to those of before."""
+        from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
+
+        self._client.log_text(there, json.dumps(table, ensure_ascii=False), path)
+        known = json.loads(self._client.get_run(there).data.tags.get(MLFLOW_LOGGED_ARTIFACTS, "[]"))
+        entry = {"path": path, "type": "table"}
+        if entry not in known:
+            self._client.set_tag(there, MLFLOW_LOGGED_ARTIFACTS, json.dumps([*known, entry]))
+
+    def _open(self, place: TrackerRun, suite: str) -> str:
+        experiment = self._experiment or self._find_experiment()
+        found = self._client.search_runs([experiment], f"tags.`{KEY}` = '{place.key}'", max_results=1)
+        there: str
+        if found:
+            there = found[0].info.run_id
+            self._client.update_run(there, status="RUNNING")
+        else:
+            tags = {KEY: place.key, "harness.suite": suite}
+            there = self._client.create_run(experiment, tags=tags, run_name=place.name).info.run_id
+            for name, value in place.settings.items():
+                self._client.log_param(there, name, value if isinstance(value, str) else json.dumps(value)[:6000])
+        self._runs[place.key] = there
+        return there
+
+    def _find_experiment(self) -> str:
+        known = self._client.get_experiment_by_name(self._name)
+        self._experiment = known.experiment_id if known else self._client.create_experiment(self._name)
+        return self._experiment
+
+
+def _name(text: str) -> str:
+    return _NAME.sub("_", text)[:_LONGEST]
