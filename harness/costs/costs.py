@@ -25,7 +25,9 @@ def costs(
       each parameter and token, without the part of attention that grows with the context (Kaplan et al. 2020, section
       2.1).
     - ``reasoning_tokens`` is the part of the completion tokens that is reasoning, where it is known and not 0.
-    - ``money`` is the price of the tokens, in units of ``currency``; ``reasoning_money`` is the reasoning's part of it.
+    - ``batched_queries`` is the number of requests that were asked through a batch interface, if there were any.
+    - ``money`` is the price of the tokens, those of batches at their own price, in units of ``currency``;
+      ``reasoning_money`` is the reasoning's part of it.
     - ``denoised_seconds`` and ``idealized_seconds`` are the latencies of all answers in sequence by a table of
       runtimes, including cached ones (Liang et al. 2022, section 4.9). Unlike HELM's, which are means over requests,
       they are totals; and the denoised runtime of a model that answers in batches comes from the table too.
@@ -49,6 +51,8 @@ def costs(
     }
     if usage.reasoning_tokens:
         known["reasoning_tokens"] = usage.reasoning_tokens
+    if usage.batched:
+        known["batched_queries"] = usage.batched
     if usage.queries:
         known["cached_share"] = round(usage.cached / usage.queries, 6)
     if usage.model_seconds > 0.0:
@@ -57,10 +61,15 @@ def costs(
     if isinstance(parameters, int) and parameters > 0:
         known["model_flops"] = 2 * parameters * (usage.prompt_tokens + usage.completion_tokens)
     if price is not None:
-        answers = usage.completion_tokens - usage.reasoning_tokens
-        known["money"] = round(price.of(usage.prompt_tokens, answers, usage.reasoning_tokens), 6)
+        prompt, completion, reasoning = usage.batched_tokens
+        answers = usage.completion_tokens - usage.reasoning_tokens - (completion - reasoning)
+        thoughts = usage.reasoning_tokens - reasoning
+        in_batches = price.of_batches()
+        money = price.of(usage.prompt_tokens - prompt, answers, thoughts)
+        money += in_batches.of(prompt, completion - reasoning, reasoning)
+        known["money"] = round(money, 6)
         if usage.reasoning_tokens:
-            known["reasoning_money"] = round(price.of(0, 0, usage.reasoning_tokens), 6)
+            known["reasoning_money"] = round(price.of(0, 0, thoughts) + in_batches.of(0, 0, reasoning), 6)
         known["currency"] = price.currency
     if runtimes is not None and not usage.unknown_lengths:
         for name, runtime in (("denoised", runtimes.denoised), ("idealized", runtimes.idealized)):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from glob import escape
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,6 +28,13 @@ class Price:
     """For a million tokens generated or scored."""
     reasoning: float | None = None
     """For a million tokens of reasoning; None for the price of other generated tokens."""
+    batch: float = 1.0
+    """Share of these prices that requests in batches cost: 0.5 for half price."""
+
+    def of_batches(self) -> Price:
+        """Return the price of tokens of requests in batches."""
+        reasoning = None if self.reasoning is None else self.reasoning * self.batch
+        return Price(self.currency, self.prompt * self.batch, self.completion * self.batch, reasoning)
 
     def of(self, prompt_tokens: int, completion_tokens: int, reasoning_tokens: int = 0) -> float:
         """Return the price of tokens of prompts, of answers and of reasoning, in units of the currency."""
@@ -40,6 +49,11 @@ class PriceTable:
 
     prices: tuple[tuple[str, Price], ...]
 
+    def and_then(self, others: Mapping[str, Price]) -> PriceTable:
+        """Return the table with prices for models that it has none for, by the models' names in full."""
+        known = {escape(name): price for name, price in others.items() if self.price(name) is None}
+        return PriceTable((*self.prices, *known.items()))
+
     def price(self, model: str) -> Price | None:
         """Return the price of a model, ``backend:identifier``; None if the table has none."""
         return next((price for pattern, price in self.prices if fnmatchcase(model, pattern)), None)
@@ -50,11 +64,13 @@ class _Entry(BaseModel):
     prompt: float = Field(ge=0.0, allow_inf_nan=False)
     completion: float = Field(ge=0.0, allow_inf_nan=False)
     reasoning: float | None = Field(None, ge=0.0, allow_inf_nan=False)
+    batch: float | None = Field(None, ge=0.0, le=1.0)
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
     currency: str = Field(pattern="^[A-Z]{3}$")
+    batch: float = Field(1.0, ge=0.0, le=1.0)
     models: dict[str, _Entry]
 
 
@@ -68,7 +84,13 @@ def load_prices(file: Path | None = None) -> PriceTable:
     tables = [load_as(path, _File) for path in (file, BUILT_IN) if path is not None]
     return PriceTable(
         tuple(
-            (name, Price(table.currency, entry.prompt, entry.completion, entry.reasoning))
+            (
+                name,
+                Price(
+                    *(table.currency, entry.prompt, entry.completion, entry.reasoning),
+                    table.batch if entry.batch is None else entry.batch,
+                ),
+            )
             for table in tables
             for name, entry in table.models.items()
         )

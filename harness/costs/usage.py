@@ -20,6 +20,10 @@ class Usage:
     """Tokens of all prompts."""
     completion_tokens: int = 0
     """Tokens generated or scored."""
+    batched: int = 0
+    """Number of answers that came in batches."""
+    batched_tokens: tuple[int, int, int] = (0, 0, 0)
+    """Of all tokens, those of answers that came in batches: of prompts, generated ones, and reasoning among these."""
     reasoning_tokens: int = 0
     """Of the tokens generated, those of reasoning, where they are known."""
     model_seconds: float = 0.0
@@ -43,9 +47,16 @@ class Usage:
             self.other_gpus[response.other_gpu] += 1
         self.prompt_tokens += response.prompt_tokens or 0
         self.completion_tokens += response.completion_tokens or 0
+        reasoning = 0
         if isinstance(request, GenerateRequest):  # greedy completions are one, repeated
             written = response.completions[: None if request.temperature > 0 else 1]
-            self.reasoning_tokens += sum(completion.reasoning_tokens or 0 for completion in written)
+            reasoning = sum(completion.reasoning_tokens or 0 for completion in written)
+        self.reasoning_tokens += reasoning
+        if response.batched:
+            new = response.prompt_tokens or 0, response.completion_tokens or 0, reasoning
+            self.batched += 1
+            before = self.batched_tokens
+            self.batched_tokens = before[0] + new[0], before[1] + new[1], before[2] + new[2]
         self.model_seconds += response.seconds
         prompt, completion = response.prompt_tokens, response.completion_tokens
         if response.error is not None:

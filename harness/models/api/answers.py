@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -35,6 +36,14 @@ class Answer(Checked):
         """The model and configuration that the server reports; empty if it does not."""
         served = Served(self.model or None, self.system_fingerprint or None)
         return (served,) if served != Served() else ()
+
+
+@dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """An answer that did not come by itself but in a batch."""
+
+    content: bytes
+    """The JSON text."""
 
 
 def read_answer(kind: type[M], raw: Any) -> M:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,8 @@ from harness.backends import DECLINES, DEFAULT_BUDGET, Effort, FinishReason, est
 from harness.models.api.answers import Answer, Checked, Count, read_answer
 from harness.models.api.anthropic_messages import split_system, tools_of
 from harness.models.api.api_model import ApiModel
+from harness.models.api.batches.anthropic_batches import AnthropicBatches
+from harness.models.api.batches.interface import BatchInterface
 from harness.models.api.calls import Calls
 from harness.models.api.http_client import http_client
 from harness.models.api.openai_messages import text_of
@@ -153,6 +156,10 @@ class AnthropicModel(ApiModel):
     def tools(self) -> bool:
         return True
 
+    @property
+    def continues(self) -> bool:
+        return False
+
     def fingerprint(self) -> Mapping[str, Any]:
         return {
             "backend": "anthropic",
@@ -179,13 +186,20 @@ class AnthropicModel(ApiModel):
             http_client=http_client(library, without - {header.lower() for header in headers}),
         )
 
+    def _batch_interface(self, client: Any, calls: Calls) -> BatchInterface:
+        return AnthropicBatches(client, calls, self._settings.timeout)
+
     async def _ask(self, request: Request) -> Response:
         if not isinstance(request, GenerateRequest):
             raise CannotAnswerError("Anthropic's API gives no log-probabilities, so it cannot score")
         if request.top_logprobs:
             raise CannotAnswerError("Anthropic's API gives no log-probabilities, so no top_logprobs")
         wanted = 1 if request.temperature == 0 else request.completions
-        answers = [await self._message(request) for _ in range(wanted)]
+        asked = await asyncio.gather(*(self._message(request) for _ in range(wanted)), return_exceptions=True)
+        # Only now, as no call may go on after its question has failed: a batch would wait for it for ever.
+        if (error := next((one for one in asked if isinstance(one, BaseException)), None)) is not None:
+            raise error
+        answers = [one for one in asked if not isinstance(one, BaseException)]
         completions = tuple(_completion(answer, request) for answer in answers)
         return Response(
             completions=completions * (request.completions // wanted),
@@ -195,19 +209,14 @@ class AnthropicModel(ApiModel):
         )
 
     async def _message(self, request: GenerateRequest) -> _Answer:
-        import httpx2
-
         body = {"model": self._model, **_body(request), **self._settings.extra_body}
         sent = {key: value for key, value in body.items() if value is not None}
         text = text_of(request.prompt) + (json.dumps(body["tools"]) if body.get("tools") else "")
         calls = self._calls
         if calls is None:
             raise AssertionError("asked before it was opened")
-        return await calls.call(
-            lambda: self._client.post("/v1/messages", cast_to=httpx2.Response, body=sent),
-            _read,
-            Cost(estimated_tokens(text), body["max_tokens"] or request.max_tokens),
-        )
+        cost = Cost(estimated_tokens(text), body["max_tokens"] or request.max_tokens)
+        return await calls.post(self._client, "/v1/messages", sent, _read, cost)
 
 
 def _body(request: GenerateRequest) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,9 +12,13 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from harness import Completion, GenerateRequest, Model, ModelError, Reasoning, Request, Response, install_advice
-from harness.backends import DEFAULT_BUDGET, Ledger, Redaction, Served, load_prices
-from harness.models.api.calls import Calls, FilteredError
-from harness.models.api.endpoint import endpoint_from
+from harness.backends import DEFAULT_BUDGET, Determinism, Ledger, NoticeBoard, Price, Redaction, Served, load_prices
+from harness.models.api.batches.batched_calls import MOST_UNDER_WAY, BatchedCalls
+from harness.models.api.batches.interface import BatchInterface
+from harness.models.api.batches.ledger import BatchLedger
+from harness.models.api.batches.questions import answer_in_batches
+from harness.models.api.calls import Calls, FilteredError, RequestFailedError
+from harness.models.api.endpoint import Endpoint, endpoint_from
 from harness.models.api.event_loop import LoopThread, answer_at_once
 from harness.models.api.rate_limits import account_of
 from harness.models.api.retries import CannotAnswerError, UnusableAnswerError
@@ -47,31 +51,70 @@ class ApiModel(Model):
     def __init__(self, identifier: str, settings: ApiSettings) -> None:
         name = f"{self.backend}:{identifier}"
         self._name, self._model, self._settings = name, identifier, settings
-        self._endpoint = endpoint_from(name, settings, official=self.official_url, prefix=self.backend.upper())
-        self._redact = Redaction(self._endpoint.secrets)
-        self._redact_answer = Redaction(self._endpoint.secrets, words=False)
+        self._endpoint = self._place(settings)
+        secrets = self._secrets()
+        self._redact, self._redact_answer = Redaction(secrets), Redaction(secrets, words=False)
         self._warned = self._reasons = False
-        price = load_prices(Path(settings.prices) if settings.prices else None).price(name)
+        price = load_prices(Path(settings.prices) if settings.prices else None).price(name) or self._known_price()
+        if price is not None and settings.batch:
+            price = price.of_batches()
         if settings.budget_money is not None and price is None:
             raise ModelError(_without_price(name, settings.prices))
         account = f"{name} at {self._endpoint.url}"
         self._spending = Spending(settings.budget_tokens, settings.budget_money, price, account=account)
+        self._account = account
         self._thread = LoopThread()
         self._calls: Calls | None = None
+        self._batches: Path | None = None
+        self._notices: NoticeBoard | None = None
         self._client: Any = None
+
+    @property
+    def determinism(self) -> Determinism:
+        return Determinism.PROVIDER
+
+    def _place(self, settings: ApiSettings) -> Endpoint:
+        """Return the address of the model's server, with the secrets that are sent to it."""
+        return endpoint_from(self._name, settings, official=self.official_url, prefix=self.backend.upper())
+
+    def _secrets(self) -> list[str]:
+        """Return what must not be shown or stored."""
+        return self._endpoint.secrets
+
+    def _known_price(self) -> Price | None:
+        """Return the price of the model's tokens where the price tables have none; None if nothing knows it."""
+        return None
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         calls = self._thread.run(self._opened())
+        if isinstance(calls, BatchedCalls):
+            self._thread.run(self._begin_batches(calls))
+            yield from answer_in_batches(self._thread, requests, self._answered, calls, self._notices)
+            return
         yield from answer_at_once(self._thread, requests, self._answered, lambda: calls.at_once + 2)
 
     def keep_spending(self, ledger: Ledger) -> None:
         self._spending.keep(ledger)
 
+    def keep_batches(self, folder: Path | None) -> None:
+        self._batches = folder
+
+    def keep_informed(self, notices: NoticeBoard) -> None:
+        self._notices = notices
+
+    @property
+    def batched(self) -> bool:
+        return self._settings.batch
+
+    @property
+    def capacity(self) -> int:
+        return MOST_UNDER_WAY if self._settings.batch else 0
+
     def close(self) -> None:
         calls, self._calls = self._calls, None
         try:
             if calls is not None:
-                self._thread.run(self._close_client())
+                self._thread.run(self._close_client(calls))
         finally:
             if calls is not None:
                 calls.close()
@@ -80,6 +123,11 @@ class ApiModel(Model):
     def obstacle(self, asks: frozenset[str]) -> str | None:
         if self._endpoint.key is None and self._endpoint.official:
             return f"{self._name}: no key. Set {self.backend.upper()}_API_KEY, or name another server as base_url."
+        if self._settings.batch and "score" in asks:
+            return (
+                f"{self._name}: batches only generate, but the method scores texts by their log-probabilities. Remove "
+                "`batch: true`, or use a method that generates, such as multiple_choice_joint."
+            )
         return None
 
     @abstractmethod
@@ -100,7 +148,8 @@ class ApiModel(Model):
             library, account = self._library(), account_of(self._endpoint.url, self._endpoint.secrets)
             if (lacking := self.obstacle(frozenset())) is not None:
                 raise ModelError(lacking)
-            calls = Calls(self._name, library, account, self._settings, self._spending, self._redact)
+            kind = BatchedCalls if self._settings.batch else Calls
+            calls = kind(self._name, library, account, self._settings, self._spending, self._redact)
             try:
                 self._client = self._connect(library, calls)
             except Exception:
@@ -117,7 +166,59 @@ class ApiModel(Model):
             advice = install_advice(self.backend)
             raise ModelError(f"{self._name}: the package {self.backend} is not installed: {advice}.") from error
 
-    async def _close_client(self) -> None:
+    async def _begin_batches(self, calls: BatchedCalls) -> None:
+        """Open the record of batches, unless it is open; counting tokens needs none."""
+        if calls.connected:
+            return
+        if self._batches is None:
+            raise ModelError(
+                f"{self._name}: `batch: true` needs the response cache on a local disk, where it keeps the record "
+                "of its batches. Run on one machine (no --executor ray or slurm), and with --cache-dir if the results "
+                "are on a network file system."
+            )
+        interface = self._batch_interface(self._client, calls)
+        ledger = BatchLedger(self._batches, self._account)
+        calls.connect(interface, ledger, self._account, self._access(), self._redact_answer)
+
+    def _access(self) -> Mapping[str, Any]:
+        """Return how to reach the server again, without secrets."""
+        settings = self._settings
+        named = {"base_url": self._endpoint.url, "api_key_env": settings.api_key_env}
+        return {"model": self._name, **named, "headers_env": settings.headers_env}
+
+    def _batch_interface(self, client: Any, calls: Calls) -> BatchInterface:
+        """Return the provider's batch interface."""
+        raise ModelError(f"{self._name}: {self.backend} has no batch interface; remove `batch: true`.")
+
+    def cancel_batches(self, ids: Iterable[str]) -> None:
+        """Have the server cancel batches; what it has finished of them is kept, and costs money.
+
+        Raises:
+            ModelError: The server refuses, or does not answer.
+        """
+
+        async def cancel() -> None:
+            calls = Calls(
+                self._name,
+                self._library(),
+                account_of(self._endpoint.url, self._endpoint.secrets),
+                *(self._settings, self._spending, self._redact),
+            )
+            client = self._connect(self._library(), calls)
+            try:
+                for id in ids:
+                    await self._batch_interface(client, calls).cancel(id)
+            except RequestFailedError as error:
+                raise ModelError(str(error)) from error
+            finally:
+                calls.close()
+                await client.close()
+
+        self._thread.run(cancel())
+
+    async def _close_client(self, calls: Calls) -> None:
+        if isinstance(calls, BatchedCalls):
+            await calls.disconnect()
         try:
             if self._client is not None:
                 await self._client.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from types import ModuleType
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from harness.models.api.http_client import watch_sending
 from harness.models.api.rate_limits import Account
 from harness.models.api.retries import CONNECT_RETRIES, Failure, UnusableAnswerError, failure_of, retry_delay
 from harness.models.api.settings import ApiSettings
-from harness.models.api.spending import Cost, Room, Spending, read_bill
+from harness.models.api.spending import Bill, Cost, Room, Spending, read_bill
 
 T = TypeVar("T")
 
@@ -45,6 +45,9 @@ class RefusedError(RequestFailedError):
 
 class Calls:
     """Makes a model's calls to its server. It belongs to one event loop, and is closed before that is."""
+
+    batched = False
+    """True if questions are asked in batches, so that an answer takes hours."""
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class Calls:
         refused: Callable[[Failure], bool] = lambda failure: False,
         *,
         asks: bool = True,
+        billed: bool = True,
     ) -> T:
         """Return the answer to a call, repeated until there is one or no hope of one.
 
@@ -103,6 +107,7 @@ class Calls:
             refused: Returns True for a failure that means that the server does not support the call.
             asks: False for a call that only finds out what the server supports: it is charged, but made whatever the
                 budget, and does not show that questions can be answered.
+            billed: False for a call that costs nothing; its answer is not looked into for usage.
 
         Raises:
             RefusedError: ``refused`` returned True.
@@ -111,7 +116,7 @@ class Calls:
             ModelError: No call to this server can be answered.
         """
         for attempt in count():
-            failure = await self._attempt(send, read, expected, asks)
+            failure = await self._attempt(send, read, expected, asks, billed)
             if not isinstance(failure, Failure):
                 self._answered = self._answered or asks
                 return failure
@@ -123,8 +128,26 @@ class Calls:
             await asyncio.sleep(delay)
         raise AssertionError("count() ends")
 
+    async def post(
+        self,
+        client: Any,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[Any], T],
+        expected: Cost,
+        refused: Callable[[Failure], bool] = lambda failure: False,
+        *,
+        asks: bool = True,
+    ) -> T:
+        """Return the answer to a JSON body that is posted with the library's client; see :meth:`call`."""
+        import httpx2
+
+        return await self.call(
+            lambda: client.post(path, cast_to=httpx2.Response, body=body), read, expected, refused, asks=asks
+        )
+
     async def _attempt(
-        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], T], expected: Cost, asks: bool
+        self, send: Callable[[], Awaitable[Any]], read: Callable[[Any], T], expected: Cost, asks: bool, billed: bool
     ) -> T | Failure:
         cost = self._corrected(expected)
         await self._enter(cost, asks)
@@ -136,7 +159,7 @@ class Calls:
             except BaseException as error:
                 spent = self._cost_unanswered(error, cost) if sending.begun else Cost()
                 raise
-            bill = read_bill(bytes(raw.content), cost)
+            bill = read_bill(bytes(raw.content), cost) if billed else Bill(Cost())
             spent, known = bill.cost, True
             if bill.known:
                 self._counted += 1
@@ -192,7 +215,7 @@ class Calls:
         tries = f" after {attempt + 1} tries" if attempt else ""
         message = f"{self._name}: {failure.message}{tries}"
         if self._is_hopeless(failure):
-            return ModelError(f"{message}. {_advice(failure)}")
+            return ModelError(f"{message}. {advice(failure)}")
         if failure.retry or failure.fatal:
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= self._down_after and not self._down:
@@ -230,10 +253,11 @@ class Calls:
             raise RequestFailedError(self._down)
         room = self._spending.room(cost) if asks else Room.YES
         if room is Room.NO:
-            raise RequestFailedError(
-                f"{self._name}: not sent, because it exceeds the budget: {self._spending}. {_RAISE}"
-            )
+            raise self._beyond_budget()
         return None if room is Room.WAIT else self._account.enter(cost.tokens, time.monotonic())
+
+    def _beyond_budget(self) -> RequestFailedError:
+        return RequestFailedError(f"{self._name}: not sent, because it exceeds the budget: {self._spending}. {_RAISE}")
 
     def _wake_soon(self) -> None:
         self._loop.call_soon_threadsafe(self._wake)
@@ -243,7 +267,8 @@ class Calls:
         self._changed = asyncio.Event()
 
 
-def _advice(failure: Failure) -> str:
+def advice(failure: Failure) -> str:
+    """Return what a user can do about a failure that every call would have."""
     if failure.status is None:
         return "Is the server running, and is base_url right?"
     if 300 <= failure.status < 400:

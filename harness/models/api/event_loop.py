@@ -9,12 +9,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from harness import Request, Response
+from harness import Response
 from harness.models.api.calls import RequestFailedError
 
 T = TypeVar("T")
+Asked = TypeVar("Asked")
 
 MOST_PENDING = 1024
 """Most requests that wait in the event loop, or whose answers are unread; enough to keep the calls going while the
@@ -71,9 +72,10 @@ Results = SimpleQueue[tuple[int, Response] | BaseException]
 
 def answer_at_once(
     thread: LoopThread,
-    requests: Iterable[Request],
-    ask: Callable[[Request], Awaitable[Response]],
+    requests: Iterable[Asked],
+    ask: Callable[[Asked], Awaitable[Response]],
     at_once: Callable[[], int],
+    paused: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[int, Response]]:
     """Yield each request's index and response once, as they come.
 
@@ -84,6 +86,7 @@ def answer_at_once(
         requests: The requests; when it ends, it is tried again as long as some are under way, since it may go on.
         ask: Asks one. A RequestFailedError becomes the response's error; any other exception ends everything.
         at_once: Returns how many requests may be under way now.
+        paused: Called, in this thread, when no more requests are taken for now, and from time to time after that.
 
     Raises:
         ModelError: No request can be answered; earlier answers were yielded.
@@ -98,6 +101,7 @@ def answer_at_once(
                 taken += 1
             if taken == answered:
                 return
+            paused()
             item = _next(calls.results)
             if isinstance(item, BaseException):
                 ended = True
@@ -138,22 +142,22 @@ def _rest(results: Results) -> Iterator[tuple[int, Response]]:
         yield item
 
 
-class _Calls:
+class _Calls(Generic[Asked]):
     """The requests that wait or are under way. Only ``results`` may be used outside of the event loop.
 
     Attributes:
         results: The answers; after an error or cancellation, an exception as the last.
     """
 
-    def __init__(self, ask: Callable[[Request], Awaitable[Response]], at_once: Callable[[], int]) -> None:
+    def __init__(self, ask: Callable[[Asked], Awaitable[Response]], at_once: Callable[[], int]) -> None:
         self.results: Results = SimpleQueue()
         self._ask, self._at_once = ask, at_once
-        self._waiting: deque[tuple[int, Request]] = deque()
+        self._waiting: deque[tuple[int, Asked]] = deque()
         self._live: set[asyncio.Task[None]] = set()
         self._time = _SharedTime()
         self._ended: BaseException | None = None
 
-    def add(self, index: int, request: Request) -> None:
+    def add(self, index: int, request: Asked) -> None:
         """Ask a request when there is room."""
         self._waiting.append((index, request))
         self._start()
@@ -168,7 +172,7 @@ class _Calls:
             self._live.add(task)
             task.add_done_callback(self._done)
 
-    async def _one(self, index: int, request: Request) -> None:
+    async def _one(self, index: int, request: Asked) -> None:
         began = self._time.enter()
         try:
             response = await self._ask(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import ModuleType
@@ -36,6 +37,25 @@ def watch_sending() -> Sending:
     return sending
 
 
+_MOST: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+@contextmanager
+def larger_answers(size: int) -> Iterator[None]:
+    """Within the block, let this task's calls have answers of up to that many bytes, which it reads in pieces."""
+    token = _MOST.set(size)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
+def mark_sent() -> None:
+    """Count this task's call as sent from now on, for a library whose connections are its own."""
+    if (sending := _SENDING.get()) is not None:
+        sending.begun = True
+
+
 def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
     """Return an HTTP client for the client library, made safe.
 
@@ -51,14 +71,15 @@ def http_client(library: ModuleType, without: Collection[str] = ()) -> Any:
     class Bounded(httpx2.AsyncByteStream):
         def __init__(self, stream: Any, encoding: str) -> None:
             self._stream, self._encoding = stream, encoding
+            self._most = _MOST.get() or MAX_ANSWER_BYTES
 
         async def __aiter__(self) -> Any:
             decoder, size = _decoder(self._encoding), 0
             async for chunk in self._stream:
                 for piece in decoder.pieces(chunk):
                     size += len(piece)
-                    if size > MAX_ANSWER_BYTES:
-                        raise UnusableAnswerError(f"longer than {MAX_ANSWER_BYTES / 2**20:g} MiB")
+                    if size > self._most:
+                        raise UnusableAnswerError(f"longer than {self._most / 2**20:g} MiB")
                     yield piece
             decoder.finish()
 

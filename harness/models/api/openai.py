@@ -22,6 +22,8 @@ from harness import (
     install_advice,
 )
 from harness.models.api.api_model import ApiModel
+from harness.models.api.batches.interface import BatchInterface
+from harness.models.api.batches.openai_batches import OpenAIBatches
 from harness.models.api.calls import Calls, RequestFailedError
 from harness.models.api.http_client import http_client
 from harness.models.api.openai_generation import Generator
@@ -149,6 +151,22 @@ class OpenAIModel(ApiModel):
     def tools(self) -> bool:
         return self.chat
 
+    @property
+    def continues(self) -> bool:
+        if self._params.api != "auto":
+            return self._params.api == "completions"
+        if self._endpoint.official:
+            return self._model.startswith(_NO_CHAT)
+        return self._thread.run(self._server_continues())
+
+    @property
+    def scores(self) -> bool:
+        if self._params.api == "chat":
+            return False
+        if self._endpoint.official:
+            return self._model.startswith(_ECHO)
+        return self._thread.run(self._server_echoes())
+
     def obstacle(self, asks: frozenset[str]) -> str | None:
         completes = self._params.api == "completions" or (self._endpoint.official and self._model.startswith(_NO_CHAT))
         if "chat" in asks and completes and self._params.api != "chat":
@@ -213,6 +231,10 @@ class OpenAIModel(ApiModel):
     def truncate(self, text: str, tokens: int) -> str:
         if self._tokenizer is not None:
             return self._tokenizer.truncate(text, tokens)
+        if self._endpoint.official:
+            return text
+        if (cut := self._thread.run(self._server_cut(text, tokens))) is not None:
+            return cut
         low, high = 0, len(text)
         while low < high:
             middle = (low + high + 1) // 2
@@ -243,6 +265,9 @@ class OpenAIModel(ApiModel):
         template = self._params.chat_template_kwargs
         self._connected = Server(client, calls, self._name, self._endpoint.url, self._params.extra_body, template)
         return client
+
+    def _batch_interface(self, client: Any, calls: Calls) -> BatchInterface:
+        return OpenAIBatches(client, calls, self._endpoint.url, self._params.timeout)
 
     async def _ask(self, request: Request) -> Response:
         if isinstance(request, GenerateRequest):
@@ -295,6 +320,32 @@ class OpenAIModel(ApiModel):
             return await self._server.chats()
         except RequestFailedError as error:
             raise ModelError(f"{error}. Set `api` to say whether the model chats.") from error
+
+    async def _server_continues(self) -> bool:
+        await self._opened()
+        try:
+            return await self._server.text_api() == "completions"
+        except RequestFailedError as error:
+            raise ModelError(f"{error}. Set `api` to say whether the model continues texts.") from error
+
+    async def _server_echoes(self) -> bool:
+        await self._opened()
+        try:
+            return await self._server.echo() is not None
+        except RequestFailedError as error:
+            raise ModelError(str(error)) from error
+
+    async def _server_cut(self, text: str, tokens: int) -> str | None:
+        await self._opened()
+        try:
+            source = await self._tokens()
+            if source is None:
+                return text
+            cut = await source.truncate(text, max(0, tokens))
+            exact = text.startswith(cut) and len(await source.encode(cut, False)) <= tokens
+        except (RequestFailedError, CannotAnswerError) as error:
+            raise ModelError(str(error)) from error
+        return cut if exact else None
 
     async def _server_rendered(self, prompt: Prompt) -> str | None:
         await self._opened()

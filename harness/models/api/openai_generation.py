@@ -6,14 +6,13 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from harness import Completion, GenerateRequest, Message, Prompt, Response
 from harness.backends import Served, budget_of, estimated_tokens
 from harness.models.api.openai_answers import ChoicesAnswer
 from harness.models.api.openai_completion import completion_of
 from harness.models.api.openai_messages import text_of, with_calls
-from harness.models.api.openai_server import Server
 from harness.models.api.openai_tokens import LocalTokens, TokenSource
 from harness.models.api.retries import CannotAnswerError
 from harness.models.api.spending import Cost
@@ -32,6 +31,18 @@ _CHOICE = ("top_p", "top_k", "min_p", "repetition_penalty")
 Send = Callable[[Mapping[str, Any], Cost], Awaitable[ChoicesAnswer]]
 
 
+class Chats(Protocol):
+    """What answers in the form of OpenAI's protocol: a server, or a library in front of one."""
+
+    async def completions(
+        self, prompt: str | Tokens, settings: Mapping[str, Any], top: int, cost: Cost
+    ) -> ChoicesAnswer:
+        """Return continuations of a prompt, with log-probabilities if it has them."""
+
+    async def chat(self, prompt: Prompt, settings: Mapping[str, Any], top: int, cost: Cost) -> ChoicesAnswer:
+        """Return the model's messages in a conversation; a plain text becomes a user message."""
+
+
 class Generator:
     """Generates.
 
@@ -42,7 +53,7 @@ class Generator:
         official: True for OpenAI's own server, which is stricter than others.
     """
 
-    def __init__(self, server: Server, tokens: TokenSource | None, window: int | None, official: bool) -> None:
+    def __init__(self, server: Chats, tokens: TokenSource | None, window: int | None, official: bool) -> None:
         self._server, self._tokens, self._window, self._official = server, tokens, window, official
 
     async def chat(self, request: GenerateRequest) -> Response:

@@ -46,6 +46,8 @@ _LOG = logging.getLogger(__name__)
 _PROBE = "One two"
 _SHORT = {"prompt": _PROBE, "max_tokens": 1}
 _SHORT_COST = Cost(2, 1)
+_PROBE_TOKENS = 16
+"""OpenAI's reasoning models refuse fewer."""
 _TURN = {"messages": [{"role": "user", "content": _PROBE}], "max_tokens": 1}
 
 
@@ -141,6 +143,8 @@ class Server:
         self, path: str, body: Mapping[str, Any], asking: Mapping[str, Any], top: int, cost: Cost
     ) -> ChoicesAnswer:
         """Ask with log-probabilities; if the server refuses them and they are optional, never ask with them again."""
+        if self._calls.batched and not top:
+            await self._once("logprobs", lambda: self._find_logprobs(path, asking))
         if self._logprobs or top:
             try:
                 return await self._post(
@@ -154,6 +158,27 @@ class Server:
             except RefusedError:
                 self._logprobs = False
         return await self._post(ChoicesAnswer, path, {**body, **self._extra}, cost, check=self._check_choices)
+
+    async def _find_logprobs(self, path: str, asking: Mapping[str, Any]) -> None:
+        """Ask once, directly, whether the server gives log-probabilities: a batch would tell a day later.
+
+        The answer decides the bodies of all requests, by which they are found in batches that were submitted earlier.
+        """
+        body = {**(_TURN if path.startswith("/chat") else _SHORT), "max_tokens": _PROBE_TOKENS}
+        if self._base_url == OFFICIAL:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        without = False
+
+        def refused(failure: Failure) -> bool:
+            nonlocal without
+            without = _no_logprobs(0, failure)
+            return without or failure.status in {400, 422}
+
+        cost = Cost(_SHORT_COST.prompt, _PROBE_TOKENS)
+        try:
+            await self._post(ChoicesAnswer, path, {**body, **asking, **self._extra}, cost, refused, asks=False)
+        except RefusedError:
+            self._logprobs = not without
 
     def _check_choices(self, answer: ChoicesAnswer) -> None:
         """Refuse an answer that holds no proper completions, while the call can still be retried."""
@@ -249,8 +274,6 @@ class Server:
         check: Callable[[M], None] = lambda answer: None,
         asks: bool = True,
     ) -> M:
-        import httpx2
-
         sent = {key: value for key, value in {"model": self._model, **body}.items() if value is not None}
 
         def read(raw: Any) -> M:
@@ -258,9 +281,7 @@ class Server:
             check(answer)
             return answer
 
-        return await self._calls.call(
-            lambda: self._client.post(path, cast_to=httpx2.Response, body=sent), read, cost, refused, asks=asks
-        )
+        return await self._calls.post(self._client, path, sent, read, cost, refused, asks=asks)
 
     async def _get(self, kind: type[M], path: str) -> M:
         import httpx2

@@ -139,13 +139,18 @@ def seconds_to_wait(headers: Mapping[str, str], now: float | None = None) -> flo
     return None
 
 
-def _status_failure(error: Any, redact: Redaction) -> Failure:
-    status = int(error.status_code)
-    if 300 <= status < 400:
-        return _redirect_failure(status, error.response, redact)
-    reason = _reason(error)
+def failure_of_status(status: int, body: Any, headers: Mapping[str, str], redact: Redaction) -> Failure:
+    """Return what an answer with another status than 200 means.
+
+    Args:
+        status: The HTTP status.
+        body: The answer's JSON value, or its text.
+        headers: Its headers.
+        redact: Hides secrets.
+    """
+    reason = _reason(body)
     spent = status == 429 and "insufficient_quota" in reason
-    filtered = status in {400, 403} and _is_filtered(error)
+    filtered = status in {400, 403} and _is_filtered(body)
     return Failure(
         _shown(f"status {status}: {reason}", redact),
         status=status,
@@ -153,13 +158,19 @@ def _status_failure(error: Any, redact: Redaction) -> Failure:
         throttled=status in THROTTLED and not spent,
         fatal=(status in FATAL or spent) and not filtered,
         filtered=filtered,
-        retry_after=seconds_to_wait(error.response.headers),
+        retry_after=seconds_to_wait(headers),
     )
 
 
-def _is_filtered(error: Any) -> bool:
+def _status_failure(error: Any, redact: Redaction) -> Failure:
+    status = int(error.status_code)
+    if 300 <= status < 400:
+        return _redirect_failure(status, error.response, redact)
+    return failure_of_status(status, error.body, error.response.headers, redact)
+
+
+def _is_filtered(body: Any) -> bool:
     """Return whether a content filter refused: by Azure's and OpenAI's codes, or Anthropic's and OpenAI's sentences."""
-    body = error.body
     inner = body.get("error", body) if isinstance(body, dict) else None
     if not isinstance(inner, dict):
         return False
@@ -169,9 +180,8 @@ def _is_filtered(error: Any) -> bool:
     return bool(codes & _FILTERS) or any(sentence in said for sentence in _FILTERING)
 
 
-def _reason(error: Any) -> str:
+def _reason(body: Any) -> str:
     """Return the server's reason, from any of the usual fields."""
-    body = error.body
     inner = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(inner, dict):
         said = [str(inner[key]) for key in ("code", "message", "detail") if inner.get(key)]

@@ -42,6 +42,10 @@ class ApiSettings(BaseModel):
     """How often a failed call is repeated."""
     retry_delay: float = Field(default=0.5, ge=0)
     """Seconds before the first retry. The wait doubles each time, up to a minute, less a random part."""
+    batch: bool = False
+    """True to ask through the provider's batch interface: at half the price, and answered within a day."""
+    batch_poll: float = Field(default=60.0, ge=0.01)
+    """Seconds between two looks at a batch; the first looks are closer together."""
     api_key_env: str | None = None
     """Name of the environment variable that holds the key. Default: OPENAI_API_KEY or ANTHROPIC_API_KEY, which are sent
     to the official server only.

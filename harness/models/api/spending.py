@@ -183,6 +183,16 @@ class Spending:
         if over != Cost():
             self._charge(over)
 
+    def fits(self, cost: Cost) -> bool:
+        """Return whether the budget allows that cost in addition to all that is spent or reserved."""
+        self._load()
+        return self._fits(self._total + cost)
+
+    def charge(self, cost: Cost) -> None:
+        """Count a cost, or take a part of one back, for requests that outlive this process."""
+        if cost != Cost():
+            self._charge(cost)
+
     def close(self) -> None:
         """Close the ledger, in the thread that used it."""
         self._ledger.close()

@@ -25,7 +25,7 @@ from harness import (
     backend,
     derive_rng,
 )
-from harness.backends import DECLINES
+from harness.backends import DECLINES, Determinism
 from harness.models.offline.hash_language import CLASSES, END, KNOWN, TextState, tokenize
 from harness.models.tokens.conversations import prompt_of
 from harness.models.tokens.scored_text import (
@@ -98,6 +98,10 @@ class FakeModel(Model):
         if "chat" in asks and not self._chat:
             return f"fake:{self._seed} does not take conversations; set chat: true."
         return None
+
+    @property
+    def determinism(self) -> Determinism:
+        return Determinism.EXACT
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {

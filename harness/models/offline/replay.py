@@ -27,7 +27,7 @@ from harness import (
     backend,
     parse_json,
 )
-from harness.backends import DAMAGE, DECLINES, FINISH_REASONS, FinishReason, open_file
+from harness.backends import DAMAGE, DECLINES, FINISH_REASONS, Determinism, FinishReason, open_file
 
 _GROUP_KEYS: tuple[tuple[str, Any, str], ...] = (
     ("id", str, "the instance's id, a string"),
@@ -111,6 +111,10 @@ class ReplayModel(Model):
         if "chat" in asks and not self._chat:
             return f"replay:{self._path}: set chat: true if the predictions are answers to conversations."
         return None
+
+    @property
+    def determinism(self) -> Determinism:
+        return Determinism.EXACT
 
     def fingerprint(self) -> Mapping[str, Any]:
         with self._path.open("rb") as file:

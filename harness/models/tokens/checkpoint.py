@@ -276,6 +276,8 @@ def _load(checkpoint: Checkpoint, what: str, load: Callable[..., Any], **options
                 checkpoint.location,
                 revision=checkpoint.revision,
                 trust_remote_code=checkpoint.remote_code,
+                # A folder that has just been deleted is not a repository; only its own code may be elsewhere.
+                **({"local_files_only": True} if checkpoint.local and not checkpoint.remote_code else {}),
                 **options,
             )
     except ImportError as error:

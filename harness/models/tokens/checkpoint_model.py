@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Self, TypeVar, overload
 
 from harness import Model, ModelError, Prompt, Tool
-from harness.backends import graphics_cards
+from harness.backends import Determinism, graphics_cards
 from harness.models.tokens.checkpoint import (
     LOADING,
     Checkpoint,
@@ -88,6 +88,11 @@ class CheckpointModel(Model):
     @property
     def tools(self) -> bool:
         return self.chat and "tools" in self._facts["template_words"]
+
+    @property
+    def determinism(self) -> Determinism:
+        whole = self._precision == "float32" and not quantisation(self._config)
+        return Determinism.FLOAT32 if whole else Determinism.BATCHED
 
     def obstacle(self, asks: frozenset[str]) -> str | None:
         if "chat" in asks and not self.chat:

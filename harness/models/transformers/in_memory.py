@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import torch
 
     from harness.models.transformers.causal_lm import CausalLM
+
+_NOTES = {"_name_or_path", "transformers_version", "use_cache", "architectures", "dtype", "torch_dtype"}
+"""Keys of a configuration that change no answer; the weights themselves have a type."""
 
 _CHUNK = 1 << 26
 """Bytes of a tensor that are read at a time."""
@@ -63,7 +67,8 @@ class InMemoryModel(HuggingFaceModel):
         self._name = name
 
     def fingerprint(self) -> Mapping[str, Any]:
-        return {**super().fingerprint(), "backend": "live"}
+        mixed = mixed_precision(self._weights)
+        return {**super().fingerprint(), "backend": "live", **({"mixed_precision": mixed} if mixed else {})}
 
     def answer(self, requests: Iterable[Request]) -> Iterator[tuple[int, Response]]:
         with evaluating(self._weights):
@@ -135,6 +140,15 @@ def unwrapped(model: Any) -> Any:
     return model
 
 
+def mixed_precision(model: Any) -> str | None:
+    """Return the type in which a model computes in a training with mixed precision, by accelerate; None for its own."""
+    state = sys.modules.get("accelerate.state")
+    if "_original_forward" not in vars(model) or state is None or not state.AcceleratorState._shared_state:
+        return None
+    found = str(state.AcceleratorState().mixed_precision)
+    return None if found == "no" else found
+
+
 def check_causal(model: Any, name: str) -> None:
     """Refuse a model that cannot predict the next token of a text, or whose weights are not here.
 
@@ -156,7 +170,7 @@ def check_causal(model: Any, name: str) -> None:
 def identity_of(model: Any, tokenizer: Any) -> str:
     """Return a SHA-256 of a model's weights and configuration and of its tokenizer, in hexadecimal."""
     digest = hashlib.sha256()
-    for key, value in (("config", _config_of(model)), ("tokenizer", _vocabulary_of(tokenizer))):
+    for key, value in (("config", settings_of(model.config)), ("tokenizer", _vocabulary_of(tokenizer))):
         digest.update(f"{key} {json.dumps(value, sort_keys=True, default=str)}\n".encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
@@ -174,10 +188,16 @@ def _add(digest: Any, tensor: torch.Tensor) -> None:
         digest.update(part.cpu().numpy().data)
 
 
-def _config_of(model: Any) -> Mapping[str, Any]:
-    """Return a configuration without what changes no answer: where it came from, and whether keys are cached."""
-    left_out = {"_name_or_path", "transformers_version", "use_cache", "architectures"}
-    return {key: value for key, value in model.config.to_dict().items() if key not in left_out}
+def settings_of(config: Any) -> Mapping[str, Any]:
+    """Return a configuration as JSON values, without what changes no answer or is only noted when it is saved."""
+    return {key: _without_notes(value) for key, value in config.to_dict().items() if key not in _NOTES}
+
+
+def _without_notes(value: Any) -> Any:
+    """Return a part of a configuration without notes, as it is itself the configuration of a part of the model."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _without_notes(item) for key, item in value.items() if key not in _NOTES}
 
 
 def _vocabulary_of(tokenizer: Any) -> Any:

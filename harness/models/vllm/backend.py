@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness import ModelError, Request, Response, ScoreRequest, backend
+from harness.backends import Determinism
 from harness.models.tokens.checkpoint import ADAPTER_CONFIG, MERGE_ADAPTER, checkpoints
 from harness.models.tokens.checkpoint_model import CheckpointModel, best_device, rounding
 from harness.models.tokens.conversations import prompt_of
@@ -103,6 +104,10 @@ class VllmModel(CheckpointModel):
     def window(self) -> int | None:
         known = [size for size in (super().window, self._max_model_len) if size is not None]
         return min(known, default=None)
+
+    @property
+    def determinism(self) -> Determinism:
+        return Determinism.BATCHED  # its kernels for float32 may multiply in fewer bits
 
     def fingerprint(self) -> Mapping[str, Any]:
         return {

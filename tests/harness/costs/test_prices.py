@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness import Completion, GenerateRequest, Response
 from harness.costs.costs import costs
 from harness.costs.prices import Price, load_prices
 from harness.costs.usage import Usage
@@ -33,13 +35,36 @@ def test_the_users_table_comes_first(tmp_path: Path) -> None:
     assert table.price("openai:gpt-4o-mini") == load_prices().price("openai:gpt-4o-mini")
 
 
+def test_batches_cost_their_share_of_the_price(tmp_path: Path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(OWN.replace("completion: 2}", "completion: 2, reasoning: 4, batch: 0.25}"), encoding="utf-8")
+    table = load_prices(file)
+    cheaper = table.price("openai:gpt-4o")
+    assert cheaper is not None
+    assert cheaper.of_batches() == Price("EUR", 0.25, 0.5, 1.0)
+    whole = table.price("hf:./big-one")
+    assert whole is not None
+    assert whole.of_batches() == whole
+
+
+def test_answers_of_batches_are_counted_at_their_price_and_others_at_theirs() -> None:
+    usage, request = Usage(), GenerateRequest("a", 10)
+    answer = Response((Completion("b", reasoning_tokens=100_000),), prompt_tokens=1_000_000, completion_tokens=500_000)
+    usage.add(request, answer)
+    usage.add(request, replace(answer, batched=True, cached=True))
+    known = costs(usage, {}, Price("USD", 2.0, 10.0, 20.0, batch=0.5))
+    assert known["batched_queries"] == 1
+    assert known["money"] == pytest.approx(1.5 * (2.0 + 4.0 + 2.0))
+    assert known["reasoning_money"] == pytest.approx(1.5 * 2.0)
+
+
 @pytest.mark.parametrize(
     ("model", "price"),
     [
-        ("openai:gpt-4o-mini-2024-07-18", Price("USD", 0.15, 0.6)),
-        ("anthropic:claude-haiku-4-5-20251001", Price("USD", 1.0, 5.0)),
-        ("anthropic:claude-opus-5-5", Price("USD", 4.0, 20.0)),
-        ("anthropic:claude-opus-5", Price("USD", 5.0, 25.0)),
+        ("openai:gpt-4o-mini-2024-07-18", Price("USD", 0.15, 0.6, batch=0.5)),
+        ("anthropic:claude-haiku-4-5-20251001", Price("USD", 1.0, 5.0, batch=0.5)),
+        ("anthropic:claude-opus-5-5", Price("USD", 4.0, 20.0, batch=0.5)),
+        ("anthropic:claude-opus-5", Price("USD", 5.0, 25.0, batch=0.5)),
     ],
 )
 def test_prices_that_come_with_the_harness(model: str, price: Price) -> None:

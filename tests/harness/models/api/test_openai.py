@@ -257,6 +257,19 @@ def test_a_server_that_does_not_count_is_no_mistake(connect: Connect) -> None:
     assert model.truncate("the house", 1) == "the house"
 
 
+@pytest.mark.parametrize(
+    ("ways", "api", "expected"),
+    [
+        (Ways(), "auto", True),
+        (Ways(completions=False), "auto", False),
+        (Ways(completions=False), "completions", True),
+        (Ways(), "chat", False),
+    ],
+)
+def test_whether_texts_are_continued(connect: Connect, ways: Ways, api: str, expected: bool) -> None:
+    assert connect(ways, api=api)[1].continues is expected
+
+
 def test_what_cannot_be_scored_says_what_would_help(connect: Connect) -> None:
     _, model = connect()
     asked: list[Request] = [

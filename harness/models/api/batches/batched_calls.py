@@ -1,0 +1,342 @@
+"""Calls whose questions are gathered into batches; all other calls are made directly."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from harness import GenerateRequest, ModelError, Request
+from harness.backends import Redaction
+from harness.models.api.answers import RawAnswer
+from harness.models.api.batches.interface import BatchInterface
+from harness.models.api.batches.ledger import Batch, BatchLedger, Item
+from harness.models.api.batches.questions import CURRENT, Question
+from harness.models.api.batches.watching import Watcher
+from harness.models.api.calls import Calls, FilteredError, RefusedError, RequestFailedError, advice
+from harness.models.api.retries import Failure, UnusableAnswerError, failure_of_status
+from harness.models.api.spending import Cost, read_bill
+
+T = TypeVar("T")
+
+MOST_UNDER_WAY = 50_000
+"""Most questions under way at once; each takes about 10 kB of memory."""
+MOST_TRIES = 3
+"""Batches that a request is put into before it counts as failed; each may take a day."""
+
+_SETTLE_SECONDS = 1.0
+"""Seconds for which settled requests are gathered before the record forgets them."""
+
+
+@dataclass(slots=True, eq=False)
+class _Queued:
+    """A request that waits to be submitted."""
+
+    line: bytes
+    cost: Cost
+    tries: int
+
+
+class BatchedCalls(Calls):
+    """Asks questions in batches.
+
+    A request is known by the digest of its endpoint, body and seed; equal ones at the same time are numbered. So after
+    a restart the same request is found in the batch that it was submitted with, and another sample of it is not.
+
+    Attributes:
+        most: Most questions under way at once.
+        connected: True once :meth:`connect` was called.
+    """
+
+    batched = True
+    most = MOST_UNDER_WAY
+    connected = False
+
+    def connect(
+        self, interface: BatchInterface, ledger: BatchLedger, account: str, access: Mapping[str, Any], redact: Redaction
+    ) -> None:
+        """Begin to use a batch interface and a record of batches; called once, before the first question.
+
+        Args:
+            interface: The provider's.
+            ledger: The record, which this object closes.
+            account: The model and its server.
+            access: How to reach the server again, without secrets.
+            redact: Hides secrets in results.
+        """
+        self.connected = True
+        self._interface, self._ledger, self._of, self._access = interface, ledger, account, access
+        self._redact_answer = redact
+        self._queues: defaultdict[str, dict[str, _Queued]] = defaultdict(dict)
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._numbers: defaultdict[str, set[int]] = defaultdict(set)
+        self._blocked = 0
+        self._smaller = 1  # by which batches are divided that the server found too large
+        self._crowded: set[str] = set()  # requests of batches that were refused since too many tokens were waiting
+        self._crowding = False
+        self._settled: list[str] = []
+        self._watchers: dict[str, Watcher] = {}
+        self._submitted = 0
+        for batch in ledger.take_over():
+            if batch.state == "recorded":  # it was never sent
+                self._refund(ledger.items(batch.tag).values())
+                ledger.end(batch)
+            else:
+                self._watch(batch, ())
+
+    @property
+    def notice(self) -> str:
+        watchers = list(self._watchers.values())
+        shown = [watcher.notice(self._submitted) for watcher in watchers]
+        return f"{self._name}: {'; '.join(shown[:3])}{' …' if len(shown) > 3 else ''}" if shown else ""
+
+    @property
+    def going_on(self) -> str:
+        under_way = [watcher.batch for watcher in list(self._watchers.values())]
+        if not under_way:
+            return ""
+        ids = ", ".join(batch.id or f"(tag {batch.tag})" for batch in under_way[:5])
+        what = "1 batch is" if len(under_way) == 1 else f"{len(under_way)} batches are"
+        return (
+            f"Stopped waiting. {what} still running on the server of {self._name}: "
+            f"{ids}{', …' if len(under_way) > 5 else ''}. "
+            "To cancel: harness cache batches --cancel (with the --results-dir or --cache-dir of this command)."
+        )
+
+    async def disconnect(self) -> None:
+        """Stop waiting; batches go on."""
+        if not self.connected:
+            return
+        tasks = [watcher.task for watcher in self._watchers.values() if watcher.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._forget_settled()
+        self._ledger.close()
+
+    async def post(
+        self,
+        client: Any,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[Any], T],
+        expected: Cost,
+        refused: Callable[[Failure], bool] = lambda failure: False,
+        *,
+        asks: bool = True,
+    ) -> T:
+        """Return the answer to a question, from a batch."""
+        if not asks:
+            return await super().post(client, path, body, read, expected, refused, asks=False)
+        question = CURRENT.get()
+        item = self._number(path, body, question.request)
+        question.items.append(item)
+        known = self._ledger.item(item)
+        tries = 0 if known is None else known.tries - 1
+        while True:
+            if known is None or known.status is None:
+                await self._result(item, None if known is None else known.tag, path, body, expected, tries, question)
+                known = self._ledger.item(item)
+            if known is None and item in self._crowded:
+                self._crowded.discard(item)  # the batch was too large; that says nothing about the request
+                continue
+            tries = tries + 1 if known is None else known.tries
+            failure = self._answer_in(known, read, expected)
+            if not isinstance(failure, Failure):
+                self._answered = True
+                return failure
+            if refused(failure):
+                raise RefusedError(f"{self._name}: {failure.message}")
+            if not failure.retry or tries >= MOST_TRIES:
+                raise self._failed(failure, tries)
+            self._ledger.settle([item])
+            known = None
+
+    def release(self, under_way: int, full: bool) -> None:
+        queued = sum(map(len, self._queues.values()))
+        if not queued or self._blocked != under_way:
+            return
+        if self._crowding and self._watchers:
+            return  # the server has room when a batch has ended
+        if full and self._watchers and queued < self._interface.most_requests:
+            return  # room comes with the batches that are under way, and then more can be gathered
+        for path in list(self._queues):
+            while self._queues[path]:
+                self._submit(path)
+
+    def settle(self, question: Question) -> None:
+        if not self._settled:
+            asyncio.get_running_loop().call_later(_SETTLE_SECONDS, self._forget_settled)
+        self._settled += question.items
+
+    def _forget_settled(self) -> None:
+        settled, self._settled = self._settled, []
+        if settled:
+            self._ledger.settle(settled)
+        for item in settled:  # only now: until then an equal request would get the result that the record still has
+            digest, _, number = item.rpartition("-")
+            self._numbers[digest].discard(int(number))
+            if not self._numbers[digest]:
+                del self._numbers[digest]
+
+    def _number(self, path: str, body: Mapping[str, Any], request: Request) -> str:
+        # Not every body holds the seed, so that those of two samples may be equal.
+        sample = (request.seed, request.completions) if isinstance(request, GenerateRequest) else ()
+        whole = json.dumps([path, body, *sample], sort_keys=True, separators=(",", ":")).encode()
+        digest = hashlib.blake2b(whole, digest_size=16).hexdigest()
+        number = next(n for n in range(len(self._numbers[digest]) + 1) if n not in self._numbers[digest])
+        self._numbers[digest].add(number)
+        return f"{digest}-{number}"
+
+    async def _result(
+        self,
+        item: str,
+        tag: str | None,
+        path: str,
+        body: Mapping[str, Any],
+        cost: Cost,
+        tries: int,
+        question: Question,
+    ) -> None:
+        """Wait until a request has a result or is known to have none; submit it unless it is in a batch already."""
+        future = self._waiting[item] = asyncio.get_running_loop().create_future()
+        self._blocked += not question.waiting
+        question.waiting += 1
+        try:
+            if tag is None:
+                endpoint = self._interface.endpoint(path)
+                self._queues[endpoint][item] = _Queued(self._interface.line(item, path, body), cost, tries)
+                if len(self._queues[endpoint]) >= self._interface.most_requests:
+                    self._submit(endpoint)
+            elif tag not in self._watchers:
+                if (batch := self._ledger.own(tag)) is None:
+                    await self._elsewhere(item, tag)
+                    return
+                self._watch(batch, ())  # this process had stopped waiting for it
+            await future
+        finally:
+            self._waiting.pop(item, None)
+            question.waiting -= 1
+            self._blocked -= not question.waiting
+
+    async def _elsewhere(self, item: str, tag: str) -> None:
+        """Wait until a request of another process's batch has a result; take the batch over if that process ends."""
+        self._ledger.join(item)
+        while (known := self._ledger.item(item)) is not None and known.tag == tag:
+            for batch in self._ledger.take_over():
+                self._watch(batch, ())
+            if tag in self._watchers:
+                await self._waiting[item]
+                return
+            await asyncio.sleep(self._settings.batch_poll / 10)
+
+    def _failed(self, failure: Failure, tries: int) -> Exception:
+        batches = f" in {tries} batches" if tries > 1 else ""
+        message = f"{self._name}: {failure.message}{batches}"
+        if self._is_hopeless(failure):
+            return ModelError(f"{message}. {advice(failure)}")
+        return FilteredError(message) if failure.filtered else RequestFailedError(message)
+
+    def _answer_in(self, known: Item | None, read: Callable[[Any], T], expected: Cost) -> T | Failure:
+        if known is None or known.status is None:
+            return Failure("the batch ended without a result for the request (expired, cancelled or lost)", retry=True)
+        if known.status != 200:
+            return failure_of_status(known.status, _parsed(known.body), {}, self._redact)
+        try:
+            if problem := read_bill(known.body, expected).problem:
+                raise UnusableAnswerError(problem)
+            return read(RawAnswer(known.body))
+        except Exception as error:
+            failure = self._failure(error)
+            if failure is None:
+                raise
+            return failure
+
+    def _submit(self, path: str) -> None:
+        """Submit as much of a queue as a batch holds and the budget allows."""
+        queue, chosen, size, whole = self._queues[path], dict[str, _Queued](), 0, Cost()
+        most = max(1, min(self._interface.most_requests, self.most) // self._smaller)
+        for item, queued in list(queue.items()):
+            # Room for what surrounds the lines.
+            if len(chosen) >= most or (chosen and size + len(queued.line) > self._interface.most_bytes - 1024):
+                break
+            del queue[item]
+            if not self._spending.fits(whole + queued.cost):
+                self._give_up([item], self._beyond_budget())
+                continue
+            chosen[item], size, whole = queued, size + len(queued.line), whole + queued.cost
+        if not chosen:
+            return
+        batch = Batch(secrets.token_hex(8), self._of, self._access, path, time.time(), len(chosen))
+        self._spending.charge(whole)  # first: killed in between, the budget counts too much rather than too little
+        chosen = dict(sorted(chosen.items()))  # in the order of the record, in which the server's line numbers are read
+        items = {item: Item(batch.tag, queued.cost, queued.tries + 1) for item, queued in chosen.items()}
+        self._ledger.record(batch, items)
+        self._watch(batch, [queued.line for queued in chosen.values()], self._smaller)
+
+    def _watch(self, batch: Batch, lines: Sequence[bytes], divided: int = 1) -> None:
+        self._submitted += 1
+        watcher = Watcher(batch, lines, self._submitted, self._interface, self._ledger, self._settings, self._name)
+        self._watchers[batch.tag] = watcher
+        watcher.task = asyncio.get_running_loop().create_task(self._follow(watcher, divided))
+
+    async def _follow(self, watcher: Watcher, divided: int) -> None:
+        """Follow a batch to its end, and let those that wait for it go on."""
+        batch, error = watcher.batch, None
+        before = self._ledger.items(batch.tag)
+        try:
+            await watcher.follow(self.resume, self._redact_line, self._arrived)
+        except Exception as problem:
+            error = problem
+        self._watchers.pop(batch.tag, None)
+        self._crowding = watcher.crowded
+        if watcher.crowded and watcher.batch.requests > 1:
+            self._smaller = max(self._smaller, 2 * divided)
+            self._crowded.update(before)
+        if error is None:
+            left = self._ledger.items(batch.tag)
+            if not watcher.lost:  # what the server did not run costs nothing
+                self._refund(left.values())
+            self._ledger.end(batch)
+        elif watcher.refused:
+            self._refund(before.values())
+            self._ledger.end(batch)
+        if error is None:
+            self._wake_items(before)
+        else:
+            self._give_up(list(before), error)
+
+    def _arrived(self, items: Sequence[str], refund: Cost) -> None:
+        self._spending.charge(refund)
+        self._wake_items(items)
+
+    def _wake_items(self, items: Any) -> None:
+        for item in items:
+            future = self._waiting.get(item)
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    def _give_up(self, items: Sequence[str], error: Exception) -> None:
+        for item in items:
+            future = self._waiting.get(item)
+            if future is not None and not future.done():
+                future.set_exception(error)
+
+    def _refund(self, items: Any) -> None:
+        self._spending.charge(Cost() - sum((item.cost for item in items), Cost()))
+
+    def _redact_line(self, body: bytes) -> bytes:
+        return self._redact_answer(body.decode("utf-8", "replace")).encode()
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")
