@@ -10,12 +10,15 @@ from harness.answers.served_models import served_models, served_notes
 from harness.contracts import Stat
 from harness.contracts.plugins import CONTAMINATION
 from harness.contracts.scores import CompositeScore
+from harness.contracts.training_steps import TrainingStep
 from harness.leaderboard.cells import Cell, cell_of, examples_problem, has_number, instance_scores, main_stat, newest
 from harness.leaderboard.columns import ColumnKey, Group, agreed, canonical, group_runs, grouped
 from harness.leaderboard.composites import composite_cell, direction_of, scores_of
 from harness.leaderboard.model_names import backend_of, model_names, model_of
 from harness.leaderboard.pairwise import Contest, ContestResult, column_ranks
-from harness.leaderboard.repeats import by_seeds, parts, pooled_repeats
+from harness.leaderboard.prompt_spread import PromptSpread, VariedRun, parts
+from harness.leaderboard.prompt_spread import variants as variants_of
+from harness.leaderboard.prompt_variants import counting_run, same_runs
 from harness.leaderboard.win_rate import WinRate, mean_win_rates, ranks
 from harness.plugins.parameters import PROMPT
 from harness.plugins.titles import SEPARATOR, Titles
@@ -59,6 +62,8 @@ class Row:
     """Its name with the arguments that were given for it, as specs have them."""
     backend: str = ""
     """The name of its backend."""
+    training: TrainingStep | None = None
+    """Its place in a training; None if it is not known to be a checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,7 @@ def build_board(
             tuple(column.get(model) for column in cells),
             identifier=run.spec.model.label,
             backend=backend_of(run),
+            training=run.spec.training_step,
         )
         for model, run in models.items()
     ]
@@ -172,13 +178,13 @@ def _composite(
 ) -> tuple[Column, dict[str, Cell]]:
     """Return the column of a composite score, and its cells by model; a model that has none of its runs has no cell."""
     wanted = {run.question for run in score.runs}
-    of_score = [run for run in runs if run.spec.question_digest in wanted]
+    of_score = [run for run in runs if run.spec.with_unchanged_prompt.question_digest in wanted]
     cells: dict[str, Cell] = {}
     results: dict[str, ContestResult] = {}
     counted: list[RunRecord] = []
     for model, own in sorted(grouped(of_score, lambda run: model_of(run, names)).items()):
-        by_question = grouped(own, lambda run: run.spec.question_digest)
-        found = {question: newest(same) for question, same in by_question.items()}
+        by_question = grouped(own, lambda run: run.spec.with_unchanged_prompt.question_digest)
+        found = {question: counting_run(same) for question, same in by_question.items()}
         counted += found.values()
         cells[model], result = composite_cell(score, found, check)
         if result is not None:
@@ -220,14 +226,6 @@ def counting_runs(group: Group, names: Mapping[str, str]) -> Counting:
     for model, subrun, found in _same_question(group, names):
         counting.setdefault(model, {})[subrun] = counting_run(found)
     return counting
-
-
-def counting_run(runs: Sequence[RunRecord]) -> RunRecord:
-    """Return what counts of one model's runs of the same thing: its repeats as one run."""
-    repeats = [newest(found) for found in by_seeds(runs)]
-    measured = [run for run in repeats if has_number(run)]
-    latest = newest(repeats)
-    return pooled_repeats([*(run for run in measured if run is not latest), latest])
 
 
 def _hidden_failures(group: Group, names: Mapping[str, str]) -> dict[str, list[RunRecord]]:
@@ -345,11 +343,15 @@ def _notes(group: Group, counting: Counting, names: Mapping[str, str], titles: T
         metric = titles.metric(group.metric).title
         yield f"{name}: the runs disagree on whether a higher {metric} is better, so nothing is compared."
     for model, _, found in _same_question(group, names):
-        repeats = by_seeds(found)
-        for same in repeats:
+        for same in same_runs(found):
             yield from _disagreement(model, same, titles)
-        if (number := len(parts(counting_run(found)))) > 1:
-            label = titles.run(found[0].spec.scenario)
+        counts = counting_run(found)
+        label = titles.run(found[0].spec.scenario)
+        prompts = counts.prompts if isinstance(counts, VariedRun) else None
+        if prompts is not None:
+            yield f"{model} on {label}: {_over_prompts(prompts)}."
+        number = max(len(parts(one)) for one in variants_of(counts))
+        if number > 1:
             yield f"{model} on {label}: the mean over {number} repeats, which differ in their seeds."
     if _differ(counting, _data_identity):
         yield f"{name}: the models were evaluated on different files or revisions of the data."
@@ -357,6 +359,14 @@ def _notes(group: Group, counting: Counting, names: Mapping[str, str], titles: T
         yield f"{name}: the models were evaluated on different numbers of instances."
     for note, models in _interval_notes(counting).items():
         yield f"{name}, {', '.join(models)}: {note}."
+
+
+def _over_prompts(prompts: PromptSpread) -> str:
+    count, effects = len(prompts.descriptions), prompts.effects
+    if not effects.complete:
+        return f"the mean over {count} prompts, and its interval for these prompts"
+    least = "" if prompts.paired else "at most "
+    return f"the mean over {count} prompts, whose means have a standard deviation of {least}{effects.deviation:.3f}"
 
 
 def _interval_notes(counting: Counting) -> dict[str, list[str]]:

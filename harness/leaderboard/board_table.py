@@ -18,11 +18,11 @@ MODEL_WIDTH = 36
 """Characters of a model's name in a line on the terminal."""
 
 CSV_FIELDS = (
-    "rank", "rank_first", "rank_last", "model", "model_id", "mean_win_rate", "mean_win_rate_low", "mean_win_rate_high",
-    "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method", "split", "metric",
-    "higher_is_better", "settings", "sample", "primary", "status", "mean", "stderr", "low", "high", "count", "missing",
-    "declined", "declined_kinds", "runs_have", "runs_of", "best", "column_rank_first", "column_rank_last",
-    "runs", "errors", "damaged",
+    "rank", "rank_first", "rank_last", "model", "model_id", "series", "step", "mean_win_rate", "mean_win_rate_low",
+    "mean_win_rate_high", "win_rate_columns", "win_rate_columns_of", "column", "scenario", "parameters", "method",
+    "split", "metric", "higher_is_better", "settings", "sample", "primary", "status", "mean", "stderr", "low", "high",
+    "count", "missing", "declined", "declined_kinds", "runs_have", "runs_of", "best", "column_rank_first",
+    "column_rank_last", "runs", "errors", "damaged",
 )  # fmt: skip
 
 
@@ -134,6 +134,8 @@ def _json_value(board: Board, shown: Board) -> dict[str, Any]:
                 "name": row.model,
                 "identifier": row.identifier,
                 "backend": row.backend,
+                "series": row.training and row.training.series,
+                "step": row.training and row.training.step,
                 "rank": row.rank,
                 "mean_win_rate": asdict(row.win_rate) if row.win_rate else None,
                 "columns": counts.get(row.model, (0, 0))[0],
@@ -175,6 +177,8 @@ def _records(board: Board) -> list[dict[str, Any]]:
             "rank_last": row.win_rate and row.win_rate.last,
             "model": row.model,
             "model_id": row.identifier,
+            "series": row.training and row.training.series,
+            "step": row.training and row.training.step,
             "mean_win_rate": row.win_rate and row.win_rate.value,
             "mean_win_rate_low": row.win_rate and row.win_rate.low,
             "mean_win_rate_high": row.win_rate and row.win_rate.high,

@@ -14,6 +14,8 @@ from harness.leaderboard.aggregate import Board, Column, Row
 from harness.leaderboard.cells import Cell
 from harness.leaderboard.columns import canonical
 from harness.leaderboard.formatting import arrow
+from harness.leaderboard.formatting import number as rounded
+from harness.leaderboard.prompt_spread import PromptSpread
 from harness.output.display import brief, counted, sentence
 from harness.plugins.titles import SEPARATOR, Titles, value_title
 
@@ -118,7 +120,7 @@ def other_suites(newest: str, others: Sequence[str]) -> str:
     """Return which suite is shown, and which others there are."""
     more = f" and {len(others) - 8} more" if len(others) > 8 else ""
     named = ", ".join(brief(suite, 40) for suite in others[:8])
-    return f"{brief(newest, 40)}, the newest; others: {named}{more} (--suite NAME, or --all-suites)"
+    return f"{brief(newest, 40)}, the newest; others: {named}{more} (name one, or --all-suites)"
 
 
 def main_columns(board: Board) -> Board:
@@ -193,10 +195,22 @@ def remarks(cell: Cell) -> list[str]:
     found += [
         f"{_COUNTS[kind][1]}: {count:,} of {of:,}" for kind, (count, of) in cell.counts.items() if kind in _COUNTS
     ]
+    if cell.prompts is not None:
+        found.append(_over_prompts(cell.prompts))
     found += [sentence(problem) for problem in cell.damaged[:3]]
     if cell.imported:
         found.append("measured by another program")
     return found
+
+
+def _over_prompts(prompts: PromptSpread) -> str:
+    means, deviation = prompts.effects.means, prompts.effects.deviation
+    spread = (
+        f", standard deviation {rounded(deviation)} beyond sampling error"
+        if deviation is not None and prompts.effects.complete
+        else ""
+    )
+    return f"mean over {len(means)} prompts, from {rounded(min(means))} to {rounded(max(means))}{spread}"
 
 
 def noteworthy(cell: Cell) -> bool:

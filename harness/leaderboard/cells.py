@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from harness.answers.declined import Declined
 from harness.answers.reasoning_count import UNANNOUNCED, UNFINISHED
-from harness.contracts import Stat
+from harness.contracts import Estimate, Stat
 from harness.errors import DataError
 from harness.leaderboard.columns import agreed
-from harness.leaderboard.repeats import parts
+from harness.leaderboard.prompt_spread import PromptSpread, VariedRun, joined_spread, parts, variants
 from harness.statistics import effective_size_interval
 from harness.statistics.quantiles import Z
 from harness.storage.example_files import check_examples
@@ -81,6 +81,8 @@ class Cell:
     """For each kind in :data:`COUNTED` of which there are any, their number and that of all examples of its runs,
     perturbed copies included.
     """
+    prompts: PromptSpread | None = None
+    """How much the number depends on the prompt; None if all runs have the same single prompt."""
     damaged: tuple[str, ...] = ()
     """The problems of its runs' files of examples, one message per damaged file."""
 
@@ -146,7 +148,7 @@ def cell_of(
     runs = [subruns[key] for key in sorted(subruns)]
     stats = [stat for run in runs if run.status == "ok" and (stat := main_stat(run)) is not None]
     return replace(
-        pooled(stats, of),
+        _over_prompts(pooled(stats, of), [run for run in runs if has_number(run)]),
         failures=(
             *(Failure(run.spec.scenario.label, _error(run)) for run in runs if not has_number(run)),
             *(Failure(run.name, _error(run)) for run in failed),
@@ -154,9 +156,40 @@ def cell_of(
         runs=tuple(f"{part.suite}/{part.name}" for run in runs if has_number(run) for part in parts(run)),
         imported=any(has_number(run) and imported_from(run) for run in runs),
         declined=declined_by(run for run in runs if has_number(run)),
-        counts=counts_of([run for run in runs if has_number(run)]),
+        counts=counts_of([one for run in runs if has_number(run) for one in variants(run)]),
         damaged=tuple(problem for run in runs if has_number(run) for part in parts(run) if (problem := check(part))),
     )
+
+
+def _over_prompts(cell: Cell, runs: Sequence[RunRecord]) -> Cell:
+    """Return a cell with the error that prompts add to the mean of its sub-runs, all of which they change at once."""
+    varied = [run for run in runs if isinstance(run, VariedRun)]
+    if not varied or len(varied) < len(runs):
+        return cell
+    if len(varied) == 1:
+        return replace(cell, prompts=varied[0].prompts)
+    over_instances = pooled([_for_these_prompts(run) for run in varied], cell.of)
+    mean = Estimate(
+        over_instances.mean or 0.0,
+        over_instances.count,
+        over_instances.stderr,
+        over_instances.low,
+        over_instances.high,
+    )
+    prompts = joined_spread([run.prompts for run in varied], mean, cell.bounds)
+    if prompts is None:
+        return cell
+    found = prompts.effects.estimate
+    return replace(cell, stderr=found.stderr, low=found.low, high=found.high, prompts=prompts)
+
+
+def _for_these_prompts(run: VariedRun) -> Stat:
+    """Return the main statistic with its error over instances alone."""
+    stat, found = main_stat(run), run.prompts.effects.instances
+    if stat is None:
+        raise AssertionError(f"{run.name} has a number")
+    ends = None if found.low is None or found.high is None else (found.low, found.high)
+    return replace(stat, stderr=found.stderr, ci95=ends)
 
 
 def declined_by(runs: Iterable[RunRecord]) -> Declined:

@@ -112,12 +112,13 @@ def run_settings(spec: RunSpec) -> dict[str, Any]:
     """Return the settings of a spec that change what a number means: how the model was asked and what was counted.
 
     Perturbations and other metrics are left out, since they do not change the unperturbed main metric, and so are the
-    seeds of few-shot examples and of sampling, by which runs are repeats of each other.
+    seeds of few-shot examples and of sampling, by which runs are repeats of each other, and changes of the prompt, by
+    which they are variants of each other.
     """
     main = re.split(r"[:@(]", spec.main_metric, maxsplit=1)[0].strip()  # of exact_match:maj@8 (flexible) exact_match
     measured = next((metric for metric in spec.metrics if metric.name in (spec.main_metric, main)), None)
     return {
-        **spec.adapter.arguments,
+        **spec.unchanged_adapter.arguments,
         **({f"{measured.name}.{key}": value for key, value in measured.arguments.items()} if measured else {}),
         **({"samples": spec.samples} if spec.samples > 1 else {}),
         "max_eval_instances": spec.max_eval_instances,

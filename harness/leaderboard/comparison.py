@@ -17,11 +17,13 @@ from harness.leaderboard.paired_scores import (
     Answers,
     AnswersByTrial,
     PairedScores,
-    compare_answers,
+    compare_prompts,
     in_one_trial,
     over_repeats,
 )
-from harness.leaderboard.repeats import Seeds, parts, pooled_repeats, seeds
+from harness.leaderboard.prompt_spread import VariedRun, parts
+from harness.leaderboard.prompt_spread import variants as variants_of
+from harness.leaderboard.prompt_variants import counting_run
 from harness.leaderboard.run_titles import run_titles
 from harness.plugins.parameters import PROMPT
 from harness.plugins.registry import Registry
@@ -105,7 +107,9 @@ def compare_runs(
     direction.
 
     Args:
-        first: A run, or repeats as one (:func:`harness.leaderboard.repeats.pooled_repeats`).
+        first: A run, or repeats and variants of a prompt as one
+            (:func:`harness.leaderboard.prompt_variants.counting_run`). Of variants, those are compared that both have,
+            and the interval and the test allow for differences between prompts if there are at least three.
         second: Another of the same scenario.
         metric: The score; the runs' main metric by default.
         registry: The metrics; needed to compute scores of another than the main metric that no example has.
@@ -115,6 +119,8 @@ def compare_runs(
         DataError: The runs are of different scenarios, have failed, or have no instance in common.
         MetricError: The metric has no scores of single instances.
     """
+    if first.directory == second.directory:
+        raise DataError(f"both runs are {first.suite}/{first.name}; name two.")
     for run in (first, second):
         if run.status != "ok":
             raise DataError(f"run {run.suite}/{run.name} failed: {run.error}")
@@ -127,15 +133,23 @@ def compare_runs(
         names = f"{metrics[0]} and {metrics[1]}"
         raise MetricError(f"the runs have different main metrics, {names}; choose one with --metric.")
     clusters: dict[str, int] | None = {} if first.spec.cluster == second.spec.cluster != "" else None
-    answers = [
-        over_repeats([_answers(part, name, registry, clusters, texts=prompts[0] == prompts[1]) for part in parts(run)])
-        for run, name in zip((first, second), metrics, strict=True)
+    variants = matched_prompts(first, second)
+    found = [
+        [
+            over_repeats(
+                [_answers(part, name, registry, clusters, texts=prompts[0] == prompts[1]) for part in parts(run)]
+            )
+            for run in runs
+        ]
+        for runs, name in zip(zip(*variants.values(), strict=True), metrics, strict=True)
     ]
-    if max(len(parts(first)), len(parts(second))) > 1:
-        answers = [in_one_trial(each) for each in answers]
-    if prompts[0] != prompts[1] and not answers[0].keys() & answers[1].keys() and _limited(first, second):
+    pooled = max(len(parts(run)) for runs in variants.values() for run in runs) > 1 or len(variants) > 1
+    if pooled:
+        found = [[in_one_trial(each) for each in answers] for answers in found]
+    common = [set().union(*answers) for answers in found]
+    if prompts[0] != prompts[1] and not common[0] & common[1] and _limited(first, second):
         raise DataError(APART)
-    scores = compare_answers(answers[0], answers[1], _shared_scale(first, second, metrics), metrics[0], clusters)
+    scores = compare_prompts(found[0], found[1], _shared_scale(first, second, metrics), metrics[0], clusters)
     called = model_names([first, second])
     titles = run_titles([first, second], registry)
     return Comparison(
@@ -150,6 +164,7 @@ def compare_runs(
         could_show=scores.detectable(),
         notes=(
             *_prompt_notes(prompts, metrics, titles),
+            *_variant_notes(first, second, len(variants)),
             *_setting_notes(first, second, called),
             *_answer_notes(first, model_of(first, called)),
             *_answer_notes(second, model_of(second, called)),
@@ -161,7 +176,11 @@ def compare_runs(
 def compare_two_runs(
     first: RunRecord, second: RunRecord, metric: str | None = None, registry: Registry | None = None
 ) -> ComparisonFamily:
-    """Compare two runs as a family of one comparison; arguments and errors are those of :func:`compare_runs`."""
+    """Compare two runs as a family of one comparison; arguments and errors are those of :func:`compare_runs`.
+
+    Raises:
+        DataError: They are the same run, too.
+    """
     called = model_names([first, second])
     names = [f"{model_of(run, called)} ({run.suite}/{run.name})" for run in (first, second)]
     return ComparisonFamily(names[0], names[1], adjusted([compare_runs(first, second, metric, registry)]))
@@ -187,6 +206,8 @@ def compare_models(
     left, right = (_by_question(known, name, names) for name in (first, second))
     one, other = (next(iter(found.values())) for found in (left, right))
     first, second = model_of(one, names), model_of(other, names)
+    if one.model_key == other.model_key:
+        raise DataError(f"both models are {first}; name two.")
     titles = run_titles(known, registry)
     comparisons, problems = [], []
     asked = {question: run.spec for question, run in {**right, **left}.items()}
@@ -311,6 +332,28 @@ def _shared_scale(first: RunRecord, second: RunRecord, metrics: Sequence[str]) -
     return wider_scale(*(scale_of([run], metric) for run, metric in zip((first, second), metrics, strict=True)))
 
 
+def matched_prompts(first: RunRecord, second: RunRecord) -> dict[str, tuple[RunRecord, RunRecord]]:
+    """Return the runs of two models with the same variants of a prompt, by description; of single runs just these.
+
+    Raises:
+        DataError: They have no prompt in common.
+    """
+    if not isinstance(first, VariedRun) and not isinstance(second, VariedRun):
+        return {"": (first, second)}
+    one, other = ({part.spec.prompt_description: part for part in (variants_of(run))} for run in (first, second))
+    if not (common := [prompt for prompt in one if prompt in other]):
+        raise DataError("the runs have no variant of the prompt in common.")
+    return {prompt: (one[prompt], other[prompt]) for prompt in common}
+
+
+def _variant_notes(first: RunRecord, second: RunRecord, common: int) -> Iterator[str]:
+    counts = [len(variants_of(run)) for run in (first, second)]
+    if max(counts) == 1:
+        return
+    only = "" if counts == [common, common] else f", of {counts[0]} of the first and {counts[1]} of the second"
+    yield f"over the {common} variant{'s' if common > 1 else ''} of the prompt that both have{only}"
+
+
 def _prompt_notes(prompts: Sequence[str | None], metrics: Sequence[str], titles: Titles) -> Iterator[str]:
     if prompts[0] != prompts[1]:
         one, other = (prompt or "the scenario's own" for prompt in prompts)
@@ -325,17 +368,20 @@ def _direction(run: RunRecord, metric: str) -> bool | None:
 
 
 def _setting_notes(first: RunRecord, second: RunRecord, called: Mapping[str, str]) -> Iterator[str]:
-    for run in (first, second):
-        if len(parts(run)) > 1:
-            yield f"{model_of(run, called)}: the mean over {len(parts(run))} repeats, which differ in their seeds"
-    if first.spec.adapter.label != second.spec.adapter.label:
-        yield f"adapter differs: {first.spec.adapter.label} and {second.spec.adapter.label}"
-    repeated = max(len(parts(first)), len(parts(second))) > 1
+    repeats = [max(len(parts(one)) for one in (variants_of(run))) for run in (first, second)]
+    for run, count in zip((first, second), repeats, strict=True):
+        if count > 1:
+            yield f"{model_of(run, called)}: the mean over {count} repeats, which differ in their seeds"
+    varied = isinstance(first, VariedRun) or isinstance(second, VariedRun)
+    one, other = (run.spec.unchanged_adapter if varied else run.spec.adapter for run in (first, second))
+    if one.label != other.label:
+        yield f"adapter differs: {one.label} and {other.label}"
+    repeated = max(repeats) > 1
     names = ("instance_seed", "max_eval_instances", "samples", "cluster")
     for name in names if repeated else ("seed", "sampling_seed", *names):
-        one, other = (getattr(run.spec, name) for run in (first, second))
-        if one != other:
-            yield f"{name} differs: {one} and {other}"
+        values = [getattr(run.spec, name) for run in (first, second)]
+        if values[0] != values[1]:
+            yield f"{name} differs: {values[0]} and {values[1]}"
 
 
 def _answer_notes(run: RunRecord, model: str) -> Iterator[str]:
@@ -350,7 +396,9 @@ def _answer_notes(run: RunRecord, model: str) -> Iterator[str]:
 
 
 def _by_question(runs: Sequence[RunRecord], model: str, names: Mapping[str, str]) -> dict[str, RunRecord]:
-    """Return a model's runs by their question (the spec without suite, model and seeds), repeats as one run.
+    """Return a model's runs by their question: the spec without suite, model, seeds and change of the prompt.
+
+    Repeats and variants of the prompt are one run.
 
     The newest of several equal runs counts.
     """
@@ -364,13 +412,11 @@ def _by_question(runs: Sequence[RunRecord], model: str, names: Mapping[str, str]
     if len(labels) > 1 and model not in labels:
         raise DataError(f"{model!r} matches several models: {', '.join(labels)}. Add the settings of one of them.")
     exact = [run for run in named if len(labels) == 1 or run.spec.model.label == model]
-    alike: dict[str, dict[Seeds, RunRecord]] = {}
+    alike: dict[str, dict[str, RunRecord]] = {}
     for run in sorted(exact, key=lambda run: (run.status == "ok", run.finished)):
-        alike.setdefault(run.spec.model_copy(update={"seed": 0, "sampling_seed": None}).question, {})[seeds(run)] = run
-    return {
-        question: pooled_repeats([run for run in repeats.values() if run.status == "ok"] or list(repeats.values())[-1:])
-        for question, repeats in alike.items()
-    }
+        asked = run.spec.with_unchanged_prompt.model_copy(update={"seed": 0, "sampling_seed": None}).question
+        alike.setdefault(asked, {})[run.spec_key] = run
+    return {question: counting_run(list(several.values())) for question, several in alike.items()}
 
 
 def _is_named(model: Component, written: str) -> bool:

@@ -104,7 +104,11 @@ def _could_show(comparison: Comparison) -> str:
 
 
 def _notes(family: ComparisonFamily) -> Iterator[str]:
-    tests = {"mcnemar": "exact McNemar", "permutation": "sign-flip permutation"}
+    tests = {
+        "mcnemar": "exact McNemar",
+        "permutation": "sign-flip permutation",
+        "crossed": "Student’s t over instances and prompts",
+    }
     used = sorted({tests[comparison.test] for comparison in family.comparisons})
     size = len(family.comparisons)
     yield f"difference: first − second with 95 % interval; p: {' or '.join(used)}, two-sided; n: instances of both."

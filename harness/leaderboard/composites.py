@@ -20,7 +20,7 @@ from harness.leaderboard.cells import (
 )
 from harness.leaderboard.columns import agreed
 from harness.leaderboard.pairwise import ContestResult, covariances_of_means, dependent_runs
-from harness.leaderboard.repeats import parts
+from harness.leaderboard.prompt_spread import parts
 from harness.statistics import effective_size_interval
 from harness.storage.instance_scores import InstanceScores
 from harness.storage.results import RunRecord

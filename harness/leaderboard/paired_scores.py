@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from harness.contracts import Scale
 from harness.errors import DataError
 from harness.statistics import (
+    FEWEST_CONDITIONS,
     cluster_sums,
     clustered_difference,
     detectable_difference,
     mcnemar_test,
+    paired_condition_effects,
     paired_difference,
     paired_variance,
     permutation_test,
 )
 from harness.statistics.power import LEVEL, POWER
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Trials = Mapping[int, tuple[float | None, int]]
 """By trial: the score, None if it is undefined, and a digest of what was asked."""
@@ -91,7 +98,9 @@ class PairedScores:
     note: str
     """Why there is no interval, or what else is to be known of it."""
     test: str
-    """``mcnemar``, exact, where every score is 0 or 1; else ``permutation``, with clusters of their sums."""
+    """``mcnemar``, exact, where every score is 0 or 1; else ``permutation``, with clusters of their sums. ``crossed``
+    over instances and variants of a prompt.
+    """
     p: float
     """The test's p-value."""
     differing: int
@@ -195,6 +204,81 @@ def compare_answers(
         undefined=len(common) - len(changed) - len(pairs),
         changed=len(changed),
     )
+
+
+def compare_prompts(
+    first: Sequence[Answers],
+    second: Sequence[Answers],
+    scale: Scale | None,
+    metric: str,
+    clusters: Clusters | None = None,
+) -> PairedScores:
+    """Compare two models' scores instance by instance under the same variants of a prompt, at least one.
+
+    An instance is compared if both models have its score under every variant. With at least three variants, interval
+    and test are over instances and prompts (:func:`harness.statistics.paired_condition_effects`).
+
+    Args:
+        first: The first model's scores under each variant.
+        second: The second's, in the same order.
+        scale: As in :func:`compare_answers`, like the rest and its errors.
+        metric: The metric's name.
+        clusters: The instances' clusters.
+    """
+    if len(first) == 1:
+        return compare_answers(first[0], second[0], scale, metric, clusters)
+    complete = [_scored_by_all(answers) for answers in (first, second)]
+    means = [_over_prompts(answers, kept) for answers, kept in zip((first, second), complete, strict=True)]
+    scores = compare_answers(means[0], means[1], scale, metric, clusters)
+    names = [name for name in sorted(complete[0] & complete[1]) if _digests(means[0][name]) == _digests(means[1][name])]
+    if len(first) < FEWEST_CONDITIONS:
+        return replace(scores, note="; ".join(filter(None, [scores.note, "the interval is for these prompts"])))
+    tables = [_table(answers, names) for answers in (first, second)]
+    members = None if clusters is None else [clusters.get(name, name) for name in names]
+    effects = paired_condition_effects(tables[0], tables[1], scale, members)
+    found = effects.estimate
+    return replace(
+        scores,
+        stderr=found.stderr,
+        low=found.low,
+        high=found.high,
+        test="crossed",
+        p=effects.p(),
+        binary=False,
+        variance=None,  # a few prompts do not tell what a comparison could show
+    )
+
+
+def _over_prompts(answers: Sequence[Answers], complete: Set[str]) -> Answers:
+    """Return each instance's mean over all answers; no score for one that some of them lack."""
+    return {
+        name: trials if name in complete else {trial: (None, digest) for trial, (_, digest) in trials.items()}
+        for name, trials in over_repeats(answers).items()
+    }
+
+
+def _scored_by_all(answers: Sequence[Answers]) -> set[str]:
+    """Return the instances with a score in all answers."""
+    scored = [
+        {name for name, trials in each.items() if any(score is not None for score, _ in trials.values())}
+        for each in answers
+    ]
+    return set.intersection(*scored)
+
+
+def _table(answers: Sequence[Answers], names: Sequence[str]) -> NDArray[np.float64]:
+    """Return the scores of instances, shape (instances, variants); each is the mean over its trials."""
+    import numpy as np
+
+    rows = [
+        [
+            math.fsum(scores) / len(scores)
+            for each in answers
+            if (scores := [score for score, _ in each[name].values() if score is not None])
+        ]
+        for name in names
+    ]
+    return np.array(rows, dtype=np.float64)
 
 
 def detectable(

@@ -30,11 +30,6 @@ def seeds(run: RunRecord) -> Seeds:
     return spec.seed, spec.seed if spec.sampling_seed is None else spec.sampling_seed
 
 
-def parts(run: RunRecord) -> tuple[RunRecord, ...]:
-    """Return the repeats of a run, or the run itself."""
-    return run.repeats if isinstance(run, RepeatedRun) else (run,)
-
-
 def pooled_repeats(runs: Sequence[RunRecord]) -> RunRecord:
     """Return one run for several repeats, newest last; a single run as it is.
 
@@ -46,7 +41,7 @@ def pooled_repeats(runs: Sequence[RunRecord]) -> RunRecord:
         return runs[0]
     newest = runs[-1]
     scores = _mean_scores(runs)
-    stats = [_averaged([stat, *_same(stat, runs[:-1])]) for stat in newest.stats]
+    stats = [_averaged([stat, *same_stats(stat, runs[:-1])]) for stat in newest.stats]
     main = newest.spec.main_metric
     if scores is not None:
         split = newest.spec.eval_split
@@ -68,7 +63,8 @@ def by_seeds(runs: Sequence[RunRecord]) -> list[list[RunRecord]]:
     return list(grouped(runs, seeds).values())
 
 
-def _same(stat: Stat, runs: Sequence[RunRecord]) -> list[Stat]:
+def same_stats(stat: Stat, runs: Sequence[RunRecord]) -> list[Stat]:
+    """Return the same statistic of other runs, of those that have it."""
     what = (stat.metric, stat.split, stat.perturbation, stat.computed_on, stat.group)
     return [
         other

@@ -14,6 +14,7 @@ from harness.leaderboard.model_names import model_names, model_of
 from harness.output.display import brief, sentence
 from harness.output.result_table import ResultTable, TableCell, TableColumn, TableNote
 from harness.plugins.titles import SEPARATOR, Titles
+from harness.runs.determinism import determinism_of
 from harness.storage.results import RunRecord
 
 COLUMNS = (
@@ -27,8 +28,8 @@ COLUMNS = (
 )
 
 _FIELDS = (
-    "suite", "run", "model", "scenario", "metric", "category", "split", "perturbation", "computed_on", "group", "count",
-    "mean", "stderr", "low", "high", "min", "max", "higher_is_better", "missing", "clusters", "note",
+    "suite", "run", "model", "series", "step", "scenario", "metric", "category", "split", "perturbation", "computed_on",
+    "group", "count", "mean", "stderr", "low", "high", "min", "max", "higher_is_better", "missing", "clusters", "note",
 )  # fmt: skip
 
 
@@ -39,10 +40,13 @@ def stats_table(run: RunRecord, titles: Titles | None = None) -> ResultTable:
     rows = [_row(stat, notes, titles) for stat in run.stats]
     kept = [place for place in range(len(COLUMNS)) if place < len(COLUMNS) - 1 or any(row[place].text for row in rows)]
     remarks = list(_remarks(run))
+    training = run.spec.training_step
     about = {
         "suite": run.suite,
         "run": run.name,
         "model": run.spec.model.label,
+        "series": training and training.series,
+        "step": training and training.step,
         "scenario": run.spec.scenario.label,
     }
     return ResultTable(
@@ -61,8 +65,10 @@ def stats_table(run: RunRecord, titles: Titles | None = None) -> ResultTable:
             ("model", brief(model_of(run, model_names([run])), 200)),
             ("scenario", titles.run(run.spec.scenario)),
             ("method", titles.method(run.spec.adapter.name).title),
+            *([("prompt changed", brief(run.spec.prompt_description, 400))] if run.spec.prompt_variant else []),
             ("run", f"{run.suite}/{run.name}"),
             ("status", run.status),
+            *((("determinism", grade),) if (grade := determinism_of(run)) else ()),
         ],
         nothing="\n".join(filter(None, [run.error, *remarks])) or "The run has no statistics.",
     )

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from harness.leaderboard.aggregate import build_board
 from harness.leaderboard.board_table import board_table
+from harness.leaderboard.checkpoint_table import signal_table
 from harness.leaderboard.comparison import compare_models, compare_two_runs
 from harness.leaderboard.comparison_table import comparison_table
+from harness.leaderboard.prompt_table import prompt_table
 from harness.leaderboard.run_titles import run_titles
 from harness.leaderboard.stats_table import stats_table
 from harness.output.result_table import ResultTable
@@ -18,6 +20,16 @@ from harness.storage.results import RunRecord
 def leaderboard_of(runs: Sequence[RunRecord], registry: Registry, *, all_columns: bool = False) -> ResultTable:
     """Return the leaderboard of runs; unless all columns are wanted, with one for each scenario with parameters."""
     return board_table(build_board(runs, titles=run_titles(runs, registry)), all_columns=all_columns)
+
+
+def prompts_of(runs: Sequence[RunRecord], registry: Registry, *, each: bool = False) -> ResultTable:
+    """Return the results of runs with several prompts; with ``each``, also those of each prompt."""
+    return prompt_table(build_board(runs, titles=run_titles(runs, registry)), each=each)
+
+
+def signal_of(runs: Sequence[RunRecord], registry: Registry) -> ResultTable:
+    """Return which checkpoints of trainings each scenario can tell apart."""
+    return signal_table(runs, run_titles(runs, registry))
 
 
 def stats_of(run: RunRecord, registry: Registry) -> ResultTable:

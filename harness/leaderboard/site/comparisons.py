@@ -24,9 +24,10 @@ from harness.errors import DataError
 from harness.leaderboard.cells import main_stat
 from harness.leaderboard.columns import agreed, grouped
 from harness.leaderboard.comparison import APART, scale_of, wider_scale, without_prompt
-from harness.leaderboard.paired_scores import Answers, compare_answers, detectable, in_one_trial, over_repeats
+from harness.leaderboard.paired_scores import Answers, compare_prompts, detectable, in_one_trial, over_repeats
 from harness.leaderboard.pairwise import ALPHA
-from harness.leaderboard.repeats import parts
+from harness.leaderboard.prompt_spread import parts
+from harness.leaderboard.prompt_spread import variants as variants_of
 from harness.leaderboard.site.addresses import address, address_of, model_address
 from harness.leaderboard.site.examples import answers_of, clusters_of
 from harness.leaderboard.site.files import SiteFolder
@@ -36,7 +37,7 @@ from harness.plugins.parameters import PROMPT
 from harness.statistics import holm
 from harness.storage.results import RunRecord
 
-FORMAT = 5
+FORMAT = 6
 """Changes whenever the statistics of a pair do."""
 
 PARALLEL_FROM_PAIRS = 500
@@ -47,8 +48,11 @@ PROCESSES = min(8, os.cpu_count() or 1)
 Pair = tuple[str, str]
 """The addresses of two models, or twice that of one."""
 
-Sides = tuple[tuple[str, ...], tuple[str, ...]]
-"""The addresses of the runs of two sides: of each its repeats, usually one."""
+Prompts = Mapping[str, tuple[str, ...]]
+"""The addresses of a model's runs by variant of the prompt, usually one: of each its repeats, the newest first."""
+
+Sides = tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]
+"""The addresses of the runs of two sides: of each the same variants of the prompt, and of these the repeats."""
 
 Row = list[Any]
 """The statistics of a pair of runs, or one text: why they cannot be compared."""
@@ -64,8 +68,8 @@ class _Question:
     """Its description for the page."""
     scales: Mapping[str, Scale | None]
     """The scale of each model's scores of the main metric; None if its runs do not say."""
-    runs: Mapping[str, tuple[str, ...]]
-    """The addresses of each model's repeats, usually one, the newest first, by the model's address."""
+    runs: Mapping[str, Prompts]
+    """The runs, by the model's address."""
     states: Mapping[str, bytes]
     """For each model, what its runs were made of."""
     limited: bool
@@ -147,7 +151,9 @@ def write(snapshot: Snapshot, folder: SiteFolder) -> None:
             {
                 "title": view.title,
                 "models": models,
-                "questions": [{**one.about, "runs": [one.runs.get(model) for model in models]} for one in listed],
+                "questions": [
+                    {**one.about, "runs": [_flat(one.runs.get(model)) for model in models]} for one in listed
+                ],
                 "pairs": [_standing(pairs, listed, rows, *pair) for pair in combinations(models, 2)],
                 "ways": [model for model in models if (model, model) in pairs],
             },
@@ -186,7 +192,8 @@ def _questions(view: BoardView, addresses: Mapping[str, str], root: Path) -> Ite
         places = {model: _runs(run) for model, run in asked.items()}
         states = {
             model: b"\0".join(
-                run.encode() + (root / "data" / "runs" / run / "made-of.json").read_bytes() for run in several
+                run.encode() + (root / "data" / "runs" / run / "made-of.json").read_bytes()
+                for run in itertools.chain(*several.values())
             )
             for model, several in places.items()
         }
@@ -196,10 +203,18 @@ def _questions(view: BoardView, addresses: Mapping[str, str], root: Path) -> Ite
         yield _Question(label, {"key": name, **about, "share": share}, scales, places, states, limited)
 
 
-def _runs(run: RunRecord) -> tuple[str, ...]:
+def _runs(run: RunRecord) -> Prompts:
+    return {one.spec.prompt_description: _repeats(one) for one in variants_of(run)}
+
+
+def _repeats(run: RunRecord) -> tuple[str, ...]:
     """Return the addresses of a run's repeats, that of the newest first."""
     newest = address_of(run)
     return newest, *(found for part in parts(run) if (found := address_of(part)) != newest)
+
+
+def _flat(prompts: Prompts | None) -> list[str] | None:
+    return None if prompts is None else [run for several in prompts.values() for run in several]
 
 
 def _keys(questions: Sequence[tuple[str, Sequence[str], int]]) -> list[str]:
@@ -239,7 +254,16 @@ def _comparison(place: int | tuple[int, int], one: _Question, other: _Question, 
     scale = one.scale(other, models)
     made_of = [repr((FORMAT, one.metric, scale, texts)).encode(), one.states[models[0]], other.states[models[1]]]
     digest = hashlib.blake2b(b"\0".join(made_of), digest_size=8).hexdigest()
-    return _Comparison(place, (one.runs[models[0]], other.runs[models[1]]), scale, one.metric, texts, limited, digest)
+    sides = _same_prompts(one.runs[models[0]], other.runs[models[1]])
+    return _Comparison(place, sides, scale, one.metric, texts, limited, digest)
+
+
+def _same_prompts(one: Prompts, other: Prompts) -> Sides:
+    """Return the runs of the variants of the prompt that both have, in the same order; of single runs just these."""
+    if len(one) == len(other) == 1:
+        return tuple(one.values()), tuple(other.values())
+    common = [prompt for prompt in one if prompt in other]
+    return tuple(one[prompt] for prompt in common), tuple(other[prompt] for prompt in common)
 
 
 def _standing(
@@ -310,20 +334,22 @@ def _compare(root: Path, comparisons: Sequence[_Comparison]) -> dict[str, Row]:
     clusters: dict[str, Mapping[str, int]] = {}
     rows: dict[str, Row] = {}
     for one in comparisons:
-        for run in itertools.chain(*one.sides):
+        for run in itertools.chain(*one.sides[0], *one.sides[1]):
             if run not in answers:
                 index = folder.read(f"runs/{run}/index")
                 answers[run], clusters[run] = answers_of(index), clusters_of(index)
-        pooled = [over_repeats([_of(answers[run], one.texts) for run in side]) for side in one.sides]
-        if max(map(len, one.sides)) > 1:
-            pooled = [in_one_trial(side) for side in pooled]
-        # One that lacks the other's clusters is treated as it would be without any.
-        by_side = [clusters[side[0]] for side in one.sides]
-        shared = {**by_side[1], **by_side[0]} if all(by_side) else None
+        sides = [[over_repeats([_of(answers[run], one.texts) for run in runs]) for runs in side] for side in one.sides]
+        if len(sides[0]) > 1 or max(map(len, itertools.chain(*one.sides)), default=1) > 1:
+            sides = [[in_one_trial(each) for each in side] for side in sides]
         try:
-            if not one.texts and one.limited and not pooled[0].keys() & pooled[1].keys():
+            if not sides[0]:
+                raise DataError("the runs have no variant of the prompt in common.")
+            # One that lacks the other's clusters is treated as it would be without any.
+            by_side = [clusters[side[0][0]] for side in one.sides]
+            shared = {**by_side[1], **by_side[0]} if all(by_side) else None
+            if not one.texts and one.limited and not set().union(*sides[0]) & set().union(*sides[1]):
                 raise DataError(APART)
-            scores = compare_answers(pooled[0], pooled[1], one.scale, one.metric, shared)
+            scores = compare_prompts(sides[0], sides[1], one.scale, one.metric, shared)
             rows[one.digest] = [
                 scores.count, scores.first, scores.second, scores.difference, scores.low, scores.high, scores.p,
                 scores.differing, scores.first_higher, int(scores.binary),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from harness.leaderboard.cells import main_stat
@@ -13,6 +14,7 @@ from harness.leaderboard.site.files import SiteFolder
 from harness.leaderboard.site.item_difficulty import difficulty
 from harness.leaderboard.site.measures import representing
 from harness.leaderboard.site.snapshot import BoardView, Snapshot
+from harness.output.display import brief
 from harness.storage.results import RunRecord
 
 _SIMPLE = (str, int, float, type(None))
@@ -89,8 +91,35 @@ def _column(snapshot: Snapshot, view: BoardView, column: int) -> dict[str, Any]:
             for measure in view.measures[column]
         ],
         "parts": parts,
+        "prompts": _prompts(view, column, models),
         "examples": address_of(with_examples[0]) if with_examples else None,
     }
+
+
+def _prompts(view: BoardView, column: int, models: Sequence[str]) -> list[list[Any]]:
+    """Return what is known of each model with several prompts.
+
+    For each its position, the standard error from instances, the standard deviation between prompts, 1 if that is
+    without noise, the number of prompts that the interval is for, or 0 if it is for others too, and each prompt's mean
+    with its description, the best first.
+    """
+    found = []
+    cells = {row.model: row.cells[column] for row in view.board.rows}
+    for place, model in enumerate(models):
+        cell = cells.get(model)
+        prompts = cell.prompts if cell is not None else None
+        if prompts is None:
+            continue
+        effects = prompts.effects
+        means = sorted(
+            zip(effects.means, prompts.descriptions, strict=True),
+            key=lambda one: one[0],
+            reverse=prompts.higher_is_better is not False,
+        )
+        only = 0 if effects.complete else len(means)
+        listed = [[mean, brief(words, 400)] for mean, words in means]
+        found.append([place, effects.instances.stderr, effects.deviation, int(prompts.paired), only, listed])
+    return found
 
 
 def _asked(run: RunRecord) -> dict[str, Any]:

@@ -7,43 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.contracts.model_settings import ModelFacts
-from harness.leaderboard.checkpoints import series_of, step_in
+from harness.leaderboard.checkpoints import series_of
 from harness.storage.results import RunRecord
 
 Record = Callable[..., RunRecord]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("step1000", ("", 1000)),
-        ("step-100", ("", 100)),
-        ("checkpoint-2000", ("", 2000)),
-        ("global_step143000", ("", 143000)),
-        ("iter_0000500", ("", 500)),
-        ("stage1-step1000-tokens4B", ("stage1", 1000)),
-        ("pythia-70m-step512", ("pythia-70m", 512)),
-        ("run.ckpt-7.merged", ("run", 7)),
-        ("llama-3-8b", None),
-        ("footstep3", None),
-        ("step", None),
-        ("main", None),
-        ("v1.5", None),
-    ],
-)
-def test_a_step_is_read_in_a_name(name: str, expected: tuple[str, int] | None) -> None:
-    assert step_in(name) == expected
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_read(text: str) -> None:
-    found = step_in(text)
-    assert found is None or (text.startswith(found[0]) and found[1] >= 0)
 
 
 def _series(make_run: Record, *models: Any) -> dict[str, list[tuple[int, str]]]:
@@ -78,7 +48,8 @@ def test_a_sweep_can_say_it(make_run: Record) -> None:
         spec = run.spec.model_copy(update={"operational": {"about": {"series": "mine", "step": step}}})
         runs.append(dataclasses.replace(run, spec=spec))
     (series,) = series_of(runs)
-    assert (series.name, [one.step for one in series.checkpoints]) == ("mine", [10, 500, 1000])
+    assert (series.name, series.key) == ("mine", "mine")
+    assert [one.step for one in series.checkpoints] == [10, 500, 1000]
 
 
 def test_series_and_step_belong_together() -> None:

@@ -37,6 +37,13 @@ def test_checkpoints_are_curves_over_steps(browser: Any, trained: Path) -> None:
     label = page.locator(".chart .chosen .mark").nth(1).get_attribute("aria-label")
     assert "step 100," in label
     assert "0.500 ±0.040" in label
+    said = page.locator(".curves .signal").first.inner_text()
+    assert "2 of 2 neighbouring pairs of checkpoints differ significantly, signal to noise 3.4" in said
+    assert "Not paired: the scores of instances are unknown." in said
+    page.locator(".curves details.numbers > summary").first.click()
+    rows = page.locator(".curves details.numbers table").first.locator("tr").all_inner_texts()
+    assert [row.split()[0] for row in rows] == ["Step", "10", "100", "1,000"]
+    assert "0.500 ±0.040" in rows[2]
     opened.after(lambda: page.click("#axis-linear"))
     opened.until("location.href.includes('axis=linear')")
     last, first = (model_address(Component(name=f"hf:/x/<b>run-b/step-{step}")) for step in (1000, 10))

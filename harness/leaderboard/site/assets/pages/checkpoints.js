@@ -19,11 +19,11 @@
         return "Checkpoints";
       }
       const key = boardKey(site, query);
-      const [board, { measures }] = await Promise.all([harness.get(`boards/${key}`), harness.get(`boards/${key}/main`), harness.charts()]);
+      const [board, { measures }, signals] = await Promise.all([harness.get(`boards/${key}`), harness.get(`boards/${key}/main`), harness.get(`checkpoints/${key}`).catch(() => ({})), harness.charts()]);
       await harness.stylesheet("assets/checkpoints/checkpoints.css");
       const go = (changes) => harness.go("checkpoints", { ...query, ...changes }, { replace: true });
       const problems = [];
-      const curves = series.map((one) => ({ name: one.name, points: one.steps.map(([step, address]) => ({ step, address, at: board.models.findIndex((model) => model.address === address) })).filter((point) => point.at >= 0) })).filter((one) => one.points.length);
+      const curves = series.map((one, place) => ({ name: one.name, place, points: one.steps.map(([step, address]) => ({ step, address, at: board.models.findIndex((model) => model.address === address) })).filter((point) => point.at >= 0) })).filter((one) => one.points.length);
       const wanted = list(query.series), known = new Map(curves.map((one) => [encodeName(one.name), one]));
       for (const name of wanted || []) if (!known.has(name)) problems.push(`Unknown series ${plain(name, 60)}.`);
       const chosenNames = new Set((wanted || []).filter((name) => known.has(name)));
@@ -38,7 +38,8 @@
       const first = shown.find((one) => encodeName(one.name) === query.chosen) || shown[0];
       if (query.chosen && encodeName(first?.name || "") !== query.chosen) problems.push(`Unknown series ${plain(query.chosen, 60)}.`);
       const charts = [];
-      const choose = (name) => { for (const chart of charts) chart.choose(name); harness.note("checkpoints", (query = { ...query, chosen: encodeName(name) })); describe(shown.find((one) => one.name === name)); };
+      const told = [];
+      const choose = (name) => { for (const chart of charts) chart.choose(name); for (const tell of told) tell(name); harness.note("checkpoints", (query = { ...query, chosen: encodeName(name) })); describe(shown.find((one) => one.name === name)); };
       const about = make("p.quiet");
       const describe = (one) => {
         const [from, to] = [one.points[0], one.points.at(-1)];
@@ -63,7 +64,11 @@
         const chart = harness.chart({ label: `${plain(column.title, 60)} over training steps. ${said}`, x: { title: "training step", scale: log ? "log" : "linear" },
           y: { title: `${metric}${measure.higher === null ? "" : measure.higher ? " ↑" : " ↓"}` }, series: lines, chosen: lines.some((one) => one.name === first.name) ? first.name : lines[0].name, onchoose: choose, most: 240 });
         charts.push(chart);
-        return make("figure", { "data-key": column.key }, make("figcaption", null, make("h2", { "data-tip": plain(column.identifier, 200) }, column.score ? text(column.title, 60) : harness.to(`scenario/${column.address}`, column.title, 60)), column.sample ? harness.tag("sample data", "warn") : null), chart);
+        const signal = make("p.signal");
+        const tell = (name) => harness.clear(signal, sentence(signals[measure.column], curves.find((one) => one.name === name), measure.metric));
+        told.push(tell);
+        tell(lines.some((one) => one.name === first.name) ? first.name : lines[0].name);
+        return make("figure", { "data-key": column.key }, make("figcaption", null, make("h2", { "data-tip": plain(column.identifier, 200) }, column.score ? text(column.title, 60) : harness.to(`scenario/${column.address}`, column.title, 60)), column.sample ? harness.tag("sample data", "warn") : null), chart, signal, numbers(lines, `${plain(column.title, 60)}, ${metric}`));
       };
       harness.add(main, make("h1", null, "Checkpoints"), make("div.tools", { role: "toolbar", "aria-label": "Curves", id: "checkpoints-tools" }, picked.button, scenarios.button, suite,
         make("span.segments", { role: "group", "aria-label": "Axis of steps" }, axis("linear", "Linear"), axis("log", "Log")), make("span.push"), harness.exportMenu("export", table), picked.panel, scenarios.panel),
@@ -73,6 +78,33 @@
       return "Checkpoints";
     },
   });
+
+  // What a scenario can tell apart in a training, in words.
+  function sentence(column, one, metric) {
+    const found = column && one && column[one.place];
+    if (!found) return "One checkpoint: nothing to compare.";
+    const [pairs, apart, ratio, could, needed, n, paired] = found, score = (value) => harness.number(value);
+    const name = make("strong", null, text(one.name, 40));
+    const said = [name, `: ${count(apart)} of ${count(pairs)} neighbouring pairs of checkpoints ${apart === 1 ? "differs" : "differ"} significantly`];
+    const noise = ratio === null ? null : make("span.defined", { tabindex: "0", "data-tip": "The typical true change from one checkpoint to the next over its standard error. At 2.8 a typical change is shown with a power of 0.8." }, `signal to noise ${ratio.toFixed(1)}`);
+    const shown = could === null ? "no change could be shown" : `could show ±${score(could)}`;
+    const more = needed === null ? "" : needed > n ? `; a typical change needs ${count(needed)} instances, ${count(n)} were used` : "";
+    return [...said, noise ? [", ", noise] : null, `, ${shown}${more}.`, paired ? "" : " Not paired: the scores of instances are unknown.", column[""] ? ` Between trainings: signal to noise ${column[""].toFixed(1)}.` : ""];
+  }
+
+  // The numbers of a chart as a table: a row for each step, a column for each training.
+  function numbers(lines, title) {
+    const all = [...new Set(lines.flatMap((one) => one.points.map((point) => point.x)))].sort((a, b) => a - b);
+    const at = lines.map((one) => new Map(one.points.map((point) => [point.x, point])));
+    const table = () => make("div.scroll", { tabindex: "0", role: "group", "aria-label": `Numbers of ${title}` }, make("table", null,
+      make("thead", null, make("tr", null, make("th", { scope: "col" }, "Step"), lines.map((one) => make("th", { scope: "col" }, text(one.name, 40))))),
+      make("tbody", null, all.map((step) => make("tr", null, make("th", { scope: "row" }, steps(step)), at.map((points) => {
+        const point = points.get(step);
+        return point ? make("td", null, harness.number(point.y), " ", make("span.spread", null, harness.spread(point.y, point.low, point.high))) : make("td.quiet", null, "–");
+      }))))));
+    const box = make("details.numbers", { ontoggle: () => { if (box.open && box.childElementCount === 1) box.append(table()); } }, make("summary", null, "Show as table"));
+    return box;
+  }
 
   // A series' name in an address, where a comma separates names.
   const encodeName = (name) => plain(name, 80).replaceAll(",", " ");

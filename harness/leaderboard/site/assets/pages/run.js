@@ -394,16 +394,18 @@
     const { generation } = run.provenance;
     return [harness.facts([
       ["Method", harness.named("methods", run.method, 60)], ["Main metric", harness.named("metrics", run.metric, 60)],
+      ["Prompt changed", run.spec.prompt_variant ? text(run.spec.prompt_variant.description, 400) : null],
       ["Perturbations", run.spec.perturbations.length ? text(run.spec.perturbations.map((one) => harness.title("perturbations", one.name)).join(", "), 100) : null],
       ["Generated with", generation ? text(Object.entries(generation).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(" / ") : value}`).join(", "), 200) : null]]),
       harness.passage(JSON.stringify(run.spec, null, 2), { name: "Settings", limit: 20000 })];
   }
 
   function provenance(run) {
-    const used = run.efficiency;
+    const used = run.efficiency, grade = run.provenance.determinism;
     return [harness.facts([
       ["Ended", harness.moment(run.finished)], ["Folder", make("code", null, plain(run.folder, 200))],
       ["Queries", used.queries ? `${count(used.queries)}${used.cached_queries ? `, ${count(used.cached_queries)} from the cache` : ""}` : null],
+      ["Determinism", grade ? text(`${grade.grade}: ${grade.meaning}`, 200) : null],
       ["Served by", run.served.length ? text(run.served.join("; "), 300) : null]]),
       make("h2", null, "Costs"), harness.passage(JSON.stringify(used, null, 2), { name: "Costs" }), make("h2", null, "Origin"), harness.passage(JSON.stringify(run.provenance, null, 2), { name: "Provenance", limit: 20000 })];
   }

@@ -20,7 +20,7 @@
       const title = columns.length > 1 ? column.title : about.title;
       harness.add(main, harness.crumbs(harness.to("coverage", "Scenarios"), text(about.title, 60)), head(here, about.title), limits(here),
         about.doc ? make("p.lead.definition", null, plain(harness.paragraphs(about.doc.replace(/``/g, ""))[0], 1000)) : null, facts(about), figures(here),
-        make("div.pair", null, ranked(here), make("div", null, difficulty(here), asked(here))), extremes(here));
+        make("div.pair", null, ranked(here), make("div", null, difficulty(here), asked(here))), prompts(here), extremes(here));
       await example(main, column);
       harness.add(main, others(here), metrics(here), more(here));
       return title;
@@ -122,6 +122,31 @@
         most ? line("At most", `${count(most)} instances`) : null, samples > 1 ? line("Answers for each prompt", count(samples)) : null,
         perturbations.length ? line("Perturbed copies", text(perturbations.map((name) => harness.title("perturbations", name)).join(", "), 80)) : null),
       other.length ? make("details.folded", null, make("summary", null, "All settings of the method"), make("dl.lines", null, other.map(([name, value]) => line(plain(name, 60), text(JSON.stringify(value), 80))))) : null);
+  }
+
+  // How much each model's score depends on the prompt, where the scenario was asked with several.
+  function prompts({ column, rows }) {
+    if (!column.prompts.length) return null;
+    const { table, score } = harness.field;
+    const places = new Map(column.prompts.map((one) => [one[0], one]));
+    const listed = rows.filter((row) => row.cell && places.has(row.at));
+    const all = column.prompts.flatMap((one) => one[5].map(([mean]) => mean));
+    const range = harness.field.isShare(column.metric) ? [0, 1] : [Math.min(...all), Math.max(...all)];
+    const few = column.prompts.find((one) => one[4]), noisy = column.prompts.some((one) => !one[3]);
+    const shown = (value) => (value === null || value === undefined ? "–" : score(value, column.metric));
+    return make("section", { id: "prompts" }, make("h2", null, "Dependence on the prompt"),
+      make("p.quiet", null, few ? `The interval is for these ${few[4]} prompts, which are too few to speak of others.` : "The score is the mean over the prompts, and its interval is for other instances and other prompts like these.", noisy ? " ± prompts includes the noise of few instances, since the scores of instances are unknown." : ""),
+      table("Scores by prompt", [{ title: "Model", kind: "left" }, { title: "Prompts" }, { title: "Score" }, { title: "± instances", tip: "Standard error that comes from the number of instances, for these prompts." },
+        { title: "± prompts", tip: "Standard deviation of the prompts' true means; what few instances explain is subtracted." }, { title: "Unchanged", tip: "The scenario's prompt as it is." }, { title: "Worst" }, { title: "Best", tip: "Chosen after looking, so too good a figure for a new prompt." },
+        { title: make("span.scale", { "aria-hidden": "true" }, range.map((end) => make("span", null, end === 0 || end === 1 ? String(end) : score(end, column.metric)))), kind: "wide.wider.left" }],
+      listed.map(({ name, address, cell, at }) => {
+        const [, stderr, deviation, , , each] = places.get(at), unchanged = each.find(([, words]) => words === "unchanged");
+        const [best, worst] = column.higher === null ? [null, null] : [each[0][0], each.at(-1)[0]];
+        return [harness.to(`model/${address}`, name, 50), count(each.length), shown(cell[0]), shown(stderr), shown(deviation), shown(unchanged?.[0]), shown(worst), shown(best),
+          make("td.wide.wider", null, harness.strip(cell[0], each.map(([mean]) => mean), { low: cell[1], high: cell[2], range }))];
+      }), { id: "by-prompt" }),
+      listed.map(({ name, at }) => make("details.folded", null, make("summary", null, `The prompts of ${plain(name, 60)}, the best first`),
+        make("ol.plain", null, places.get(at)[5].map(([mean, words]) => make("li", null, make("strong", null, shown(mean)), " ", text(words, 400)))))));
   }
 
   function extremes({ items }) {
