@@ -4,7 +4,8 @@ Scenario → Instance → Perturbation → Instance → Adapter → Request → 
 Of the harness, nothing here imports anything but the errors.
 """
 
-from harness.contracts.adapters import Adapted, Adapter, Example, Prediction
+from harness.contracts.adapters import Adapted, Adapter, Example, Prediction, PromptChange
+from harness.contracts.determinism import Determinism
 from harness.contracts.instances import Instance, Reference, Split, short_key
 from harness.contracts.messages import ROLES, Message, Prompt, Role, Tool, ToolCall
 from harness.contracts.metrics import (
@@ -20,7 +21,7 @@ from harness.contracts.metrics import (
     Unjudged,
     stat_of_reading,
 )
-from harness.contracts.models import JudgeModel, Ledger, Model, ModelFinder, Tokenization
+from harness.contracts.models import JudgeModel, Ledger, Model, ModelFinder, NoticeBoard, Tokenization
 from harness.contracts.requests import (
     DECLINES,
     FINISH_REASONS,
@@ -55,6 +56,7 @@ __all__ = [
     "BestOf",
     "Completion",
     "Decline",
+    "Determinism",
     "Effort",
     "Estimate",
     "Example",
@@ -70,9 +72,11 @@ __all__ = [
     "Message",
     "Model",
     "ModelFinder",
+    "NoticeBoard",
     "Origin",
     "Prediction",
     "Prompt",
+    "PromptChange",
     "Reasoning",
     "Reference",
     "Request",

@@ -5,12 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from harness.contracts.instances import Instance, Reference
 from harness.contracts.messages import ToolCall
 from harness.contracts.models import Tokenization
 from harness.contracts.requests import Decline, Request, Response
+
+
+@dataclass(frozen=True, slots=True)
+class PromptChange:
+    """A change to how a prompt is written, which leaves the task as it is."""
+
+    description: str
+    """The change in words, such as ``letters 1, 2, 3``; unique among the changes that a method offers."""
+    settings: Mapping[str, Any]
+    """The method's settings that it replaces, with their new values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,18 @@ class Adapter(ABC):
     def train_trials(self) -> int:
         """Number of times the evaluation is repeated with other few-shot examples."""
         return 1
+
+    @classmethod
+    def prompt_changes(cls, params: Any) -> Mapping[str, Sequence[PromptChange]]:
+        """Return ways to write the prompt of these settings differently, by what they change; none by default.
+
+        A run with ``prompt_variants`` draws its prompts from them. It may take one of each kind, in the order of the
+        mapping; the later ones are asked for again with the settings that the earlier ones give.
+
+        Args:
+            params: The method's ``Params``.
+        """
+        return {}
 
     @abstractmethod
     def adapt(

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from harness.contracts.determinism import Determinism
 from harness.contracts.messages import Prompt, Tool
 from harness.contracts.requests import Request, Response
+
+IN_MEMORY = "live"
+"""The backend, in the names of models, of those that a program holds in memory; no plugin can load them."""
 
 
 class Tokenization(Protocol):
@@ -24,6 +29,10 @@ class Tokenization(Protocol):
     @property
     def tools(self) -> bool:
         """True if requests may offer tools."""
+
+    @property
+    def continues(self) -> bool:
+        """True if the model continues a plain text; False if it only answers messages."""
 
     def most_generated(self, max_tokens: int) -> int:
         """Return the most tokens that are generated for a task's ``max_tokens``, which the model's entry may bound."""
@@ -90,6 +99,16 @@ class Ledger(Protocol):
         """Close it; it opens again when it is used."""
 
 
+class NoticeBoard(Protocol):
+    """Shows what a model waits for; it is told on the thread on which the answers are taken."""
+
+    detached: str
+    """What goes on if this process is interrupted, and how to end that; empty if nothing does."""
+
+    def tell(self, notice: str) -> None:
+        """Show a sentence."""
+
+
 class Model(ABC):
     """A model that answers requests; a backend is a subclass, one file each, registered with ``@backend``.
 
@@ -135,6 +154,14 @@ class Model(ABC):
         return 0
 
     @property
+    def batched(self) -> bool:
+        """True if it gathers the requests of many runs and answers them hours later, as batch interfaces do.
+
+        Then as many runs are under way as there are, up to some hundreds, and judges and metrics cannot ask it.
+        """
+        return False
+
+    @property
     def window(self) -> int | None:
         """Maximum number of tokens of prompt and completion together; None if unlimited or unknown."""
         return None
@@ -148,6 +175,21 @@ class Model(ABC):
     def tools(self) -> bool:
         """True if requests may offer tools."""
         return False
+
+    @property
+    def determinism(self) -> Determinism:
+        """What the same requests give when they are asked again."""
+        return Determinism.UNKNOWN
+
+    @property
+    def continues(self) -> bool:
+        """True if the model continues a plain text; False if a plain text becomes a message to it."""
+        return True
+
+    @property
+    def scores(self) -> bool:
+        """True if it answers requests to score; a model behind a server may have to ask the server."""
+        return "score" in self.answers
 
     def obstacle(self, asks: frozenset[str]) -> str | None:
         """Return why the model cannot answer such requests, if that is known without asking; None if it may.
@@ -216,6 +258,16 @@ class Model(ABC):
 
     def keep_spending(self, ledger: Ledger) -> None:  # noqa: B027 - most models cost nothing
         """Record spent tokens in a ledger; called before the first :meth:`answer`."""
+
+    def keep_batches(self, folder: Path | None) -> None:  # noqa: B027 - most models have none
+        """Keep the record of batches in a folder; called before the first :meth:`answer`.
+
+        Args:
+            folder: The folder of the response cache; None if this process has none of its own on a local disk.
+        """
+
+    def keep_informed(self, notices: NoticeBoard) -> None:  # noqa: B027 - most models answer at once
+        """Show on a board what the model waits for; called before the first :meth:`answer`."""
 
     def close(self) -> None:  # noqa: B027 - most models hold nothing that must be freed
         """Free the model's memory; it is not used afterwards."""

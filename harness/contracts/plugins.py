@@ -25,6 +25,7 @@ class Kind(StrEnum):
     PERTURBATION = "perturbation"
     BACKEND = "backend"
     JUDGE = "judge"
+    LISTENER = "listener"
 
 
 CONTAMINATION = "contamination"
@@ -343,9 +344,31 @@ class BackendDetails:
     """How to install them."""
     checkpoints: FindCheckpoints | None = None
     """Returns the checkpoints that it loads, from the identifier and its parameters; None if it loads none."""
+    price: Callable[[str], Any] | None = None
+    """Returns the price of a model's tokens (``harness.backends.Price``) from the identifier; None if it is not known.
+    Price tables take precedence.
+    """
 
 
-Details = ScenarioDetails | AdapterDetails | MetricDetails | PerturbationDetails | JudgeDetails | BackendDetails
+@dataclass(frozen=True, slots=True)
+class ListenerDetails:
+    """What the harness knows about a listener."""
+
+    needs: tuple[str, ...] = ()
+    """Modules that it imports when it is used."""
+    install: str = ""
+    """How to install them."""
+
+
+Details = (
+    ScenarioDetails
+    | AdapterDetails
+    | MetricDetails
+    | PerturbationDetails
+    | JudgeDetails
+    | BackendDetails
+    | ListenerDetails
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -280,6 +280,8 @@ class Response(_Pickled):
     """True if the model had to cut the request to fit its window."""
     served: tuple[Served, ...] = ()
     """The models that the server says it used, each once; empty without a server."""
+    batched: bool = False
+    """True if it was asked through a provider's batch interface, which has prices of its own."""
     cached: bool = False
     """True if it came from the response cache."""
     imported: str | None = None

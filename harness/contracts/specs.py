@@ -21,6 +21,7 @@ from pydantic import (
 from harness.contracts import Split
 from harness.contracts.model_settings import ModelSettings
 from harness.contracts.scores import CompositeScore
+from harness.contracts.training_steps import TrainingStep, training_step
 
 _FOLDERS = re.compile(r"(?<=[=:])/(?:[^/,=]+/)+(?=[^/,=]+/[^/,=]+)")
 """The part of an absolute path before its last two components."""
@@ -30,7 +31,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.=+_-]+")
 
 _NOT_IDENTITY = {"suite", "parts", "max_declined", "operational", "judges_operational", "scores"}
 
-_OPTIONAL = frozenset({"sampling_seed", "samples", "reductions", "cluster", "judges_operational", "scores"})
+_OPTIONAL = frozenset(
+    {"sampling_seed", "samples", "reductions", "cluster", "judges_operational", "scores", "prompt_variant"}
+)
 """Fields of a run spec that are written only where they differ from their defaults."""
 
 
@@ -87,6 +90,22 @@ def _flat(prefix: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]
             yield f"{prefix}{key}", value
 
 
+class ChangedPrompt(BaseModel):
+    """How a run's prompt differs from the one of which it is a variant."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    description: str
+    """The changes in words, such as ``options reversed; letters 1, 2, 3``."""
+
+    original: dict[str, Any]
+    """The adapter's settings that were changed, with the values that they had."""
+
+
+UNCHANGED = "unchanged"
+"""What the prompt that is not changed is called among its variants."""
+
+
 class RunSpec(BaseModel):
     """One run: a scenario, an adapter, perturbations, metrics and a model, with every default written out."""
 
@@ -104,6 +123,9 @@ class RunSpec(BaseModel):
 
     adapter: Component
     """The adaptation method and all of its settings."""
+
+    prompt_variant: ChangedPrompt | None = None
+    """What was changed in the prompt, in a run over several variants of one; None for a prompt as it was declared."""
 
     perturbations: tuple[Component, ...] = ()
     """Perturbations whose copies of each instance are evaluated as well; their names are unique within a run."""
@@ -203,6 +225,11 @@ class RunSpec(BaseModel):
         return self.settings.display_name or self.model.label
 
     @property
+    def training_step(self) -> TrainingStep | None:
+        """The model's place in a training, declared or read in its name; None if it is not known to be a checkpoint."""
+        return training_step(self.model.name, self.model.arguments, self.settings.about)
+
+    @property
     def configured_model(self) -> Component:
         """The model with the arguments of its backend, as it is loaded."""
         given = {**self.model.arguments, **self.operational}
@@ -218,6 +245,25 @@ class RunSpec(BaseModel):
             else metric
             for metric in self.metrics
         )
+
+    @property
+    def unchanged_adapter(self) -> Component:
+        """The adapter with the prompt that this run's is a variant of."""
+        if self.prompt_variant is None:
+            return self.adapter
+        return Component(name=self.adapter.name, arguments={**self.adapter.arguments, **self.prompt_variant.original})
+
+    @property
+    def with_unchanged_prompt(self) -> RunSpec:
+        """The spec with the prompt that this run's is a variant of; the spec itself if it is none."""
+        if self.prompt_variant is None:
+            return self
+        return self.model_copy(update={"adapter": self.unchanged_adapter, "prompt_variant": None})
+
+    @property
+    def prompt_description(self) -> str:
+        """What tells the run's prompt from other variants of it."""
+        return self.prompt_variant.description if self.prompt_variant else UNCHANGED
 
     @property
     def question(self) -> str:

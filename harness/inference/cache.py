@@ -149,6 +149,10 @@ class AnswerCache(Protocol):
     def ledger(self) -> Ledger:
         """Return the record of what models have spent."""
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file, for what belongs next to it; None for a head's own cache."""
+
 
 class ResponseCache:
     """The answers to requests, on disk.
@@ -204,6 +208,11 @@ class ResponseCache:
     def of_other_gpus(self, model: bytes) -> Sequence[tuple[bytes, str]]:
         """Return the models whose answers serve for a model's, too, each with its kind of GPU."""
         return of_other_gpus(model, self.models()) if self._reuse else []
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file."""
+        return self.path.parent
 
     def ledger(self) -> CacheLedger:
         """Return the record of what models have spent."""

@@ -49,6 +49,7 @@ class CachingModel:
         self._cache = cache if model.cacheable else None
         if self._cache is not None:
             model.keep_spending(self._cache.ledger())
+            model.keep_batches(self._cache.folder)
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
         """Return the responses in the order of the requests; equal ones are asked once.

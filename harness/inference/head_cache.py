@@ -139,6 +139,11 @@ class HeadCache:
                 self._look(one)
         return self._others.get(model, ())
 
+    @property
+    def folder(self) -> None:
+        """None: what a head keeps next to its cache is not found by the next one."""
+        return
+
     def ledger(self) -> HeadLedger:
         """Return the record of what models have spent, which counts all heads."""
         self._ledgers += 1

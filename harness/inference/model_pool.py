@@ -14,7 +14,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from harness.contracts import GenerateRequest, JudgeModel, Message, Model, ModelFinder, Prompt, Request, Response
+from harness.contracts import (
+    Determinism,
+    GenerateRequest,
+    JudgeModel,
+    Message,
+    Model,
+    ModelFinder,
+    Prompt,
+    Request,
+    Response,
+)
 from harness.contracts.model_settings import OPERATIONAL, ModelSettings
 from harness.contracts.plugins import BackendDetails, Kind, Plugin
 from harness.contracts.specs import Component
@@ -163,6 +173,11 @@ class Models:
             HarnessError: There is no such model, or the response cache cannot be opened.
         """
         model = load_model(component, self._registry)
+        if model.batched:
+            raise ModelError(
+                f"{component.name}: a judge or metric asks question by question, and batches are answered hours later. "
+                "Remove `batch: true` from its settings."
+            )
         if isinstance(self._cache, Path) and self._opened is None and model.cacheable:
             self._opened = ResponseCache(self._cache)
         cache = self._opened if isinstance(self._cache, Path) else self._cache
@@ -187,11 +202,13 @@ class CountedModels:
 
     Attributes:
         usage: What each model was asked, by its name.
+        determinism: The determinism grade of each model that was asked.
     """
 
     def __init__(self, models: ModelFinder) -> None:
         self._models = models
         self.usage: dict[str, Usage] = {}
+        self.determinism: dict[str, Determinism] = {}
 
     def __call__(self, written: str | Mapping[str, Any]) -> JudgeModel:
         """Return the model that is written as its name, or as a mapping with ``name`` and its arguments.
@@ -200,21 +217,22 @@ class CountedModels:
             HarnessError: There is no such backend, or it takes no such arguments.
         """
         name = written if isinstance(written, str) else str(written.get("name"))
-        return cast("JudgeModel", _Counted(self._models(written), name, self.usage))
+        return cast("JudgeModel", _Counted(self._models(written), name, self))
 
 
 class _Counted:
     """A model whose answers are counted."""
 
-    def __init__(self, model: JudgeModel, name: str, usage: dict[str, Usage]) -> None:
-        self._model, self._name, self._usage = model, name, usage
+    def __init__(self, model: JudgeModel, name: str, counts: CountedModels) -> None:
+        self._model, self._name, self._counts = model, name, counts
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
         responses = self._model.ask(requests)
-        usage = self._usage.setdefault(self._name, Usage())
+        usage = self._counts.usage.setdefault(self._name, Usage())
+        self._counts.determinism[self._name] = getattr(self._model, "determinism", Determinism.UNKNOWN)
         for request, response in zip(requests, responses, strict=True):
             usage.add(request, response)
         return responses
@@ -242,8 +260,17 @@ class _Asked:
         return self._open().model.chat
 
     @property
+    def determinism(self) -> Determinism:
+        """What the same requests give when they are asked again."""
+        return self._open().model.determinism
+
+    @property
     def tools(self) -> bool:
         return self._open().model.tools
+
+    @property
+    def continues(self) -> bool:
+        return self._open().model.continues
 
     def fingerprint(self) -> Mapping[str, Any]:
         own = self._settings.model_dump(exclude_unset=True, exclude=set(OPERATIONAL))

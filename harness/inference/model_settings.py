@@ -49,6 +49,10 @@ class ConfiguredTokenization:
     def tools(self) -> bool:
         return self._model.tools
 
+    @property
+    def continues(self) -> bool:
+        return self._model.continues
+
     def most_generated(self, max_tokens: int) -> int:
         bounds = self._settings.max_tokens
         return max_tokens if bounds is None else bounds.applied(max_tokens)

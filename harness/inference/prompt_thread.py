@@ -24,6 +24,9 @@ RUNS_AT_ONCE = 8
 """Runs on their way at once: enough to fill batches, few enough that the first of them soon ends. Runs that wait for an
 answer are not counted."""
 
+RUNS_IN_BATCHES = 256
+"""The same for a model that gathers requests into batches, of which there should be few; each run has an open file."""
+
 MOST_OPEN = 32
 """Runs on their way at once, with those that wait for an answer."""
 
@@ -128,11 +131,16 @@ class Made(Generic[AskerT]):
 class PromptThread(Generic[AskerT]):
     """Makes requests ahead of the model, on a thread of its own.
 
+    Args:
+        askers: Whose requests.
+        runs_at_once: How many of them may be on their way at once, without those that wait for an answer.
+
     Attributes:
         broken: What ended the thread, if it should not have.
     """
 
-    def __init__(self, askers: Iterable[AskerT]) -> None:
+    def __init__(self, askers: Iterable[AskerT], runs_at_once: int = RUNS_AT_ONCE) -> None:
+        self._runs, self._open = runs_at_once, max(MOST_OPEN, runs_at_once)
         self.broken: BaseException | None = None
         self._changed = threading.Condition()  # guards all but _coming, _made and _handed_over, which are the thread's
         self._coming = deque(askers)
@@ -229,7 +237,7 @@ class PromptThread(Generic[AskerT]):
                     for stream in going:
                         if not stream.exhausted:
                             return stream
-                    if self._coming and len(going) < RUNS_AT_ONCE and len(self._streams) < MOST_OPEN:
+                    if self._coming and len(going) < self._runs and len(self._streams) < self._open:
                         stream = Stream(self._coming.popleft())
                         self._streams.append(stream)
                         return stream

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import platform
 import queue
-import sys
 import threading
 import traceback
 from collections import deque
@@ -41,6 +40,7 @@ from harness.inference.replicas import (
     Refused,
     Used,
 )
+from harness.installation import imported_module
 
 FLUSH_SECONDS = 5.0
 """Seconds for the last words of a process that cannot go on."""
@@ -308,11 +308,13 @@ def worker_facts() -> Mapping[str, Any]:
     """Return what is known of this process and its machine, as JSON values."""
     cards = graphics_cards()
     facts: dict[str, Any] = {"host": platform.node(), "pid": os.getpid()}
+    if (torch := imported_module("torch")) is not None:
+        facts["threads"] = torch.get_num_threads()
     if cards.names:
         facts |= {"gpus": list(cards.names), "driver": cards.driver}
         if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
             facts["visible_devices"] = visible
-        if (torch := sys.modules.get("torch")) is not None and torch.version.cuda is not None:
+        if torch is not None and torch.version.cuda is not None:
             facts |= {"cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
             ways = vars(torch.backends.cuda).items()
             enabled = [name.removesuffix("_sdp_enabled") for name, on in ways if name.endswith("_sdp_enabled") and on()]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.contracts import Model, Prompt, Request, Response
+from harness.contracts import Determinism, Model, Prompt, Request, Response
 from harness.contracts.messages import Tool
 from harness.contracts.specs import Component
 from harness.costs.graphics_cards import visible_devices
@@ -104,6 +104,18 @@ class ReplicatedModel(Model):
     @property
     def tools(self) -> bool:
         return self._head.tools
+
+    @property
+    def determinism(self) -> Determinism:
+        return self._head.determinism
+
+    @property
+    def continues(self) -> bool:
+        return self._head.continues
+
+    @property
+    def scores(self) -> bool:
+        return self._head.scores
 
     def obstacle(self, asks: frozenset[str]) -> str | None:
         return self._head.obstacle(asks)

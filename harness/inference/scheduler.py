@@ -73,7 +73,9 @@ class Scheduler(Generic[AskerT]):
 
     def __init__(self, model: CachingModel, askers: Iterable[AskerT], meter: Meter) -> None:
         self._model, self._meter = model, meter
-        self._prompts: PromptThread[AskerT] = PromptThread(askers)
+        self._prompts: PromptThread[AskerT] = PromptThread(
+            askers, prompt_thread.RUNS_IN_BATCHES if model.model.batched else prompt_thread.RUNS_AT_ONCE
+        )
         self._to_ask = deque[_Ticket[AskerT]]()
         self._waiting_for: dict[bytes, _Ticket[AskerT]] = {}  # to be asked or in flight, by key
         self._known = deque[tuple[_Ticket[AskerT], Response]]()

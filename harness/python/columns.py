@@ -36,6 +36,10 @@ _ESTIMATE = _columns(
     low="Lower end of the 95 % interval.",
     high="Upper end of the 95 % interval.",
 )
+_TRAINING = {
+    **_columns("text", series="Training of which the model is a checkpoint; missing for other models."),
+    **_columns("whole", step="Optimizer steps of the training before the checkpoint."),
+}
 _DIRECTION = _columns("flag", higher_is_better="True if higher is better, False if lower is; missing for neither.")
 
 RUNS: Columns = {
@@ -61,8 +65,9 @@ RUNS: Columns = {
         completion_tokens="Tokens of all completions.",
     ),
     **_columns("number", seconds="Time that the run took, in seconds.", money="Price of its tokens, in `currency`."),
-    **_columns("text", currency="Currency of `money`.", series="Training of which the model is a checkpoint."),
-    **_columns("whole", step="Training step of the checkpoint."),
+    **_columns("text", currency="Currency of `money`."),
+    **_TRAINING,
+    **_columns("text", determinism="Determinism grade: `exact`, `float32`, `batched`, `provider` or `unknown`."),
     **_columns("flag", sample="True for the small samples that come with the harness, which measure nothing."),
     **_columns("time", started="When it started.", finished="When it ended."),
     **_columns("text", folder="Folder of the run."),
@@ -76,6 +81,7 @@ LEADERBOARD: Columns = {
         rank_last="Worst rank that the data allow.",
     ),
     **_columns("text", model="Model, as tables show it.", model_id="Model with its settings, as sweeps name it."),
+    **_TRAINING,
     **_columns(
         "number",
         mean_win_rate="Mean win rate.",
@@ -127,11 +133,103 @@ LEADERBOARD: Columns = {
     ),
 }
 
-STATS: Columns = {
-    **_PLACE,
+CURVES: Columns = {
+    **_columns("text", series="Training of which the model is a checkpoint."),
+    **_columns("whole", step="Training step of the checkpoint."),
     **_columns(
         "text",
-        model="Model with its settings, as sweeps name it.",
+        model="Model, as tables show it.",
+        model_id="Model with its settings, as sweeps name it.",
+        column="Title of the leaderboard's column.",
+        scenario="Scenario, or name of a composite score.",
+        parameters="The scenario's parameters, as JSON.",
+        method="Adaptation method.",
+        metric="Main metric.",
+    ),
+    **_DIRECTION,
+    **_ESTIMATE,
+    **_columns("whole", count="Number of instances."),
+    **_columns("flag", sample="True for sample data."),
+}
+
+SIGNAL: Columns = {
+    **_columns(
+        "text",
+        series="Training.",
+        column="Title of the leaderboard's column.",
+        scenario="Scenario.",
+        parameters="The scenario's parameters, as JSON.",
+        method="Adaptation method.",
+        metric="Main metric.",
+    ),
+    **_DIRECTION,
+    **_columns(
+        "whole",
+        checkpoints="Number of checkpoints with a result.",
+        first_step="Step of the first.",
+        last_step="Step of the last.",
+    ),
+    **_columns("number", first="Score of the first.", last="Score of the last."),
+    **_columns("whole", count="Number of instances."),
+    **_columns(
+        "number",
+        signal="Typical true change between neighbours: root mean square, without sampling error.",
+        noise="Typical standard error of a change.",
+        signal_to_noise="Signal over noise.",
+    ),
+    **_columns(
+        "whole",
+        pairs="Number of neighbouring pairs of checkpoints.",
+        told_apart="Number of these that are shown to differ (5 %, Holm's correction).",
+    ),
+    **_columns("number", could_show="Smallest true change that is shown with a power of 0.8 (median of the pairs)."),
+    **_columns("whole", needed="Instances with which a typical change is shown with a power of 0.8."),
+    **_columns("flag", paired="True if the same instances are compared."),
+    **_columns(
+        "number",
+        training_signal="Largest difference between the last checkpoints of the trainings.",
+        training_noise="Standard deviation of the last five checkpoints, mean over the trainings.",
+        training_signal_to_noise="The former over the latter (Heineman et al. 2025).",
+    ),
+    **_columns("flag", sample="True for sample data."),
+}
+
+PROMPTS: Columns = {
+    **_columns(
+        "text",
+        model="Model, as tables show it.",
+        model_id="Model with its settings, as sweeps name it.",
+        column="Title of the leaderboard's column.",
+        scenario="Scenario.",
+        parameters="The scenario's parameters, as JSON.",
+        method="Adaptation method.",
+        metric="Main metric.",
+    ),
+    **_DIRECTION,
+    **_columns("text", prompt="The changes of the prompt in words, or `unchanged`."),
+    **_columns("flag", unchanged="True for the unchanged prompt."),
+    **_columns("number", prompt_mean="Mean over the instances that were scored with every prompt."),
+    **_columns("flag", best="True for the best prompt.", worst="True for the worst."),
+    **_columns("whole", prompts="Number of prompts."),
+    **_columns(
+        "number",
+        mean="Mean over instances and prompts.",
+        stderr="Its standard error, over instances and prompts.",
+        low="Lower end of its 95 % interval.",
+        high="Upper end of its 95 % interval.",
+        stderr_instances="Standard error over instances, for these prompts.",
+        deviation_prompts="Standard deviation of the prompts' true means, truncated at 0.",
+    ),
+    **_columns("whole", count="Number of instances."),
+    **_columns("flag", sample="True for sample data."),
+}
+
+STATS: Columns = {
+    **_PLACE,
+    **_columns("text", model="Model with its settings, as sweeps name it."),
+    **_TRAINING,
+    **_columns(
+        "text",
         scenario="Scenario with its parameters.",
         metric="Name of the score.",
         category="Category of the metric; of perturbed copies, the perturbation's.",
@@ -174,7 +272,7 @@ COMPARISON: Columns = {
         low="Lower end of its 95 % interval.",
         high="Upper end of its 95 % interval.",
     ),
-    **_columns("text", test="`mcnemar` or `permutation`."),
+    **_columns("text", test="`mcnemar`, `permutation` or `crossed` (over variants of a prompt)."),
     **_columns("number", p="The test's p-value, two-sided."),
     **_columns(
         "whole",
@@ -208,9 +306,10 @@ COMPARISON: Columns = {
 
 SAMPLES: Columns = {
     **_PLACE,
+    **_columns("text", model="Model, as tables show it."),
+    **_TRAINING,
     **_columns(
         "text",
-        model="Model, as tables show it.",
         scenario="Scenario with its parameters.",
         id="Id of the instance, the same in every run.",
         split="Split of the instance.",
@@ -233,11 +332,12 @@ SAMPLES: Columns = {
 }
 """A column for each score follows: ``score_`` and the score's name."""
 
-SCORE = "score_"
-
 TABLES: Mapping[str, Columns] = {
     "runs": RUNS,
     "leaderboard": LEADERBOARD,
+    "prompts": PROMPTS,
+    "curves": CURVES,
+    "signal": SIGNAL,
     "stats": STATS,
     "compare": COMPARISON,
     "samples": SAMPLES,

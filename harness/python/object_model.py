@@ -33,13 +33,14 @@ class ObjectModel(Model):
     Args:
         name: Its name, for messages.
         given: The object.
+        check: Called before each call of the object; what it raises ends the evaluation.
     """  # noqa: D415
 
     answers = frozenset({"generate", "score"})
     honours = frozenset({"temperature", "max_tokens", "system_prompt", "top_p", "top_k", "min_p"})
 
-    def __init__(self, name: str, given: Any) -> None:
-        self._name, self._given = name, given
+    def __init__(self, name: str, given: Any, check: Callable[[], None] = lambda: None) -> None:
+        self._name, self._given, self._check = name, given, check
         self.look_ahead = max(1, int(getattr(given, "batch_size", BATCH)))  # type: ignore[misc]
 
     @property
@@ -80,6 +81,7 @@ class ObjectModel(Model):
             ModelError: It raised something, or did not give an answer to each request.
         """
         call: Callable[[list[Request]], Any] = getattr(self._given, method)
+        self._check()
         try:
             answers = call(requests)
         except BaseException as error:

@@ -27,6 +27,7 @@ KEYWORDS = {
     "--plugin": "plugins",
     "--allow": "allow",
     "--executor": "executor",
+    "--listener": "listeners",
     "--max-eval-instances": "max_eval_instances",
     "--max-declined": "max_declined",
 }
@@ -49,6 +50,8 @@ class Options(TypedDict, total=False):
     plugins: Sequence[Any]
     """Further plugins: files, folders, or decorated objects. Those that the running program or notebook defines are
     known."""
+    listeners: Sequence[Entry]
+    """Listeners that get each run as it ends, such as ``wandb:project=evals``, besides the sweep's own."""
     allow: Sequence[str]
     """Permissions for actions that metrics need, such as ``code_execution``."""
     results_dir: AnyPath
@@ -87,7 +90,7 @@ def check_options(options: Options, function: str, own: Sequence[str]) -> None:
     for name, value in options.items():
         if name not in known:
             raise TypeError(f"{function}() has no argument {name!r}. {did_you_mean(name, known)}")
-        if name in ("plugins", "allow"):
+        if name in ("plugins", "allow", "listeners"):
             listed(value, name)
         elif name in ("force", "progress") and not isinstance(value, bool):
             raise HarnessError(f"{name} must be True or False, not {shown(value)}.")
@@ -123,6 +126,7 @@ def read_sweep(
         "max_declined": options.get("max_declined"),
         "allow": tuple(options.get("allow", ())),
         "executor": executor,
+        "listeners": [_plain(one, "listeners") for one in options.get("listeners", ())],
         "keywords": KEYWORDS,
     }
     if models is not None:

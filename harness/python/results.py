@@ -11,17 +11,27 @@ from typing import Any
 from harness.annotation.people import people_sections
 from harness.errors import DataError, did_you_mean
 from harness.leaderboard.cells import main_stat
+from harness.leaderboard.checkpoint_table import curve_records
 from harness.leaderboard.model_names import model_names
+from harness.leaderboard.run_titles import run_titles
 from harness.leaderboard.site.builder import build_site
-from harness.leaderboard.tables import comparison_of_models, comparison_of_runs, leaderboard_of, stats_of
+from harness.leaderboard.tables import (
+    comparison_of_models,
+    comparison_of_runs,
+    leaderboard_of,
+    prompts_of,
+    signal_of,
+    stats_of,
+)
 from harness.output.display import counted
 from harness.output.html import as_html, shown
 from harness.output.result_table import ResultTable
 from harness.plugins.registry import Registry
-from harness.python.columns import COMPARISON, LEADERBOARD, RUNS, SAMPLES, STATS
+from harness.python.columns import COMPARISON, CURVES, LEADERBOARD, PROMPTS, RUNS, SAMPLES, SIGNAL, STATS
 from harness.python.frames import Frame, Library, frame, frames
 from harness.python.plugins import listed, registry_with
 from harness.python.samples import samples_of
+from harness.runs.determinism import recorded_grade
 from harness.runs.settings import results_folder
 from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
 
@@ -43,6 +53,10 @@ class Results:
         plugins: Further plugins, for titles and for scores that are computed again: files, folders, or decorated
             objects. Those of the running program or notebook are known.
         only: Only these runs, by suite and name; None for all.
+        unfinished: What :attr:`unfinished` is to be.
+
+    Attributes:
+        unfinished: The runs that have no results because ``harness.evaluate`` ran out of time.
 
     Raises:
         DataError: The folder is not one of results.
@@ -55,10 +69,14 @@ class Results:
         *,
         plugins: Sequence[Any] = (),
         only: Collection[tuple[str, str]] | None = None,
+        unfinished: Sequence[str] = (),
     ) -> None:
         self.path = results_folder(path)
-        self.suites = (suites,) if isinstance(suites, str) else None if suites is None else tuple(suites)
+        self.suites = (
+            None if suites is None else (suites,) if isinstance(suites, str) else tuple(listed(suites, "suites"))
+        )
         self._plugins, self._only = tuple(listed(plugins, "plugins")), None if only is None else frozenset(only)
+        self.unfinished = tuple(unfinished)
         self._read: dict[Path, tuple[tuple[int, int], RunRecord]] = {}
         if (self.path / RUN_FILE).is_file():
             raise DataError(f"{self.path} is the folder of a run; open the folder of results that it is in.")
@@ -87,6 +105,39 @@ class Results:
             HarnessError: The library is not installed, or the folder is gone.
         """
         return frame(self.leaderboard_table().records, LEADERBOARD, to)
+
+    def prompts(self, *, to: Library = "pandas") -> Frame:
+        """Return a data frame with a row for each model, column and variant of the prompt, where there are several.
+
+        The numbers are those of ``harness prompts --format csv``: each prompt's mean, and the mean over instances and
+        prompts with its interval and the standard deviation between prompts.
+
+        Raises:
+            HarnessError: The library is not installed, or the folder is gone.
+        """
+        return frame(prompts_of(self.records(), self._registry).records, PROMPTS, to)
+
+    def curves(self, *, to: Library = "pandas") -> Frame:
+        """Return a data frame with a row for each checkpoint of a training and column of the leaderboard, by step.
+
+        ``frame[frame.column == "BoolQ"].pivot(index="step", columns="series", values="mean")`` gives the curves of a
+        scenario; ``low`` and ``high`` are the 95 % interval.
+
+        Raises:
+            HarnessError: The library is not installed, or the folder is gone.
+        """
+        records = self.records()
+        return frame(curve_records(records, run_titles(records, self._registry)), CURVES, to)
+
+    def signal(self, *, to: Library = "pandas") -> Frame:
+        """Return a data frame with a row for each training and column: which neighbouring checkpoints it tells apart.
+
+        The numbers are those of ``harness checkpoints --format csv``.
+
+        Raises:
+            HarnessError: The library is not installed, or the folder is gone.
+        """
+        return frame(signal_of(self.records(), self._registry).records, SIGNAL, to)
 
     def stats(self, run: str | None = None, *, to: Library = "pandas") -> Frame:
         """Return a data frame with a row for each statistic of a run, or of all runs.
@@ -147,7 +198,7 @@ class Results:
             HarnessError: It cannot be written, or its folder holds something else.
         """
         output = self.path / SITE if folder is None else Path(folder)
-        sections = people_sections(self.path, ratings)
+        sections = people_sections(self.path, [Path(study) for study in listed(ratings, "ratings")])
         return build_site(self.path, output, self.suites, registry=self._registry, sections=sections)
 
     def records(self) -> list[RunRecord]:
@@ -176,10 +227,11 @@ class Results:
         records = {f"{record.suite}/{record.name}": record for record in self.records()}
         found = [name for name, record in records.items() if run in (name, record.name)]
         if len(found) > 1:
-            raise DataError(f"several suites have a run {run!r}; name one of: {', '.join(found)}.")
+            raise DataError(f"several suites have a run {run!r}; name one of: {' or '.join(found)}.")
         if not found:
             hint = did_you_mean(str(run), [record.name for record in records.values()])
-            raise DataError(f"there is no run {run!r} in {self.path}. {hint}".rstrip())
+            hint = hint if hint.startswith("Did") else "runs() lists all runs."  # their names have commas
+            raise DataError(f"there is no run {run!r} in {self.path}. {hint}")
         return records[found[0]]
 
     def leaderboard_table(self, *, all_columns: bool = False) -> ResultTable:
@@ -223,7 +275,8 @@ class Results:
 
     def __repr__(self) -> str:
         suites = "" if self.suites is None else f", {list(self.suites)!r}"
-        return f"Results({str(self.path)!r}{suites}): {counted(len(self._directories()), 'run')}"
+        unfinished = f", {len(self.unfinished)} unfinished" if self.unfinished else ""
+        return f"Results({str(self.path)!r}{suites}): {counted(len(self._directories()), 'run')}{unfinished}"
 
     def _repr_html_(self) -> str:
         """Return the leaderboard for a notebook, with a link to the web site if there is one."""
@@ -236,7 +289,7 @@ def _run_values(record: RunRecord, model: str) -> dict[str, Any]:
     """Return a run's row."""
     spec, stat, spent = record.spec, main_stat(record), record.efficiency
     low, high = (None, None) if stat is None or stat.ci95 is None else stat.ci95
-    about = spec.settings.about
+    training = spec.training_step
     return {
         "suite": record.suite,
         "run": record.name,
@@ -260,8 +313,9 @@ def _run_values(record: RunRecord, model: str) -> dict[str, Any]:
         "seconds": spent.get("wall_seconds"),
         "money": spent.get("money"),
         "currency": spent.get("currency"),
-        "series": about and about.series,
-        "step": about and about.step,
+        "series": training and training.series,
+        "step": training and training.step,
+        "determinism": recorded_grade(record.provenance),
         "sample": bool(record.provenance.get("data", {}).get("sample")),
         "started": record.started,
         "finished": record.finished,

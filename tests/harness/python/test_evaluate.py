@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 import harness
 from harness import Completion, Model, Request, Response
 from harness.errors import HarnessError, ModelError, SpecError
+from harness.python.superseded import FOLDER
 from tests.harness.cli.conftest import folder
 from tests.tiny_checkpoints import config_of, tokenizer, write_checkpoint
 
@@ -118,6 +121,80 @@ def test_a_name_and_settings_are_those_of_a_sweeps_model(folder: Path, model: An
         ("step-100", "run-7", 100),
         ("step-200", "run-7", 200),
     ]
+
+
+def test_one_model_belongs_to_each_step_of_a_series(folder: Path, model: Any, tokens: Any) -> None:
+    import torch
+
+    first = evaluated(model, tokenizer=tokens, series="run-7", step=100).runs()
+    assert (first["series"][0], first["step"][0], first["model"][0]) == ("run-7", 100, "run-7 step 100")
+    weight = model.lm_head.weight.detach().clone()
+    with torch.no_grad():
+        model.lm_head.weight += 0.1
+    second = evaluated(model, tokenizer=tokens, series="run-7", step=100).runs()
+    evaluated(model, tokenizer=tokens, series="run-8", step=100)
+    runs = harness.Results().runs()
+    assert dict(zip(runs["series"], runs["run"], strict=True))["run-7"] == second["run"][0] != first["run"][0]
+    assert harness.Results(f"results/{FOLDER}").runs()["run"].tolist() == first["run"].tolist()
+    with torch.no_grad():
+        model.lm_head.weight.copy_(weight)
+    again = evaluated(model, tokenizer=tokens, series="run-7", step=100).runs()
+    assert again["started"].tolist() == first["started"].tolist()
+    assert harness.Results(f"results/{FOLDER}").runs()["run"].tolist() == second["run"].tolist()
+
+
+def test_out_of_time_it_stops_and_the_same_call_continues(
+    folder: Path, model: Any, tokens: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[int] = []
+    model.register_forward_hook(lambda *_: passes.append(1))
+    clock = itertools.count()
+    monkeypatch.setattr("harness.python.time_budget.monotonic", lambda: next(clock))
+    options: dict[str, Any] = {"tokenizer": tokens, "settings": {"max_batch_tokens": 40}}
+    with pytest.warns(UserWarning, match=r"time budget of 5 s is used up: 2 of 2 runs are unfinished"):
+        stopped = evaluated(model, [*GENERATE, *SCORE], time_budget=5, **options)
+    assert len(passes) == 4
+    assert stopped.runs().empty
+    assert len(stopped.unfinished) == 2
+    assert "2 unfinished" in repr(stopped)
+    assert not list((folder / "results").glob("*/*/run.json"))
+    calls = 0
+    while stopped.unfinished and calls < 20:
+        calls += 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            stopped = evaluated(model, [*GENERATE, *SCORE], time_budget=12, **options)
+    assert calls > 1
+    whole = len(passes)
+    assert stopped.runs()["count"].tolist() == [20, 20]
+    monkeypatch.setattr("harness.python.time_budget.monotonic", lambda: 0.0)
+    fresh = evaluated(model, [*GENERATE, *SCORE], results_dir="fresh", **options)
+    assert whole < 2 * (len(passes) - whole)  # only batches that were cut short were asked again
+    assert fresh.runs()["mean"].tolist() == stopped.runs()["mean"].tolist()
+
+
+def test_the_other_kinds_of_models_have_a_time_budget_as_well(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr("harness.python.time_budget.monotonic", lambda: next(clock))
+    for one in (Echo("Yes"), Own()):
+        with pytest.warns(UserWarning, match="1 of 1 runs are unfinished"):
+            assert evaluated(one, time_budget=1).unfinished
+
+
+def test_series_step_and_budget_are_checked(folder: Path, model: Any, tokens: Any) -> None:
+    for options, words in (
+        ({"series": "run-7"}, "series is given without step"),
+        ({"step": 3}, "step is given without series"),
+        ({"series": "", "step": 3}, "series must be the name of a training"),
+        ({"series": "run-7", "step": 2.5}, r"step must be a whole number from 0, not 2\.5"),
+        ({"series": "run-7", "step": -1}, "step must be a whole number from 0, not -1"),
+        ({"series": "run-7", "step": 3, "name": "mine"}, "name is made from series and step"),
+        ({"series": "run-7", "step": 3, "settings": {"about": {"step": 3}}}, "given twice"),
+        ({"time_budget": 0}, "time_budget must be a positive number"),
+        ({"time_budget": "1h"}, "time_budget must be a positive number"),
+    ):
+        with pytest.raises(HarnessError, match=words):
+            evaluated(model, tokenizer=tokens, **options)
 
 
 def test_wrappers_of_training_are_looked_through(folder: Path, model: Any, tokens: Any) -> None:

@@ -117,6 +117,21 @@ def test_samples_have_a_row_for_each_example(results: harness.Results) -> None:
 
 
 @pytest.mark.parametrize("table", ["runs", "leaderboard", "stats", "samples"])
+def test_checkpoints_have_their_series_and_step(results: harness.Results, table: str) -> None:
+    for file in results.path.rglob("run.json"):
+        record = json.loads(file.read_text())
+        about = {"series": "mine", "step": 100} if record["spec"]["model"]["name"] == "fake:0" else {}
+        record["spec"]["operational"] = {"about": about}
+        file.write_text(json.dumps(record))
+    frame = getattr(results, table)()
+    ours = frame["model"] == "fake:0"
+    assert set(frame[ours]["series"]) == {"mine"}
+    assert set(frame[ours]["step"]) == {100}
+    assert not frame[~ours].empty
+    assert frame[~ours]["step"].isna().all()
+
+
+@pytest.mark.parametrize("table", ["runs", "leaderboard", "stats", "samples"])
 def test_columns_have_the_types_that_the_reference_states(results: harness.Results, table: str) -> None:
     declared = TABLES[table]
     types = {"text": "string", "texts": "list<", "whole": "int64", "number": "double", "flag": "bool", "time": "timest"}
@@ -211,3 +226,21 @@ def test_a_notebook_shows_the_board_escaped_with_a_link_to_the_site(results: har
     assert "<script" not in html
     assert page.resolve().as_uri() in html
     assert repr(results) == "Results('results'): 4 runs"
+
+
+def test_arguments_of_a_wrong_type_are_one_message(finished: Path) -> None:
+    with pytest.raises(HarnessError, match="suites must be a list, not 5"):
+        harness.Results(finished, 5)  # type: ignore[arg-type]
+    with pytest.raises(HarnessError, match="ratings must be a list"):
+        harness.Results(finished).site(ratings="abc")  # type: ignore[arg-type]
+    with pytest.raises(HarnessError, match=r"there is no run 'nope' in .*\. runs\(\) lists all runs\."):
+        harness.Results(finished).samples("nope")
+
+
+def test_a_model_or_a_run_is_not_compared_with_itself(finished: Path) -> None:
+    results = harness.Results(finished)
+    with pytest.raises(HarnessError, match="both models are fake:0; name two"):
+        results.compare("fake:0", "fake:0")
+    run = results.runs()["run"][0]
+    with pytest.raises(HarnessError, match=r"both runs are small/quiz.*; name two"):
+        results.compare(run, f"small/{run}")
