@@ -31,8 +31,9 @@ from harness.data.scenario_keys import ScenarioKeys
 from harness.plugins.parameters import describe_parameters, field_docs, given_names, honoured
 from harness.plugins.registry import default_registry
 from harness.plugins.set_file import SetFileKeys
-from harness.python.columns import SAMPLES, SCORE, TABLES
+from harness.python.columns import SAMPLES, TABLES
 from harness.storage.run_schema import RunFile
+from harness.storage.sample_rows import SCORE
 from harness.sweeps.executor_keys import EXECUTORS
 from harness.sweeps.json_schema import json_schema
 from harness.sweeps.keys import DefaultKeys, RunKeys, ScoreKeys, SweepKeys
@@ -44,6 +45,7 @@ INTRODUCTIONS = {
     Kind.PERTURBATION: "A perturbation changes an instance: each instance is then also asked with the change.",
     Kind.BACKEND: "A backend answers requests. A model is named `backend:identifier`.",
     Kind.JUDGE: "A judge rates texts for metrics such as `toxicity`.",
+    Kind.LISTENER: "A listener is given each run as it ends, such as an experiment tracker.",
 }
 
 

@@ -14,13 +14,15 @@ from tests.docs.preloaded import harness
 from tests.tiny_checkpoints import tokenizer, write_checkpoint
 
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+SAVED = ["run-8/checkpoint-100", "run-8/checkpoint-200"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_works(page: Path, tmp_path: Path) -> None:
-    if page.name == "python.md":
-        write_checkpoint(tmp_path / "quickstart" / "models" / "unseen", "gpt2", tokenizer())
+    folders = {"python.md": ["quickstart/models/unseen"], "training.md": ["quickstart/models/unseen", *SAVED]}
+    for folder in folders.get(page.name, ()):
+        write_checkpoint(tmp_path / folder, "gpt2", tokenizer())
     follow(page, tmp_path)
 
 
