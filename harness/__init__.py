@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # Programs and notebooks: sweeps, models in memory, results as data frames.
     from harness.python.evaluate import evaluate as evaluate
+    from harness.python.reproduce import reproduce as reproduce
     from harness.python.results import Results as Results
     from harness.python.run import run as run
+    from harness.training.callback import EvaluationCallback as EvaluationCallback
 
     # Every plugin: the decorators that declare one, its random generators, its errors, how to install what it needs.
     from harness.plugins.decorators import (
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         adapter as adapter,
         backend as backend,
         judge as judge,
+        listener as listener,
         metric as metric,
         perturbation as perturbation,
         scenario as scenario,
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
         Origin as Origin,
         Prediction as Prediction,
         Prompt as Prompt,
+        PromptChange as PromptChange,
         Reasoning as Reasoning,
         Request as Request,
         Response as Response,
@@ -93,6 +97,9 @@ if TYPE_CHECKING:
         JudgeFinder as JudgeFinder,
         Unjudged as Unjudged,
     )
+
+    # Listeners: what is given each run as it ends, such as an experiment tracker.
+    from harness.contracts.listeners import FinishedRun as FinishedRun, Listener as Listener
 
     # Backends: the interface of a model. `harness.backends` has the rest.
     from harness.contracts import Model as Model

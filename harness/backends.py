@@ -11,9 +11,11 @@ if TYPE_CHECKING:
         DECLINES as DECLINES,
         FINISH_REASONS as FINISH_REASONS,
         Decline as Decline,
+        Determinism as Determinism,
         Effort as Effort,
         FinishReason as FinishReason,
         Ledger as Ledger,
+        NoticeBoard as NoticeBoard,
         Served as Served,
     )
     from harness.answers.check import most_tokens as most_tokens

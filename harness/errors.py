@@ -6,9 +6,11 @@ Anything else that reaches the command line is a bug in the harness or in a plug
     ├── DataError                   data are missing, damaged, or not what the scenario expects
     │   ├── HubError                the Hub refuses a repository, or cannot be reached (data.hub_repository)
     │   └── StoppedError            a download ended because the user interrupted it (data.fetching)
+    ├── CannotHoldError             a format has no place for a run (exports.exporter)
     ├── MetricError                 a metric lacks what its definition needs
     ├── ModelError                  a model cannot be loaded or cannot answer
     ├── PluginError                 a plugin is missing, broken, or used with wrong parameters
+    ├── PublishError                the Hub refuses an upload, or cannot be reached (publishing.hub)
     ├── SpecError                   a sweep or scenario file has errors; holds a Diagnostic for each
     └── StorageError                results cannot be read or written
         └── CacheError              nor can the response cache (inference.cache)
@@ -19,7 +21,8 @@ Anything else that reaches the command line is a bug in the harness or in a plug
     ├── SegmentDamagedError         a file of a worker's answers is damaged (inference.segments)
     └── StrictJsonError             a text is not JSON; whoever reads it says of which file
     KeyboardInterrupt
-    └── Terminated                  the system asked this process to end (executors.interrupts)
+    ├── Terminated                  the system asked this process to end (executors.interrupts)
+    └── TimeUp                      the time budget of an evaluation is used up (python.time_budget)
 
 These never leave the module that raises them, or the few that it serves::
 

@@ -8,6 +8,7 @@ import shlex
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 DISTRIBUTION = "holistic-harness"
 UNINSTALLED = "0+uninstalled"
@@ -40,6 +41,13 @@ def install_advice(extra: str) -> str:
     if not wanted:
         return f"pip install -e '.[{extra}]' in the harness's source folder"
     return f"pip install {shlex.join(wanted)}"
+
+
+def imported_module(name: str) -> Any:
+    """Return a module that this process has imported; None for another, also while a thread is importing it."""
+    module = sys.modules.get(name)
+    spec = getattr(module, "__spec__", None)
+    return None if getattr(spec, "_initializing", False) else module
 
 
 def user_cache_folder() -> Path | None:

@@ -30,7 +30,13 @@ def lazy_names(module: str) -> tuple[Callable[[str], object], Callable[[], list[
             return sorted(origins())
         if name.startswith("__") or name not in origins():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        namespace[name] = value = getattr(import_module(origins()[name]), name)
+        random = sys.modules.get("random")
+        state = None if random is None else random.getstate()
+        try:
+            namespace[name] = value = getattr(import_module(origins()[name]), name)
+        finally:
+            if random is not None:  # a module that is imported may draw from it, as rich does
+                random.setstate(state)
         return value
 
     def names() -> list[str]:

@@ -15,6 +15,7 @@ class Unlimited:
     chat: bool = False
     window: int | None = None
     tools: bool = False
+    continues: bool = True
 
     def count_tokens(self, prompt: Prompt) -> int:
         return len(prompt)

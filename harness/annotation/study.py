@@ -100,7 +100,8 @@ def find_records(paths: Sequence[Path]) -> list[RunRecord]:
     """
     found: dict[Path, RunRecord] = {}
     for path in paths:
-        places = sorted(file.parent for file in path.rglob(RUN_FILE))
+        # Hidden folders are not runs: a signature does not cover them.
+        places = sorted(file.parent for file in path.rglob(RUN_FILE) if not _is_hidden(file.relative_to(path)))
         if not places:
             raise DataError(f"{path} holds no finished run. Name a run's folder, results/<suite>/<run>, or a suite's.")
         found |= {place.resolve(): read_run(place) for place in places}
@@ -108,6 +109,10 @@ def find_records(paths: Sequence[Path]) -> list[RunRecord]:
     if not usable:
         raise DataError(f"the runs in {', '.join(map(str, paths))} kept no examples, so there are no answers to judge.")
     return usable
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
 
 
 def make_study(

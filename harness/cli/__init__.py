@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import re
 import sys
 
 import click
@@ -14,32 +15,57 @@ from harness.executors.interrupts import Terminated
 from harness.output.terminal import make_diagnostics_safe, say
 from harness.sweeps.foreign_names import OPTIONS
 
-COMMANDS = {
-    "quickstart": ("harness.cli.quickstart", "Train two tiny models, evaluate them, and compare them."),
-    "run": ("harness.cli.run", "Run a sweep, or single runs, and write the results."),
-    "plan": ("harness.cli.plan", "Show how many instances a sweep needs to show a difference between models."),
-    "validate": ("harness.cli.check", "Check a sweep and report every error in it."),
-    "preview": ("harness.cli.check", "Show the exact prompts of a sweep's first instances."),
-    "data": ("harness.cli.data", "Show which data sets and models a sweep needs, and download them ahead of time."),
-    "schema": ("harness.cli.check", "Print the JSON Schema of sweep files, for editors."),
-    "list": ("harness.cli.plugins", "List scenarios, adapters, metrics, perturbations, backends and judges."),
-    "show": ("harness.cli.plugins", "Show a plugin's definition, source, parameters and defaults."),
-    "new": ("harness.cli.new", "Write a working example of a scenario or a metric, to start from."),
-    "score": ("harness.cli.results", "Recompute the statistics of runs from their examples."),
-    "stats": ("harness.cli.results", "Show every statistic of a run."),
-    "contamination": ("harness.cli.contamination", "Test whether models were trained on a data set."),
-    "leaderboard": ("harness.cli.results", "Compare all models in a results folder."),
-    "seal": ("harness.cli.seal", "Prepare a data set so that models can be tested for it after it is published."),
-    "lab": ("harness.cli.lab", "Train models on known test sets, to measure the power of contamination tests."),
-    "serve": ("harness.cli.serve", "Show the results in a browser, updated while a sweep runs."),
-    "annotate": ("harness.cli.annotate", "Have people judge answers, on a page in their browser."),
-    "ratings": ("harness.cli.annotate", "Show what people's ratings say, and how well the raters agree."),
-    "import": ("harness.cli.imports", "Import results from HELM or lm-evaluation-harness."),
-    "compare": ("harness.cli.compare", "Compare two runs or two models on the same instances."),
-    "cache": ("harness.cli.cache", "Manage the response cache."),
+SECTIONS = {
+    "Evaluate models": {
+        "quickstart": ("harness.cli.quickstart", "Train two tiny models, evaluate them, and compare them."),
+        "run": ("harness.cli.run", "Run a sweep, or single runs, and write the results."),
+        "watch": ("harness.cli.watch", "Evaluate the checkpoints of a training as they appear."),
+        "plan": ("harness.cli.plan", "Show how many instances a sweep needs to detect a difference between models."),
+        "validate": ("harness.cli.check", "Check a sweep and report every error in it."),
+        "preview": ("harness.cli.check", "Show the exact prompts of a sweep's first instances."),
+        "data": ("harness.cli.data", "Show which data sets and models a sweep needs, and download them ahead of time."),
+        "cache": ("harness.cli.cache", "Manage the response cache."),
+        "schema": ("harness.cli.check", "Print the JSON Schema of sweep files, for editors."),
+    },
+    "See and compare results": {
+        "leaderboard": ("harness.cli.results", "Compare all models in a results folder."),
+        "compare": ("harness.cli.compare", "Compare two runs or two models on the same instances."),
+        "stats": ("harness.cli.results", "Show every statistic of a run."),
+        "checkpoints": ("harness.cli.results", "Show which checkpoints of a training each scenario can tell apart."),
+        "prompts": ("harness.cli.results", "Show how much scores depend on the prompt."),
+        "serve": ("harness.cli.serve", "Show the results in a browser, updated while a sweep runs."),
+        "score": ("harness.cli.results", "Recompute the statistics of runs from their examples."),
+        "annotate": ("harness.cli.annotate", "Have people judge answers, on a page in their browser."),
+        "ratings": ("harness.cli.annotate", "Show what people's ratings say, and how well the raters agree."),
+    },
+    "Test for contamination": {
+        "contamination": ("harness.cli.contamination", "Test whether models were trained on a data set."),
+        "seal": ("harness.cli.seal", "Prepare a data set so that models can be tested for it after it is published."),
+        "lab": ("harness.cli.lab", "Train models on known test sets, to measure the power of contamination tests."),
+    },
+    "Check results": {
+        "reproduce": ("harness.cli.reproduce", "Ask a sample of a run's questions again, and show what changed."),
+        "lock": ("harness.cli.lock", "Record the environment of results, or check whether it has changed."),
+        "sign": ("harness.cli.sign", "Sign a results folder with your key."),
+        "verify": ("harness.cli.sign", "Check that a results folder has not changed since it was signed."),
+    },
+    "Work with other tools": {
+        "track": ("harness.cli.track", "Send finished runs to an experiment tracker."),
+        "import": ("harness.cli.imports", "Import results of other programs and archives."),
+        "export": ("harness.cli.export", "Write results in the formats of other programs and archives."),
+        "publish": ("harness.cli.publish", "Upload results to the Hugging Face Hub."),
+    },
+    "Plugins": {
+        "list": ("harness.cli.plugins", "List scenarios, adapters, metrics, perturbations and other plugins."),
+        "show": ("harness.cli.plugins", "Show a plugin's definition, source, parameters and defaults."),
+        "new": ("harness.cli.new", "Write a working example of a scenario or a metric, to start from."),
+    },
 }
-"""For each command the module that defines it, imported when the command is called, and its line in the help."""
+"""The commands by section of the help: for each the module that defines it, imported when the command is called, and
+its line in the help."""
 
+COMMANDS = {name: command for section in SECTIONS.values() for name, command in section.items()}
+"""The commands of all sections."""
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110, "show_default": True}
 
@@ -58,8 +84,10 @@ class _Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -86,6 +114,13 @@ def group() -> None:
     """
 
 
+def _foreign_option(error: click.NoSuchOption) -> str:
+    """Return what to write for another program's option; '' if it is none, or if the command lacks ours as well."""
+    hint = OPTIONS.get(error.option_name, "")
+    known = {name for parameter in error.ctx.command.params for name in parameter.opts} if error.ctx else set()
+    return hint if known.issuperset(re.findall(r"--[a-z][a-z-]*", hint)) else ""
+
+
 def main() -> None:
     """Run the command line; an error of the user's is one message on standard error, and exit code 2."""
     make_diagnostics_safe()
@@ -98,8 +133,8 @@ def main() -> None:
         buffer = io.StringIO()
         error.show(buffer)
         say(buffer.getvalue(), err=True, newline=False)
-        if isinstance(error, click.NoSuchOption) and error.option_name in OPTIONS:
-            say(OPTIONS[error.option_name], err=True)
+        if isinstance(error, click.NoSuchOption) and (hint := _foreign_option(error)):
+            say(hint, err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         # Click turns an interrupt into an Abort, with the interrupt as its cause.

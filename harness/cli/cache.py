@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from harness.cli import options
+from harness.cli.batches import batches_command
 from harness.errors import DataError
 from harness.inference.cache import ResponseCache, cache_file
 from harness.inference.ledger import forget, spending
@@ -20,14 +21,13 @@ from harness.output.display import counted
 from harness.output.terminal import say
 from harness.storage.durable import writing
 
-_models = click.option(
-    "-m", "--model", "models", multiple=True, help="Only models whose name matches; * matches any text. Repeatable."
-)
-
 
 @click.group("cache")
 def cache_command() -> None:
     """Manage the response cache, the file responses.sqlite in the results folder or in --cache-dir."""
+
+
+cache_command.add_command(batches_command)
 
 
 @cache_command.command("stats")
@@ -67,7 +67,7 @@ def merge_(results_dir: Path, cache_dir: Path | None) -> None:
 @cache_command.command("prune", short_help="Remove answers, so that they are asked again.")
 @options.results_dir
 @options.cache_dir
-@_models
+@options.cached_models
 @click.option(
     "--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Only answers at least this many days old."
 )
@@ -104,7 +104,7 @@ def prune_(
 @cache_command.command("spending", short_help="Show how many tokens each API model has used.")
 @options.results_dir
 @options.cache_dir
-@_models
+@options.cached_models
 @click.option("--reset", is_flag=True, help="Reset the counts to 0.")
 def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], reset: bool) -> None:
     """Show how many tokens each API model has used, as counted against its budget."""
@@ -124,7 +124,7 @@ def spending_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...]
 @cache_command.command("export", short_help="Export answers as JSON lines.")
 @options.results_dir
 @options.cache_dir
-@_models
+@options.cached_models
 @click.option("-o", "--output", type=options.FILE, help="Write to this file.")
 def export_(results_dir: Path, cache_dir: Path | None, models: tuple[str, ...], output: Path | None) -> None:
     """Export answers as JSON lines, for `harness cache import` on another machine or for scripts."""

@@ -69,6 +69,8 @@ def preview_command(read: ReadSweep, data_dir: Path | None, instances: int) -> N
     problems: dict[str, None] = {}
     for spec in found.runs:
         say(f"{spec.scenario.label} · {spec.adapter.name} · {brief(spec.model_label, 100)}", bold=True)
+        if spec.prompt_variant is not None:
+            say(f"prompt changed: {brief(spec.prompt_description, 400)}")
         try:
             evaluation, model = prepare(spec, registry, data_dir), load_model(spec.configured_model, registry)
             for adapted in first_prompts(evaluation, model, instances):

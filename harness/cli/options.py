@@ -92,6 +92,15 @@ executor = click.option(
     "`executor`, or all of it if the names differ (default: local).",
 )
 
+listeners = click.option(
+    "--listener",
+    "listeners",
+    metavar="NAME[:KEY=VALUE,…]",
+    multiple=True,
+    help="Send each run, as it ends, to an experiment tracker: wandb, mlflow or tensorboard, with settings such as "
+    "wandb:project=evals; or to another plugin (harness list listeners). Repeatable.",
+)
+
 reuse_across_gpus = click.option(
     "--reuse-across-gpus",
     is_flag=True,
@@ -131,3 +140,8 @@ table_format = click.option(
     default="terminal",
     help="Output format.",
 )
+
+cached_models = click.option(
+    "-m", "--model", "models", multiple=True, help="Only models whose name matches; * matches any text. Repeatable."
+)
+"""Option for the models whose entries in the response cache a command is about."""

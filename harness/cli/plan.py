@@ -1,4 +1,4 @@
-"""``harness plan``: how many instances a sweep needs to show a difference between two models."""
+"""``harness plan``: how many instances a sweep needs to detect a difference between two models."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def plan_command(
     gpu: str | None,
     format_: str,
 ) -> None:
-    """Show how many instances SWEEP needs so that a comparison of two models shows a difference.
+    """Show how many instances SWEEP needs so that a comparison of two models detects a difference.
 
     SWEEP is a YAML file or the name of a sweep that comes with the harness. No model is asked. The variance between
     models is taken from earlier runs of the same scenarios in the results folder, or else from an upper bound. The
@@ -72,14 +72,15 @@ def plan_command(
     from harness.planning.needs_tables import costs_table, needs_table
     from harness.planning.sweep_needs import Gpus, plan_sweep
     from harness.plugins.titles import Titles
+    from harness.runs.backend_prices import with_backend_prices
     from harness.runs.runner import Settings
 
     target = Target(detect, power, level, agreement)
     if gpu and not gpus:
         raise click.UsageError("--gpu needs the number of GPUs: --gpus N.")
     kind = Gpus(load_gpu(gpu or DEFAULT), gpus, results_dir) if gpus else None
-    table_of_prices = load_prices(prices)
     sweep, registry = read()
+    table_of_prices = with_backend_prices(load_prices(prices), (spec.model.name for spec in sweep.runs), registry)
     earlier = _earlier(results_dir)
     settings = Settings(results_dir, data_dir, force=True, prices=table_of_prices)
     whole = [spec.model_copy(update={"max_eval_instances": None}) for spec in sweep.runs]

@@ -13,8 +13,9 @@ from harness.cli import options
 from harness.contracts.plugins import Kind, MetricDetails, PerturbationDetails, Plugin, ScenarioDetails
 from harness.errors import did_you_mean
 from harness.output.terminal import say
-from harness.plugins.parameters import describe_parameters, given_names, honoured
+from harness.plugins.parameters import check_parameters, describe_parameters, given_names, honoured, parameters_of
 from harness.plugins.registry import Registry, default_registry
+from harness.sweeps.prompt_variants import offered
 
 UNTESTED = "rows written by hand in the official layout, or a stand-in; not the official data"
 """Shown for a scenario that was never run on its official data."""
@@ -51,8 +52,9 @@ class _Listed(_Kinds):
 @click.option("--tag", "tags", multiple=True, help="Only scenarios with this tag. Repeatable.")
 @options.plugins
 def list_command(kind: Any, tags: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
-    """List all plugins, or those of one KIND: scenarios, adapters, metrics, perturbations, backends or judges.
+    """List all plugins, or those of one KIND.
 
+    KIND is scenarios, adapters, metrics, perturbations, backends, judges or listeners.
     `harness list sweeps` lists the sweeps that come with the harness.
     """
     if kind is _SWEEPS:
@@ -89,9 +91,9 @@ def list_command(kind: Any, tags: tuple[str, ...], plugins: tuple[Path, ...]) ->
 def show_command(plugin: tuple[str, ...], plugins: tuple[Path, ...]) -> None:
     """Show a plugin's definition, source, parameters and defaults, for example `harness show metric bleu_1`.
 
-    KIND is scenario, adapter, metric, perturbation, backend or judge; it can be left out where only one plugin has the
-    name. A scenario can also be named by its file, or as in a sweep; of `mmlu:subject=anatomy`, the part before
-    the colon counts.
+    KIND is scenario, adapter, metric, perturbation, backend, judge or listener; it can be left out where only one
+    plugin has the name. A scenario can also be named by its file, or as in a sweep; of `mmlu:subject=anatomy`, the
+    part before the colon counts.
     """
     registry = default_registry(plugins)
     _show(_named(plugin, registry))
@@ -196,6 +198,8 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
     details = plugin.details
     if plugin.kind is Kind.BACKEND:
         return [("Also takes", ", ".join(sorted(honoured(plugin))))]
+    if plugin.kind is Kind.ADAPTER:
+        return [("Prompt changes", kinds)] if (kinds := _prompt_changes(plugin)) else []
     if isinstance(details, PerturbationDetails):
         return [("Category", details.category)]
     if isinstance(details, MetricDetails):
@@ -230,6 +234,13 @@ def _details(plugin: Plugin) -> list[tuple[str, str]]:
         shown = "depends on the parameters" if callable(asked.adapter) else _settings(asked.adapter)
         rows.append((f"With {name}", f"{shown}; metrics {', '.join(asked.metrics)}; main metric {asked.main_metric}"))
     return [(label, text) for label, text in rows if text]
+
+
+def _prompt_changes(plugin: Plugin) -> str:
+    """Return the kinds of changes that a method offers for its default prompt, each with their number."""
+    params, _ = check_parameters(parameters_of(plugin), {})
+    found = {} if params is None else offered(plugin, params)
+    return ", ".join(f"{kind} ({len(changes)})" for kind, changes in found.items())
 
 
 def _settings(adapter: object) -> str:

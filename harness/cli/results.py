@@ -15,6 +15,7 @@ from harness.output.terminal import say
 
 if TYPE_CHECKING:
     from harness.output.result_table import ResultTable
+    from harness.storage.results import RunRecord
 
 _FORMATS = {".csv": "csv", ".json": "json", ".md": "md", ".tex": "latex", ".txt": "terminal", "": "terminal"}
 
@@ -133,20 +134,93 @@ def leaderboard_command(
     if diff:
         _show_diff(diff, results_dir, format_, output, plugins)
         return
-    from harness.leaderboard.aggregate import newest_suite
-    from harness.leaderboard.board_text import other_suites
     from harness.leaderboard.tables import leaderboard_of
     from harness.plugins.registry import default_registry
+
+    runs, intro = _runs_of(suites, results_dir, all_suites=all_suites)
+    table = leaderboard_of(runs, default_registry(plugins), all_columns=all_columns)
+    put_table(replace(table, intro=intro) if intro else table, format_, output)
+
+
+@click.command("prompts")
+@click.argument("suites", nargs=-1)
+@click.option("--all-suites", is_flag=True, help="Show the results of all suites together.")
+@click.option("--each", is_flag=True, help="Also show the result of each prompt, best first.")
+@options.plugins
+@options.results_dir
+@options.table_format
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in the format of its suffix."
+)
+def prompts_command(
+    suites: tuple[str, ...],
+    all_suites: bool,
+    each: bool,
+    plugins: tuple[Path, ...],
+    results_dir: Path,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Show how much scores depend on the prompt, for runs with `prompt_variants` (default: the newest suite).
+
+    Shown for each model and scenario are the mean over instances and prompts, the standard error from instances, the
+    standard deviation between prompts, and the means of the unchanged, the worst and the best prompt. CSV and JSON have
+    a row for each prompt.
+    """
+    from harness.leaderboard.tables import prompts_of
+    from harness.plugins.registry import default_registry
+
+    if all_suites and suites:
+        raise click.UsageError("--all-suites cannot be combined with the name of a suite.")
+    runs, intro = _runs_of(suites, results_dir, all_suites=all_suites)
+    table = prompts_of(runs, default_registry(plugins), each=each)
+    put_table(replace(table, intro=intro), format_, output)
+
+
+@click.command("checkpoints")
+@click.argument("suites", nargs=-1)
+@click.option("--all-suites", is_flag=True, help="Show the results of all suites together.")
+@options.plugins
+@options.results_dir
+@options.table_format
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in its suffix’s format.")
+def checkpoints_command(
+    suites: tuple[str, ...],
+    all_suites: bool,
+    plugins: tuple[Path, ...],
+    results_dir: Path,
+    format_: str,
+    output: Path | None,
+) -> None:
+    """Show which checkpoints of a training each scenario can tell apart (default: in the newest suite).
+
+    Neighbouring checkpoints are paired by instance. Shown for each training and scenario are the signal to noise of a
+    change, how many neighbours differ significantly, the smallest change that could be shown, and how many instances a
+    typical change needs. The curves are on the site and, in Python, in `Results.curves()`.
+    """
+    from harness.leaderboard.tables import signal_of
+    from harness.plugins.registry import default_registry
+
+    if all_suites and suites:
+        raise click.UsageError("--all-suites cannot be combined with the name of a suite.")
+    runs, intro = _runs_of(suites, results_dir, all_suites=all_suites)
+    table = signal_of(runs, default_registry(plugins))
+    put_table(replace(table, intro=intro), format_, output)
+
+
+def _runs_of(
+    suites: tuple[str, ...], results_dir: Path, *, all_suites: bool
+) -> tuple[list[RunRecord], list[tuple[str, str]]]:
+    """Return the runs of some suites (default: the newest), and what to say about the others."""
+    from harness.leaderboard.aggregate import newest_suite
+    from harness.leaderboard.board_text import other_suites
     from harness.storage.results import find_runs
 
     runs = find_runs(results_dir, suites or None)
     newest, others = newest_suite(runs) if not suites and not all_suites else ("", ())
-    if others:
-        runs = [run for run in runs if run.suite == newest]
-    table = leaderboard_of(runs, default_registry(plugins), all_columns=all_columns)
-    if others:
-        table = replace(table, intro=[("suite", other_suites(newest, others))])
-    put_table(table, format_, output)
+    if not others:
+        return runs, []
+    return [run for run in runs if run.suite == newest], [("suite", other_suites(newest, others))]
 
 
 def put_table(table: ResultTable, format_: str, output: Path | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,11 @@ from harness.cli import options
 from harness.cli.sources import ReadSweep, sweep_source
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from harness.contracts.specs import RunSpec
+    from harness.inference.model_pool import OpenModel
+    from harness.listeners.delivery import Deliveries
     from harness.plugins.registry import Registry
     from harness.runs.runner import Settings
     from harness.storage.results import RunRecord
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 @options.runtimes
 @options.max_declined
 @options.executor
+@options.listeners
 @options.reuse_across_gpus
 @options.address
 @click.option(
@@ -61,6 +66,7 @@ def run_command(
     runtimes: Path | None,
     max_declined: float | None,
     executor: str | None,
+    listeners: tuple[str, ...],
     reuse_across_gpus: bool,
     address: str | None,
     dry_run: bool,
@@ -78,6 +84,8 @@ def run_command(
     from harness.costs.prices import load_prices
     from harness.costs.runtimes import load_runtimes
     from harness.leaderboard.sweep_notes import abridged
+    from harness.listeners.delivery import Deliveries
+    from harness.runs.backend_prices import with_backend_prices
     from harness.runs.runner import Settings
     from harness.sweeps.executor_keys import LocalKeys
 
@@ -90,8 +98,9 @@ def run_command(
     if gpu and not gpus:
         raise click.UsageError("--gpu needs the number of GPUs: --gpus N.")
     kind = load_gpu(gpu or DEFAULT) if gpus else None
-    found, registry = read(max_declined, None if dry_run and not allow else allow, executor)
-    tables = load_prices(prices), load_runtimes(runtimes)
+    found, registry = read(max_declined, None if dry_run and not allow else allow, executor, listeners)
+    models = (spec.model.name for spec in found.runs)
+    tables = with_backend_prices(load_prices(prices), models, registry), load_runtimes(runtimes)
     reuse = reuse_across_gpus or found.reuse_across_gpus
     settings = Settings(results_dir, data_dir, force, *tables, cache_dir, reuse)
     if dry_run:
@@ -103,7 +112,8 @@ def run_command(
         return
     specs = {spec.name: spec for spec in found.runs}
     keep = partial(abridged, specs=specs)
-    records = execute(found.runs, registry, settings, found.plugins, found.executor or LocalKeys(), keep)
+    deliveries = Deliveries(found.listeners, registry, results_dir, found.runs)
+    records = execute(found.runs, registry, settings, found.plugins, found.executor or LocalKeys(), keep, deliveries)
     name_report(records, registry, settings)
     if any(record.status != "ok" for record in records):
         sys.exit(1)
@@ -116,6 +126,8 @@ def execute(
     plugins: Sequence[Path] = (),
     executor: ExecutorKeys | None = None,
     keep: Callable[[RunRecord], RunRecord] = lambda record: record,
+    deliveries: Deliveries | None = None,
+    open_model: OpenModel | None = None,
 ) -> list[RunRecord]:
     """Run specs with progress on the terminal, and end by saying what to do next.
 
@@ -126,6 +138,8 @@ def execute(
         plugins: The plugins that the runs need besides the installed ones, as files.
         executor: Where to run them; None for this process.
         keep: Returns what is returned of a record (default: all of it).
+        deliveries: What gives the runs to listeners; None without any.
+        open_model: Opens models where the runs are executed in this process; None for the usual way.
 
     Raises:
         KeyboardInterrupt: The user stopped it, or the system (``Terminated``); how to continue has been printed.
@@ -145,11 +159,13 @@ def execute(
     records: list[RunRecord] = []
     state = SweepState(len(runs))
     job = Job(runs, settings, plugins)
-    executing = execute_job(job, executor or LocalKeys(heads=1), registry, state)
+    sending = deliveries.watch(state) if deliveries is not None else nullcontext()
+    executing = execute_job(job, executor or LocalKeys(heads=1), registry, state, open_model)
     try:
-        with terminable(), watch(state, console, runs), closing(executing):
+        with terminable(), sending, watch(state, console, runs), closing(executing):
             records += map(keep, executing)
     except (KeyboardInterrupt, StorageError) as error:
+        _say_unsent(deliveries, console)
         again = shlex.join(["harness", *(argument for argument in sys.argv[1:] if argument != "--force")])
         when = "All answers so far are kept. To continue"
         if isinstance(error, StorageError):
@@ -171,7 +187,13 @@ def execute(
         console.print(f"Failed, with the reason in run.json:\n  {where}", soft_wrap=True)
     for note in sweep_notes(records, registry):
         console.print(f"Note: {note}", soft_wrap=True)
+    _say_unsent(deliveries, console)
     return records
+
+
+def _say_unsent(deliveries: Deliveries | None, console: Console) -> None:
+    for note in deliveries.notes() if deliveries is not None else ():
+        console.print(f"Warning: {note}", soft_wrap=True, markup=False)
 
 
 def name_report(records: Sequence[RunRecord], registry: Registry, settings: Settings) -> None:

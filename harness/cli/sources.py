@@ -27,7 +27,11 @@ class ReadSweep(Protocol):
     """
 
     def __call__(
-        self, max_declined: float | None = None, allow: Sequence[str] | None = None, executor: str | None = None
+        self,
+        max_declined: float | None = None,
+        allow: Sequence[str] | None = None,
+        executor: str | None = None,
+        listeners: Sequence[str] = (),
     ) -> tuple[Sweep, Registry]: ...
 
 
@@ -84,12 +88,14 @@ def _read_sweep(
     max_declined: float | None = None,
     allow: Sequence[str] | None = None,
     executor: str | None = None,
+    listeners: Sequence[str] = (),
 ) -> tuple[Sweep, Registry]:
     from harness.sweeps.load import find_sweep, load_sweep, sweep_from_entries
 
     if (sweep is None) == (not entries):
         raise click.UsageError("name a sweep file, or runs with -r (and models with -m).")
     given["max_declined"], given["allow"], given["executor"] = max_declined, allow, executor
+    given["listeners"] = listeners
     if sweep is None:
         found = sweep_from_entries(entries, given["models"], **given)
     else:

@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 from harness.executors.executor import join, make_executor
 from harness.executors.job import Job
+from harness.inference.model_pool import OpenModel
 from harness.plugins.registry import Registry
 from harness.progress.file import ProgressFile
 from harness.runs.sweep_state import SweepState
@@ -14,7 +15,11 @@ from harness.sweeps.executor_keys import ExecutorKeys
 
 
 def execute_job(
-    job: Job, settings: ExecutorKeys, registry: Registry, state: SweepState
+    job: Job,
+    settings: ExecutorKeys,
+    registry: Registry,
+    state: SweepState,
+    open_model: OpenModel | None = None,
 ) -> Generator[RunRecord, None, None]:
     """Return a generator that executes all runs, and gives the record of each as it is finished or found finished.
 
@@ -26,6 +31,7 @@ def execute_job(
         settings: Where to run it.
         registry: Knows the plugins of this process.
         state: How far the sweep is, for its views.
+        open_model: Opens models where the job runs in this process; None for the usual way.
 
     Raises:
         HarnessError: It cannot run here, or everything that ran it has died.
@@ -35,6 +41,6 @@ def execute_job(
 
     def executed() -> Generator[RunRecord, None, None]:
         with ProgressFile(state, job.settings.results_dir, job.suite):
-            yield from make_executor(settings, registry).run(job, state)
+            yield from make_executor(settings, registry, open_model).run(job, state)
 
     return executed()

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from harness.errors import HarnessError
 from harness.executors.job import Job
+from harness.inference.model_pool import OpenModel
 from harness.plugins.registry import Registry
 from harness.runs.sweep_state import SweepState
 from harness.storage.results import RunRecord
@@ -39,12 +40,13 @@ class Executor(Protocol):
         ...
 
 
-def make_executor(settings: ExecutorKeys, registry: Registry) -> Executor:
+def make_executor(settings: ExecutorKeys, registry: Registry, open_model: OpenModel | None = None) -> Executor:
     """Return the executor that takes these settings.
 
     Args:
         settings: The executor's settings.
         registry: Knows the plugins of this process.
+        open_model: Opens models where runs are executed in this process; other processes open them as ever.
 
     Raises:
         HarnessError: A package that it needs is not installed.
@@ -52,7 +54,10 @@ def make_executor(settings: ExecutorKeys, registry: Registry) -> Executor:
     if type(settings) not in _CLASSES:
         raise HarnessError(f"there is no executor for {type(settings).__name__}.")
     module, name = _CLASSES[type(settings)]
-    return cast("Executor", getattr(import_module(module), name)(settings, registry))
+    made = getattr(import_module(module), name)
+    if isinstance(settings, LocalKeys):
+        return cast("Executor", made(settings, registry, open_model))
+    return cast("Executor", made(settings, registry))
 
 
 def join(settings: ExecutorKeys, job: Job) -> None:

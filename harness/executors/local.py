@@ -19,6 +19,7 @@ from harness.executors.head import DISK_FAILED, REFUSED
 from harness.executors.interrupts import INTERRUPTED
 from harness.executors.job import Job, discard_job, write_job
 from harness.executors.layout import Cards, joiner, lay_out, opener
+from harness.inference.model_pool import OpenModel
 from harness.plugins.registry import Registry
 from harness.runs.runner import run_sweep
 from harness.runs.sweep_state import SweepState
@@ -41,15 +42,16 @@ class LocalExecutor:
     Args:
         settings: The number of heads.
         registry: Knows the plugins of this process.
+        open_model: Opens models in this process; None for the usual way.
     """
 
-    def __init__(self, settings: LocalKeys, registry: Registry) -> None:
-        self._settings, self._registry = settings, registry
+    def __init__(self, settings: LocalKeys, registry: Registry, open_model: OpenModel | None = None) -> None:
+        self._settings, self._registry, self._open_model = settings, registry, open_model
 
     def run(self, job: Job, state: SweepState) -> Iterator[RunRecord]:
         heads = lay_out(job.runs, self._registry, visible_devices(), self._settings.heads)
         if len(heads) == 1:
-            open_model = opener(job.runs, job.plugins)
+            open_model = self._open_model or opener(job.runs, job.plugins)
             joins = joiner(self._registry)
             yield from run_sweep(job.runs, self._registry, job.settings, state, open_model=open_model, joins=joins)
             return

@@ -29,6 +29,7 @@ from harness.contracts.plugins import (
     FindCheckpoints,
     JudgeDetails,
     Kind,
+    ListenerDetails,
     MetricDetails,
     PerturbationCategory,
     PerturbationDetails,
@@ -311,6 +312,7 @@ def backend(
     needs: str | Sequence[str] = (),
     install: str = "",
     checkpoints: FindCheckpoints | None = None,
+    price: Callable[[str], Any] | None = None,
 ) -> Callable[[T], T]:
     """Register a subclass of :class:`harness.Model` as the backend of the models named ``name:identifier``.
 
@@ -321,8 +323,25 @@ def backend(
         install: How to get them.
         checkpoints: A function ``f(identifier, **arguments)`` that returns the :class:`harness.CheckpointSource` of
             each checkpoint that the model loads, so that it can be downloaded ahead of time. None for servers.
+        price: A function ``f(identifier)`` that returns the :class:`harness.backends.Price` of a model where no price
+            table has one, or None.
     """
-    return _attach(Kind.BACKEND, name, source, BackendDetails(_names(needs), install, checkpoints))
+    return _attach(Kind.BACKEND, name, source, BackendDetails(_names(needs), install, checkpoints, price))
+
+
+def listener(name: str, *, source: str, needs: str | Sequence[str] = (), install: str = "") -> Callable[[T], T]:
+    """Register a subclass of :class:`harness.Listener`; its constructor takes keyword-only parameters, typed.
+
+    The constructor is called before anything is run. It should raise a :class:`harness.HarnessError` for what the user
+    has to mend, such as a missing key, and leave what needs the network to later.
+
+    Args:
+        name: The name that sweeps use.
+        source: Whose program or protocol it is.
+        needs: Modules that it imports when it is used; that one is missing is said before anything is run.
+        install: How to get them.
+    """
+    return _attach(Kind.LISTENER, name, source, ListenerDetails(_names(needs), install))
 
 
 def _names(written: str | Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from random import Random
 from harness.contracts import Adapter, BatchMetric, Example, ExampleMetric, Instance, Model, RunMetric
 from harness.contracts.aliases import read_alias
 from harness.contracts.data import Data
+from harness.contracts.listeners import Listener
 from harness.contracts.plugins import CATEGORIES, TAG, Kind, MetricDetails, Plugin, ScenarioDetails
 from harness.errors import PluginError, did_you_mean
 
@@ -24,6 +25,7 @@ _SUBCLASS_OF: Mapping[Kind, tuple[type, ...]] = {
     Kind.ADAPTER: (Adapter,),
     Kind.BACKEND: (Model,),
     Kind.METRIC: (RunMetric, ExampleMetric, BatchMetric),
+    Kind.LISTENER: (Listener,),
 }
 
 

@@ -143,5 +143,5 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
         file.parent
         for suite in known
         if suites is None or suite in suites
-        for file in sorted((results_dir / suite).glob(f"*/{RUN_FILE}"))
+        for file in sorted((results_dir / suite).glob(f"[!.]*/{RUN_FILE}"))  # a signature does not cover hidden ones
     ]

@@ -49,8 +49,10 @@ def _differences(specs: Sequence[RunSpec]) -> list[str]:
 
 def _settings(spec: RunSpec) -> dict[str, Any]:
     """Return the settings that a label leaves out, flattened: the adapter's first, which differ most often."""
+    prompt = {} if spec.prompt_variant is None else {"prompt": spec.prompt_variant.description}
     return {
-        **{name: value for name, value in spec.adapter.arguments.items() if value is not None},
+        **prompt,
+        **{name: value for name, value in spec.unchanged_adapter.arguments.items() if value is not None},
         "instance_seed": spec.instance_seed,
         "seed": spec.seed,
         **({} if spec.sampling_seed is None else {"sampling_seed": spec.sampling_seed}),

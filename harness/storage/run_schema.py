@@ -112,7 +112,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
 
 
 def _objects(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    for key in ("model", "data", "versions", "host", "definitions", "origin", "scenario"):
+    for key in ("model", "data", "versions", "host", "definitions", "determinism", "origin", "scenario"):
         if value.get(key) is not None and not isinstance(value[key], dict):
             raise ValueError(f"{key} must be an object, not {shown(value[key], 40)}")
     workers = value.get("workers", [])
@@ -190,8 +190,8 @@ class RunFile:
 
     provenance: Annotated[Json, AfterValidator(_objects)]
     """Versions, model, data, the scenario's title, seeds, host, the definitions of metrics and plugins, and the
-    processes that held the model (``workers``: machine, process, GPUs, driver, CUDA, the kinds of attention that
-    PyTorch may use)."""
+    processes that held the model (``workers``: machine, process, threads, GPUs, driver, CUDA, the kinds of attention
+    that PyTorch may use), and the determinism grade."""
 
     examples: ExamplesDigest | None
     """Count and digest of the examples; null if the run failed before any were written."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import re
 import shlex
+import sys
+import threading
+import time
 import tomllib
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -13,6 +17,7 @@ import pytest
 
 from harness import install_advice
 from harness.contracts.plugins import BackendDetails, Kind
+from harness.installation import imported_module
 from harness.plugins.registry import default_registry
 
 ROOT = Path(__file__).parents[2]
@@ -49,3 +54,22 @@ def test_no_message_advises_the_harness_from_an_index() -> None:
         assert isinstance(details, BackendDetails)
         assert "holistic-harness" not in details.install
         assert not details.needs or details.install.startswith("pip install ")
+
+
+def test_a_module_that_a_thread_is_importing_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_to_import.py").write_text(
+        "import threading\ngo_on = threading.Event()\ngo_on.wait(60)\nready = True\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert imported_module("slow_to_import") is None
+    importing = threading.Thread(target=importlib.import_module, args=("slow_to_import",))
+    importing.start()
+    while (module := sys.modules.get("slow_to_import")) is None or not hasattr(module, "go_on"):
+        time.sleep(0.001)
+    try:
+        assert imported_module("slow_to_import") is None
+    finally:
+        module.go_on.set()
+        importing.join()
+    assert imported_module("slow_to_import").ready
+    del sys.modules["slow_to_import"]

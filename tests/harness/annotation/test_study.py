@@ -84,6 +84,19 @@ def test_a_run_that_kept_no_examples_is_left_out(results: Path, tmp_path: Path) 
         find_records([one])
 
 
+@pytest.mark.parametrize("hidden", ["s/.copy", ".s/run"])
+def test_hidden_folders_are_not_runs(results: Path, tmp_path: Path, hidden: str) -> None:
+    own = tmp_path / ".own" / "results"
+    shutil.copytree(results, own)
+    runs = sorted((own / "s").iterdir())
+    shutil.copytree(runs[0], own / hidden)
+    assert len(find_records([own])) == len(runs)
+    for run in runs:
+        shutil.rmtree(run)
+    with pytest.raises(DataError, match="holds no finished run"):
+        find_records([own])
+
+
 def test_gold_items_are_among_the_others(results: Path) -> None:
     gold = [{"input": "Q", "answers": ["A"], "expected": {"quality": [4, 5]}}]
     study = make_study(Questionnaire.model_validate({**FORM, "gold": gold}), find_records([results]))

@@ -195,3 +195,13 @@ def test_runs_whose_examples_are_not_here_are_counted_among_those_that_would_fai
     assert said.code == 0
     assert "1 of 2 runs would fail" in first
     assert lacking.startswith("  1 run: quiz: no data for split 'train'. Looked for ./quiz/train.jsonl")
+
+
+def test_a_preview_names_the_change_of_a_prompt(harness: Harness, folder: Path) -> None:
+    run = {"scenario": "sample_reading", "prompt_variants": [{"name": "shouted", "output_prefix": "ANSWER: "}]}
+    (folder / "varied.yaml").write_text(json.dumps({"suite": "s", "models": ["fake:any"], "runs": [run]}))
+    said = harness("preview", "varied.yaml", "--instances", "1")
+    assert said.code == 0, said.err
+    plain, changed = said.out.split("prompt changed: shouted\n")
+    assert "ANSWER:" not in plain
+    assert "ANSWER:" in changed

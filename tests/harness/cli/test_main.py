@@ -113,3 +113,8 @@ def test_models_are_compared_by_what_a_run_calls_them(harness: Harness) -> None:
     ambiguous = harness("compare", "fake:0", "fake:0,window=300", "--suite", "two")
     assert ambiguous.code == 2
     assert "several models" in ambiguous.err
+
+
+def test_another_program_s_option_is_translated_where_the_command_has_ours(harness: Harness) -> None:
+    assert "Here it is --max-eval-instances." in harness("run", "sweep.yaml", "--limit", "5").err
+    assert "--max-eval-instances" not in harness("reproduce", "results", "--limit", "5").err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def test_a_new_display_name_renames_and_runs_nothing_again(harness: Harness, fol
         assert f"| {shown} " in said.out
     assert len((folder / "log").read_text().splitlines()) == 20
     said = harness("stats", *map(str, folder.glob("results/own/*")))
-    assert "model:    Second" in said.out
+    assert re.search(r"^model: +Second$", said.out, re.MULTILINE)
 
 
 def test_facts_about_a_model_are_on_the_site_and_run_nothing_again(harness: Harness, folder: Path) -> None:

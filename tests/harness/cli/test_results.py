@@ -150,7 +150,7 @@ def test_a_leaderboard_is_of_the_newest_suite_and_names_the_others(harness: Harn
         (record,) = Path("results", sweep).glob("*/run.json")
         record.write_text(json.dumps({**json.loads(record.read_text()), "finished": f"{year}-01-01T00:00:00+00:00"}))
     said = harness("leaderboard")
-    assert said.out.splitlines()[0].startswith("suite: after, the newest; others: before, small (--suite NAME")
+    assert said.out.splitlines()[0].startswith("suite: after, the newest; others: before, small (name one, or")
     assert "fake:1" not in said.out
     assert "fake:1" in harness("leaderboard", "--suite", "small").out
     assert "fake:1" in harness("leaderboard", "--all-suites").out
