@@ -13,7 +13,7 @@ Anything else that reaches the command line is a bug in the harness or in a plug
     ├── PublishError                the Hub refuses an upload, or cannot be reached (publishing.hub)
     ├── SpecError                   a sweep or scenario file has errors; holds a Diagnostic for each
     └── StorageError                results cannot be read or written
-        └── CacheError              nor can the response cache (inference.cache)
+        └── CacheError              nor can the response cache (inference.cache_file)
             └── MergeBusyError      another process is merging answers into it (inference.merging)
     ValueError
     ├── ConversationError           an instance's turns or tools are not as they should be (adapters/_prompt)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
-from harness.inference.cache import cache_file
+from harness.inference.cache_file import cache_file
 from harness.output.display import counted, visible
 from harness.output.terminal import say
 

@@ -13,7 +13,8 @@ import click
 from harness.cli import options
 from harness.cli.batches import batches_command
 from harness.errors import DataError
-from harness.inference.cache import ResponseCache, cache_file
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import cache_file
 from harness.inference.ledger import forget, spending
 from harness.inference.merging import Merged, SegmentMerger, waiting_segments
 from harness.inference.upkeep import Holding, export, holdings, merge, models_in_use, prune, removable

@@ -230,7 +230,7 @@ def _rewritten(
     records: Sequence[Mapping[str, Any]], model: str, column: str | None, results_dir: Path, cache_dir: Path | None
 ) -> list[list[Mapping[str, Any]]]:
     from harness.contamination.sealing.rewriting import rewritten
-    from harness.inference.cache import cache_file
+    from harness.inference.cache_file import cache_file
     from harness.inference.model_pool import Models
     from harness.plugins.registry import default_registry
 

@@ -1,110 +1,38 @@
-"""The response cache: every answer of a model, in one SQLite file, stored before it is counted.
-
-A key is a digest of the model's fingerprint and the request: everything that changes an answer, and nothing else.
-Values are JSON. Each answer is stored in a transaction, so that none is lost if the process is killed. A damaged file
-is set aside, and its readable answers are kept.
-"""
+"""The response cache: every answer of a model, stored before it is counted."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import os
 import sqlite3
 import time
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from harness.contracts import Ledger, Request, Response, SequenceRequest
-from harness.errors import StorageError
-from harness.inference.salvage import Row, copy_rows, is_damage, salvage, set_aside, unpack
-from harness.storage.encoding import decode_response, encode_order, encode_request, encode_response
-from harness.storage.file_systems import network_file_system
-
-FILE_NAME = "responses.sqlite"
-VERSION = 4
-"""Version of the file's layout, its ``user_version``. A file of another version is refused."""
-
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS responses "
-    "(key BLOB PRIMARY KEY, model BLOB NOT NULL, created INTEGER NOT NULL, value BLOB NOT NULL, "
-    "origin BLOB) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS models (digest BLOB PRIMARY KEY, name TEXT NOT NULL, fingerprint TEXT NOT NULL, "
-    "used INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS imports "
-    "(digest BLOB PRIMARY KEY, file TEXT NOT NULL, imported INTEGER NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS spending "
-    "(account TEXT PRIMARY KEY, prompt INTEGER NOT NULL, completion INTEGER NOT NULL) WITHOUT ROWID",
+from harness.contracts import Ledger, Response
+from harness.inference.cache_entries import (
+    CachedAnswer,
+    CachedModel,
+    asked_model,
+    encode_fingerprint,
+    of_other_gpus,
+    pack_response,
+    unpack_response,
 )
+from harness.inference.cache_file import CacheFile
+from harness.inference.salvage import Row
+
 _ASKED = (
     "INSERT INTO models VALUES (?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE "
     "SET name = excluded.name, used = excluded.used WHERE excluded.used > used"
 )
 
-_LOCK_SECONDS = 60.0
-"""Seconds to wait for another process to finish writing."""
-
-GPU = "gpu"
-"""Key of a fingerprint: the kinds of GPU, where they change answers, as they do in 16 bits."""
-
 _VARIABLES = 500  # SQLite's default limit on bound variables in one statement is 999 in old builds.
 
 _LOG = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
-
-_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""Exceptions that decoding a damaged value can raise."""
-
-Identity = tuple[int, int]
-"""Device and inode."""
-
-
-def cache_file(results_dir: Path, cache_dir: Path | None = None) -> Path:
-    """Return the path of the response cache: in the given folder, in HARNESS_CACHE_DIR, or in the results folder."""
-    named = os.environ.get("HARNESS_CACHE_DIR")
-    return (cache_dir or (Path(named) if named else results_dir)) / FILE_NAME
-
-
-class CacheError(StorageError):
-    """The response cache cannot be read or written."""
-
-
-@dataclass(frozen=True, slots=True)
-class CachedModel:
-    """A model whose answers the cache has or had."""
-
-    digest: bytes
-    """Its :func:`fingerprint_digest`."""
-    name: str
-    """Its name when it was last asked, ``backend:identifier``."""
-    fingerprint: Mapping[str, Any]
-    """What :meth:`harness.Model.fingerprint` returned."""
-    used: int
-    """Time when it was last asked, in seconds since 1970, even if the cache answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class CachedAnswer:
-    """One answer in the cache."""
-
-    key: bytes
-    """The :func:`request_key` of model and request."""
-    model: bytes
-    """The model's digest."""
-    created: int
-    """Time of the answer, in seconds since 1970."""
-    response: Response
-    """The answer."""
-    origin: bytes | None = None
-    """SHA-256 of the file from which it was imported; None if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +102,14 @@ class ResponseCache:
 
     def __init__(self, path: Path, *, reuse_across_gpus: bool = False, merging: bool = False) -> None:
         self.path = path
-        self._reuse = reuse_across_gpus
-        self._merging = self._warned = merging
         self.unusable: set[bytes] = set()
+        self._reuse = reuse_across_gpus
         self._unusable = Counter[str]()
-        self._files: dict[str, Identity | None] = {}
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = self._open()
-        except (sqlite3.Error, OSError) as error:
-            raise self._error("cannot be opened", error) from error
+        self._file = CacheFile(path, merging=merging)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
         """Return the cached answers, by key; unreadable ones are left out."""
-        values = self._do("read", lambda: self._values(keys))
+        values = self._file.use("read", lambda database: _values(database, keys))
         found: dict[bytes, Response] = {}
         for key, (value, origin) in values.items():
             try:
@@ -229,8 +151,8 @@ class ResponseCache:
             (answer.key, answer.model, answer.created, pack_response(answer.response), answer.origin)
             for answer in answers
         ]
-        self._keep()
-        self._do("written", lambda: self._insert(rows))
+        self._file.keep()
+        self._file.use("written", lambda database: _insert(database, rows))
 
     def merge(self, models: Iterable[CachedModel], rows: Sequence[Row], replacing: Sequence[Row] = ()) -> int:
         """Add answers as they are stored in another file, in one transaction; those that exist stay.
@@ -243,19 +165,19 @@ class ResponseCache:
         Returns:
             How many were added.
         """
-        self._keep()
-        return self._do("written", lambda: self._merge(list(models), rows, replacing))
+        self._file.keep()
+        return self._file.use("written", lambda database: _merge(database, list(models), rows, replacing))
 
     def asked(self, name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> bytes:
         """Record that a model is asked now, or was at the time ``used``; return its digest."""
         model = asked_model(name, fingerprint, used)
-        self._do("written", lambda: self._database.execute(_ASKED, _row(model)))
+        self._file.use("written", lambda database: database.execute(_ASKED, _row(model)))
         return model.digest
 
     def models(self) -> list[CachedModel]:
         """Return the models that were asked, sorted by name."""
         query = "SELECT digest, name, fingerprint, used FROM models ORDER BY name, used"
-        rows = self._do("read", lambda: self._database.execute(query).fetchall())
+        rows = self._file.use("read", lambda database: database.execute(query).fetchall())
         return [CachedModel(digest, name, json.loads(fingerprint), used) for digest, name, fingerprint, used in rows]
 
     def answers(self, model: bytes | None = None) -> Iterator[CachedAnswer]:
@@ -267,7 +189,7 @@ class ResponseCache:
         where, values = ("", ()) if model is None else ("WHERE model = ?", (model,))
         query = f"SELECT key, model, created, value, origin FROM responses {where} ORDER BY key"  # noqa: S608
         try:
-            for key, owner, created, value, origin in self._database.execute(query, values):
+            for key, owner, created, value, origin in self._file.database.execute(query, values):
                 try:
                     response = replace(unpack_response(value), cached=False)
                 except ValueError as error:
@@ -275,12 +197,12 @@ class ResponseCache:
                     continue
                 yield CachedAnswer(key, owner, created, response, origin)
         except sqlite3.Error as error:
-            raise self._error("cannot be read", error) from error
+            raise self._file.error("cannot be read", error) from error
 
     def note_import(self, digest: bytes, file: str) -> None:
         """Record a file that answers were imported from."""
         query = "INSERT OR REPLACE INTO imports VALUES (?, ?, ?)"
-        self._do("written", lambda: self._database.execute(query, (digest, file, int(time.time()))))
+        self._file.use("written", lambda database: database.execute(query, (digest, file, int(time.time()))))
 
     def imports(self) -> list[Import]:
         """Return the files from which the cache has answers, in the order in which they were imported."""
@@ -288,7 +210,7 @@ class ResponseCache:
             "SELECT digest, file, imported, COUNT(*) FROM imports JOIN responses ON origin = digest "
             "GROUP BY digest ORDER BY imported, file"
         )
-        return [Import(*row) for row in self._do("read", lambda: self._database.execute(query).fetchall())]
+        return [Import(*row) for row in self._file.use("read", lambda database: database.execute(query).fetchall())]
 
     def spend(self, account: str, prompt: int, completion: int) -> tuple[int, int]:
         """Add tokens to an account's spending, and return its totals of prompt and completion tokens.
@@ -300,8 +222,10 @@ class ResponseCache:
             "INSERT INTO spending VALUES (?, ?, ?) ON CONFLICT (account) DO UPDATE SET prompt = prompt + "
             "excluded.prompt, completion = completion + excluded.completion RETURNING prompt, completion"
         )
-        self._keep()
-        (totals,) = self._do("written", lambda: self._database.execute(query, (account, prompt, completion)).fetchall())
+        self._file.keep()
+        (totals,) = self._file.use(
+            "written", lambda database: database.execute(query, (account, prompt, completion)).fetchall()
+        )
         return int(totals[0]), int(totals[1])
 
     def ask(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -310,7 +234,7 @@ class ResponseCache:
         Raises:
             CacheError: The file cannot be read or written.
         """
-        return self._do("used", lambda: self._database.execute(query, values).fetchall())
+        return self._file.use("used", lambda database: database.execute(query, values).fetchall())
 
     def __len__(self) -> int:
         return int(self.ask("SELECT COUNT(*) FROM responses")[0][0])
@@ -328,162 +252,7 @@ class ResponseCache:
                 *("1 answer" if count == 1 else f"{count:,} answers", self.path, problem),
             )
             self._unusable.clear()
-        try:
-            self._keep()
-        finally:
-            self._database.close()
-
-    def _open(self) -> sqlite3.Connection:
-        """Open the file; if it is damaged, set it aside and open a new one."""
-        try:
-            return self._connect()
-        except sqlite3.Error as error:
-            if not is_damage(error):
-                raise
-            return self._replace(error)
-
-    def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=_LOCK_SECONDS, isolation_level=None)
-        try:
-            network = network_file_system(self.path)
-            if network is None:
-                _set_journal(database, "WAL")
-                # NORMAL can lose the last transactions in a power cut, never in a killed process, and never
-                # consistency.
-                database.execute(f"PRAGMA synchronous={'FULL' if self._merging else 'NORMAL'}")
-            else:
-                self._avoid_log(database, network)
-            self._check_version(database)
-            self._files = _identities(self.path)
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _avoid_log(self, database: sqlite3.Connection, network: str) -> None:
-        """Use a rollback journal: a write-ahead log needs shared memory, which two machines do not have."""
-        _set_journal(database, "DELETE")
-        database.execute("PRAGMA synchronous=FULL")
-        if not self._warned:
-            _LOG.warning(
-                "The response cache %s is on a network file system (%s). It is used without a write-ahead log, which "
-                "is slower, and relies on the file system's locks. Put it on a local disk with --cache-dir or "
-                "HARNESS_CACHE_DIR; `harness cache import` copies its answers there.",
-                *(self.path, network),
-            )
-        self._warned = True
-
-    def _keep(self) -> None:
-        """Write the file again if it was deleted or replaced; the open one still has every answer."""
-        before, now = self._files, _identities(self.path)
-        if now[""] == before[""]:
-            return
-        try:
-            if now[""] is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                for suffix, identity in now.items():  # a log that was left behind would be played into the new file
-                    if identity is not None and identity == before[suffix]:
-                        self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-            old, self._database = self._database, self._open()
-            kept = copy_rows(old, self._database)
-            old.close()
-        except (sqlite3.Error, OSError) as error:
-            raise self._error("was deleted while it was in use, and cannot be written again", error) from error
-        what = "deleted" if now[""] is None else "replaced"
-        _LOG.warning(
-            "The response cache %s was %s while it was in use. Its %s answers have been written again.",
-            *(self.path, what, f"{kept:,}"),
-        )
-
-    def _check_version(self, database: sqlite3.Connection) -> None:
-        def state() -> tuple[int, int]:
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            (tables,) = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-            return version, tables
-
-        if state() == (0, 0):
-            database.execute("BEGIN IMMEDIATE")
-            if state() == (0, 0):  # no other process was faster
-                for statement in _SCHEMA:
-                    database.execute(statement)
-                database.execute(f"PRAGMA user_version={VERSION}")
-            database.execute("COMMIT")
-        version, _ = state()
-        if version != VERSION:
-            raise CacheError(
-                f"the response cache {self.path} has layout {version}, and this version of the harness reads and "
-                f"writes layout {VERSION}. Move the file away, or name another folder with --results-dir: answers are "
-                "then requested again."
-            )
-
-    def _replace(self, error: Exception) -> sqlite3.Connection:
-        """Set the damaged file aside, and return a new one with its readable answers."""
-        damaged = set_aside(self.path)
-        database = self._connect()
-        saved = 0 if damaged is None else salvage(damaged, database)
-        if damaged is not None:
-            _LOG.warning(
-                "The response cache %s is damaged (%s). It was moved to %s; %s of its answers could be read and are "
-                "kept, the others will be requested again.",
-                *(self.path, error, damaged, f"{saved:,}"),
-            )
-        return database
-
-    def _do(self, what: str, action: Callable[[], Result]) -> Result:
-        """Use the file; if it is damaged, replace it and try once more."""
-        try:
-            try:
-                return action()
-            except sqlite3.Error as error:
-                self._roll_back()
-                if not is_damage(error):
-                    raise
-                self._database.close()
-                self._database = self._replace(error)
-                return action()
-        except (sqlite3.Error, OSError) as error:
-            self._roll_back()
-            raise self._error(f"cannot be {what}", error) from error
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # closed, since its replacement could not be opened
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-
-    def _values(self, keys: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes | None]]:
-        found: dict[bytes, tuple[bytes, bytes | None]] = {}
-        for start in range(0, len(keys), _VARIABLES):
-            part = keys[start : start + _VARIABLES]
-            marks = ",".join("?" * len(part))
-            query = f"SELECT key, value, origin FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
-            found.update((key, (value, origin)) for key, value, origin in self._database.execute(query, part))
-        return found
-
-    def _insert(self, rows: Sequence[Row]) -> None:
-        query = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)"
-        if len(rows) == 1:  # a statement by itself is a transaction
-            self._database.execute(query, rows[0])
-            return
-        self._database.execute("BEGIN IMMEDIATE")
-        self._database.executemany(query, rows)
-        self._database.execute("COMMIT")
-
-    def _merge(self, models: Sequence[CachedModel], rows: Sequence[Row], replacing: Sequence[Row]) -> int:
-        database = self._database
-        database.execute("BEGIN IMMEDIATE")
-        database.executemany(_ASKED, [_row(model) for model in models])
-        before = database.total_changes
-        database.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?, ?)", rows)
-        database.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", replacing)
-        added = database.total_changes - before
-        database.execute("COMMIT")
-        return added
-
-    def _error(self, what: str, error: Exception) -> CacheError:
-        return CacheError(
-            f"the response cache {self.path} {what} ({error}). If the disk is full, make room and run the same "
-            "command again: every answer that was stored is still there."
-        )
+        self._file.close()
 
 
 class CacheLedger:
@@ -514,106 +283,38 @@ class CacheLedger:
             cache.close()
 
 
-def asked_model(name: str, fingerprint: Mapping[str, Any], used: int | None = None) -> CachedModel:
-    """Return a model that is asked now, or was at the time ``used``."""
-    digest = fingerprint_digest(name.partition(":")[0], fingerprint)
-    return CachedModel(digest, name, dict(fingerprint), int(time.time()) if used is None else used)
+def _values(database: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[bytes, bytes | None]]:
+    found: dict[bytes, tuple[bytes, bytes | None]] = {}
+    for start in range(0, len(keys), _VARIABLES):
+        part = keys[start : start + _VARIABLES]
+        marks = ",".join("?" * len(part))
+        query = f"SELECT key, value, origin FROM responses WHERE key IN ({marks})"  # noqa: S608 - only marks
+        found.update((key, (value, origin)) for key, value, origin in database.execute(query, part))
+    return found
 
 
-def of_other_gpus(model: bytes, known: Iterable[CachedModel]) -> list[tuple[bytes, str]]:
-    """Return the models that differ from a model only in the kind of GPU, each with that kind, in its order.
-
-    Args:
-        model: The model's digest.
-        known: All models, that one among them.
-    """
-    known = list(known)
-    own = {_apart_from_gpu(one) for one in known if one.digest == model}
-    found = {one.digest: _gpu(one) for one in known if one.digest != model and _apart_from_gpu(one) in own}
-    return sorted(found.items(), key=lambda item: (item[1], item[0]))
+def _insert(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    query = "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)"
+    if len(rows) == 1:  # a statement by itself is a transaction
+        database.execute(query, rows[0])
+        return
+    database.execute("BEGIN IMMEDIATE")
+    database.executemany(query, rows)
+    database.execute("COMMIT")
 
 
-def _apart_from_gpu(model: CachedModel) -> bytes:
-    kept = {key: value for key, value in model.fingerprint.items() if key != GPU}
-    return fingerprint_digest(model.name.partition(":")[0], kept)
-
-
-def _gpu(model: CachedModel) -> str:
-    kinds = model.fingerprint.get(GPU, ())
-    return (kinds if isinstance(kinds, str) else " and ".join(map(str, kinds))) or "no GPU"
-
-
-def pack_response(response: Response) -> bytes:
-    """Return a response as the cache stores it: compressed JSON."""
-    return zlib.compress(_dump(encode_response(replace(response, imported=None, other_gpu=None))), 1)
-
-
-def unpack_response(value: bytes) -> Response:
-    """Return the response that :func:`pack_response` packed.
-
-    Raises:
-        ValueError: It is damaged.
-    """
-    try:
-        return decode_response(json.loads(unpack(value)), cached=True)
-    except _UNREADABLE as error:
-        raise ValueError(str(error)) from error
-
-
-def fingerprint_digest(backend: str, fingerprint: Mapping[str, Any]) -> bytes:
-    """Return a digest of everything in a model that changes its answers.
-
-    Args:
-        backend: The backend's name.
-        fingerprint: What :meth:`harness.Model.fingerprint` returned.
-    """
-    return hashlib.blake2b(_dump([backend, dict(fingerprint)]), digest_size=16).digest()
-
-
-def request_key(model: bytes, request: Request) -> bytes:
-    """Return the cache key of a request to the model with that fingerprint digest."""
-    if isinstance(request, SequenceRequest):
-        body = _segments_digest(request.segments) + _dump(encode_order(request))
-    else:
-        body = _dump(encode_request(request))
-    return hashlib.blake2b(model + body, digest_size=16).digest()
-
-
-@lru_cache(maxsize=1024)
-def _segments_digest(segments: tuple[str, ...]) -> bytes:
-    # Many orders share their segments, which are digested once.
-    return hashlib.blake2b(_dump(["sequence", *segments]), digest_size=16).digest()
-
-
-def _identities(path: Path) -> dict[str, Identity | None]:
-    """Return the identities of a database and its logs, by suffix; they tell replaced files apart."""
-    return {suffix: _identity(path.with_name(path.name + suffix)) for suffix in ("", "-wal", "-shm", "-journal")}
-
-
-def _identity(path: Path) -> Identity | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def _set_journal(database: sqlite3.Connection, mode: str) -> None:
-    """Set the journal's mode; SQLite itself does not wait if another process is doing so."""
-    until = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            database.execute(f"PRAGMA journal_mode={mode}")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-        time.sleep(0.02)
+def _merge(
+    database: sqlite3.Connection, models: Sequence[CachedModel], rows: Sequence[Row], replacing: Sequence[Row]
+) -> int:
+    database.execute("BEGIN IMMEDIATE")
+    database.executemany(_ASKED, [_row(model) for model in models])
+    before = database.total_changes
+    database.executemany("INSERT OR IGNORE INTO responses VALUES (?, ?, ?, ?, ?)", rows)
+    database.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?)", replacing)
+    added = database.total_changes - before
+    database.execute("COMMIT")
+    return added
 
 
 def _row(model: CachedModel) -> tuple[bytes, str, str, int]:
-    return model.digest, model.name, _dump(dict(model.fingerprint)).decode(), model.used
-
-
-def _dump(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return model.digest, model.name, encode_fingerprint(model.fingerprint), model.used

@@ -10,7 +10,8 @@ from harness.answers.check import misfit
 from harness.answers.reasoning import with_reasoning_apart
 from harness.contracts import Model, Request, Response
 from harness.errors import ModelError
-from harness.inference.cache import AnswerCache, request_key
+from harness.inference.cache import AnswerCache
+from harness.inference.cache_entries import request_key
 
 
 @dataclass(slots=True, eq=False)

@@ -18,15 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.contracts import Response
-from harness.inference.cache import (
-    FILE_NAME,
-    CacheError,
-    ResponseCache,
-    asked_model,
-    of_other_gpus,
-    pack_response,
-    unpack_response,
-)
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import asked_model, of_other_gpus, pack_response, unpack_response
+from harness.inference.cache_file import FILE_NAME, CacheError
 from harness.inference.head_ledger import HeadLedger
 from harness.inference.merging import MERGE_LEASE, Leases
 from harness.inference.salvage import Row

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.errors import HarnessError
-from harness.inference.cache import FILE_NAME, CachedModel, CacheError, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import CachedModel
+from harness.inference.cache_file import FILE_NAME, CacheError
 from harness.inference.head_ledger import fold_spending
 from harness.inference.salvage import Row
 from harness.inference.segments import (

@@ -26,7 +26,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.inference.cache import CachedModel, CacheError, fingerprint_digest
+from harness.inference.cache_entries import CachedModel, fingerprint_digest
+from harness.inference.cache_file import CacheError
 from harness.storage.durable import make_folder, process_space, put_in_place
 
 ANSWERS_FOLDER = ".answers"
@@ -54,11 +55,11 @@ class Entry:
     """One answer in a segment."""
 
     key: bytes
-    """The :func:`~harness.inference.cache.request_key` of model and request."""
+    """The :func:`~harness.inference.cache_entries.request_key` of model and request."""
     created: int
     """Time of the answer, in seconds since 1970."""
     value: bytes
-    """The answer, as :func:`~harness.inference.cache.pack_response` returns it."""
+    """The answer, as :func:`~harness.inference.cache_entries.pack_response` returns it."""
     replaces: bool = False
     """True if the answer that was known could not be used, and this one takes its place."""
 

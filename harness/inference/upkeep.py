@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.inference.cache import CachedAnswer, CachedModel, ResponseCache, fingerprint_digest
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import CachedAnswer, CachedModel, fingerprint_digest
 from harness.storage.encoding import decode_response, encode_response
 from harness.storage.results import RunRecord
 

@@ -6,7 +6,8 @@ import platform
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from harness.inference.cache import AnswerCache, ResponseCache, cache_file
+from harness.inference.cache import AnswerCache, ResponseCache
+from harness.inference.cache_file import cache_file
 from harness.inference.head_cache import HeadCache
 from harness.inference.merging import SegmentMerger
 from harness.inference.segments import ANSWERS_FOLDER

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.contracts import RunMetric
 from harness.contracts.plugins import Kind
 from harness.errors import HarnessError
-from harness.inference.cache import cache_file
+from harness.inference.cache_file import cache_file
 from harness.inference.judge_pool import Judges
 from harness.inference.model_pool import Models
 from harness.plugins.registry import Registry

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from harness.errors import DataError
-from harness.inference.cache import FILE_NAME as CACHE_FILE
+from harness.inference.cache_file import FILE_NAME as CACHE_FILE
 from harness.output.display import visible
 
 SIGNATURE_FILE = "results.intoto.json"

@@ -22,7 +22,8 @@ from click.testing import CliRunner
 
 from harness import GenerateRequest, Model, Response
 from harness.cli.cache import cache_command
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.caching_model import CachingModel
 from harness.inference.ledger import spending
 from harness.models.api import rate_limits

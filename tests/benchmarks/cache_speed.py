@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness import Completion, GenerateRequest, Request, Response, ScoreRequest
-from harness.inference.cache import ResponseCache, request_key
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import request_key
 from harness.inference.caching_model import CachingModel
 from harness.models.offline.fake import FakeModel
 

@@ -17,7 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from harness import Completion, Response
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.head_cache import HeadCache
 from harness.inference.merging import SegmentMerger
 from harness.inference.segments import ANSWERS_FOLDER, segment_files

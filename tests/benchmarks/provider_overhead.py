@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 from harness import GenerateRequest, Message, Model
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.caching_model import CachingModel
 from harness.models.api.litellm import LiteLLMModel
 from harness.models.api.openai import OpenAIModel

@@ -10,7 +10,9 @@ from click.testing import CliRunner
 from harness.cli.cache import cache_command
 from harness.contracts import Response
 from harness.errors import DataError, StorageError
-from harness.inference.cache import FILE_NAME, ResponseCache, asked_model, pack_response
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import asked_model, pack_response
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.segments import ANSWERS_FOLDER, Entry, SegmentWriter
 from harness.runs.claims import Claims
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from harness.executors.own_caches import own_caches
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.segments import ANSWERS_FOLDER, segment_files, segment_owner
 from harness.plugins.registry import Registry
 from tests.harness.executors.test_local import asked, job, run, written

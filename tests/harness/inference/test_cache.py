@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 
 from harness import Completion, GenerateRequest, Message, Origin, Request, Response, ScoreRequest, SequenceRequest
-from harness.inference.cache import VERSION, CacheError, ResponseCache, fingerprint_digest, request_key
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import fingerprint_digest, request_key
+from harness.inference.cache_file import VERSION, CacheError
 
 MODEL = fingerprint_digest("hf", {"weights": "abc", "dtype": "float32"})
 

@@ -16,7 +16,8 @@ import pytest
 from harness import Completion, GenerateRequest, Request, Response
 from harness.contracts import Model
 from harness.inference import head_cache as head_cache_module
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME, CacheFile
 from harness.inference.caching_model import CachingModel
 from harness.inference.head_cache import HeadCache
 from harness.inference.merging import MERGE_LEASE, SegmentMerger
@@ -155,7 +156,7 @@ def network(monkeypatch: pytest.MonkeyPatch, results: Path) -> None:
     def kind(path: Path) -> str | None:
         return "Lustre" if path.is_relative_to(results) else None
 
-    monkeypatch.setattr("harness.inference.cache.network_file_system", kind)
+    monkeypatch.setattr("harness.inference.cache_file.network_file_system", kind)
     monkeypatch.setattr(head_cache_module, "network_file_system", kind)
 
 
@@ -173,13 +174,13 @@ def test_the_main_cache_on_a_network_file_system_is_copied_and_never_opened_by_a
 ) -> None:
     fill(results, range(10))
     opened: list[Path] = []
-    connect = ResponseCache._connect
+    connect = CacheFile._connect
 
-    def noting(cache: ResponseCache) -> sqlite3.Connection:
+    def noting(cache: CacheFile) -> sqlite3.Connection:
         opened.append(cache.path)
         return connect(cache)
 
-    monkeypatch.setattr(ResponseCache, "_connect", noting)
+    monkeypatch.setattr(CacheFile, "_connect", noting)
     cache = head()
     cache.asked(NAME, FINGERPRINT)
     assert found(cache, range(20)) == {*range(10)}
@@ -294,7 +295,7 @@ def test_a_model_gives_the_same_answers_whatever_the_number_of_heads(head: Open,
 
 
 def test_an_answer_that_does_not_fit_is_replaced_everywhere(head: Open, results: Path) -> None:
-    from harness.inference.cache import request_key
+    from harness.inference.cache_entries import request_key
 
     first = head("first")
     model = first.asked("fake:0", Counting("0").fingerprint())

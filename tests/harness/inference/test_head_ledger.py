@@ -10,7 +10,8 @@ import pytest
 
 from harness.errors import StorageError
 from harness.inference import head_ledger as head_ledger_module
-from harness.inference.cache import FILE_NAME, CacheLedger, ResponseCache
+from harness.inference.cache import CacheLedger, ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.head_cache import HeadCache
 from harness.inference.head_ledger import SPENDING_FOLDER, HeadLedger
 from harness.inference.ledger import Spent, spending

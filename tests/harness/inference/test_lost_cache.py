@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness import Completion, Response
-from harness.inference.cache import FILE_NAME, ResponseCache, cache_file
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME, cache_file
 from harness.storage.file_systems import NETWORK, file_system_type, network_file_system
 from tests.harness.cli.conftest import Harness, folder, harness
 

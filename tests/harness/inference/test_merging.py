@@ -16,7 +16,9 @@ import pytest
 
 from harness import Completion, Response
 from harness.inference import merging as merging_module
-from harness.inference.cache import FILE_NAME, CachedModel, ResponseCache, asked_model, pack_response
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import CachedModel, asked_model, pack_response
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.merging import MergeBusyError, Merged, SegmentMerger, merging
 from harness.inference.segments import (
     ANSWERS_FOLDER,

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from harness import GenerateRequest, HarnessError, Message
 from harness.cli.run import run_command
 from harness.errors import SpecError
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.model_pool import Models
 from harness.plugins.registry import Registry, default_registry
 from harness.runs.rescoring import rescored

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness import GenerateRequest, HarnessError, Message, Request, ScoreRequest, SequenceRequest
 from harness.contracts.model_settings import ModelSettings, TokenBounds
-from harness.inference.cache import request_key
+from harness.inference.cache_entries import request_key
 from harness.inference.model_settings import ConfiguredTokenization, check_settings, configured
 from harness.models.offline.fake import FakeModel
 

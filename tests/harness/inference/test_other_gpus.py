@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Response
-from harness.inference.cache import FILE_NAME, ResponseCache, asked_model, of_other_gpus
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import asked_model, of_other_gpus
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.caching_model import CachingModel
 from harness.inference.head_cache import HeadCache
 from harness.inference.merging import SegmentMerger

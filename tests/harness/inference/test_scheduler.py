@@ -17,7 +17,8 @@ import pytest
 from harness import Adapted, Completion, GenerateRequest, Instance, Model, ModelError, Request, Response
 from harness.errors import StorageError
 from harness.inference import prompt_thread, scheduler
-from harness.inference.cache import CacheError, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import CacheError
 from harness.inference.caching_model import CachingModel
 from harness.inference.prompt_thread import Ask
 from harness.inference.scheduler import Scheduler

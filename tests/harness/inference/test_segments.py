@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.inference.cache import CachedModel, CacheError, asked_model
+from harness.inference.cache_entries import CachedModel, asked_model
+from harness.inference.cache_file import CacheError
 from harness.inference.segments import (
     CLOSED,
     OPEN,

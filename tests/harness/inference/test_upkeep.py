@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import Completion, DataError, Response
-from harness.inference.cache import CachedAnswer, CachedModel, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_entries import CachedAnswer, CachedModel
 from harness.inference.upkeep import export, holdings, merge, models_in_use, prune, removable
 from harness.plugins.registry import default_registry
 from harness.runs.runner import Settings, run_sweep

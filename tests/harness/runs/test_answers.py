@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.inference.cache import FILE_NAME
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.segments import ANSWERS_FOLDER, segment_files
 from tests.harness.cli.conftest import Harness, folder, harness
 from tests.harness.inference.test_merging import texts
@@ -24,7 +24,7 @@ def network(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def kind(path: Path) -> str | None:
         return "Lustre" if path.absolute().is_relative_to(folder / "results") else None
 
-    for module in ("inference.cache", "inference.head_cache", "runs.answers"):
+    for module in ("inference.cache_file", "inference.head_cache", "runs.answers"):
         monkeypatch.setattr(f"harness.{module}.network_file_system", kind)
     temporary = folder / "temporary"
     temporary.mkdir()

@@ -21,7 +21,8 @@ import pytest
 
 from harness.contracts.specs import Component, RunSpec
 from harness.errors import StorageError
-from harness.inference.cache import CacheError, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import CacheError
 from harness.models.offline.fake import FakeModel
 from harness.plugins.decorators import ATTRIBUTE
 from harness.plugins.registry import Registry, default_registry

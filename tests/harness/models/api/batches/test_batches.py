@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from harness import GenerateRequest, Message, ModelError, Request, Response, ScoreRequest
-from harness.inference.cache import FILE_NAME, ResponseCache
+from harness.inference.cache import ResponseCache
+from harness.inference.cache_file import FILE_NAME
 from harness.inference.caching_model import CachingModel
 from harness.inference.ledger import spending
 from harness.inference.model_pool import Models
