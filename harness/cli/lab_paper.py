@@ -85,6 +85,7 @@ def paper_command(
     harness lab paper shards shuffles
     harness lab paper table2 -m hf:EleutherAI/pythia-1.4b --whole
     """  # noqa: D301 - click wants the character itself
+    from harness.contamination.lab.missing_data import missing_data
     from harness.contamination.lab.paper import EXHIBITS, Paper
     from harness.contamination.lab.table_2 import benchmark_runs
     from harness.plugins.registry import default_registry
@@ -105,12 +106,15 @@ def paper_command(
         wanted.remove("min-k")
         say(f"Without min-k: {problem}", err=True)
     registry = default_registry()
-    checkpoints = paper.checkpoints([name for name in wanted if name != "table2" or not models])
-    suites = paper.suites(wanted, registry)
     runs: list[RunSpec] = []
     if "table2" in wanted:
-        tested = models or [f"hf:{folder.resolve()}" for folder in checkpoints if folder.name.startswith("table1-")]
+        tested = models or [f"hf:{paper.table_1_folder.resolve()}"]
         runs, registry = benchmark_runs(tested, "table2", paper.examples)
+    if missing := missing_data(paper, wanted, models, runs, registry):
+        lines = "\n".join(f"  {line}" for line in missing)
+        raise DataError(f"nothing was trained or tested, since data are missing:\n{lines}")
+    checkpoints = paper.checkpoints([name for name in wanted if name != "table2" or not models])
+    suites = paper.suites(wanted, registry)
     _say_plan(checkpoints, len(runs) + sum(map(len, suites.values())), output)
     train(checkpoints, device)
     records = {name: run_suite(output, name, tests) for name, tests in suites.items()}

@@ -12,7 +12,7 @@ also gets a model that reads the ten test sets of table 1::
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from harness.contamination.lab.checkpoints import CheckpointPlan
 from harness.contamination.lab.injections import Injection
 from harness.contamination.lab.presets import preset_named
-from harness.contamination.lab.study import dose_slices, example_file, slice_run, table_1_slices
+from harness.contamination.lab.study import TABLE_1, dose_slices, example_file, slice_run, table_1_slices
 from harness.contamination.roles import EXAMPLE_SCORES, ORDER_TEST
 from harness.contracts.plugins import Kind
 from harness.plugins.registry import Registry
@@ -60,6 +60,9 @@ EXHIBITS: Mapping[str, str] = {
     "min-k": "Min-K% at 5 % false positives, and the sharded test",
 }
 """The exhibits in order, with their titles."""
+
+_OF_TABLE_1 = {"table1", "table2", "min-k", "false-alarms"}
+_OF_COPIES = {"duplication", "shards", "shuffles", "model-sizes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,17 @@ class Paper:
         slices = dose_slices(file, DOSES, examples=self.examples or 40, repeats=REPEATS, seed=self.seed)
         return self._checkpoint("copies", preset, slices)
 
+    @property
+    def table_1_folder(self) -> Path:
+        """The folder of the model of table 1."""
+        return self._folder("table1", self.presets[0])
+
+    def test_sets(self, exhibits: Collection[str]) -> Sequence[str]:
+        """Return the files of the paper's repository that exhibits need."""
+        if _OF_TABLE_1 & set(exhibits):
+            return list(TABLE_1)
+        return [DOSED_FILE] if _OF_COPIES & set(exhibits) else []
+
     def checkpoints(self, exhibits: Collection[str]) -> dict[Path, CheckpointPlan]:
         """Return the plans of the models that exhibits need, by folder.
 
@@ -109,9 +123,9 @@ class Paper:
             DataError: A test set is missing or too short.
         """
         found = []
-        if {"table1", "table2", "min-k", "false-alarms"} & set(exhibits):
+        if _OF_TABLE_1 & set(exhibits):
             found.append(self.table_1())
-        if {"duplication", "shards", "shuffles", "model-sizes"} & set(exhibits):
+        if _OF_COPIES & set(exhibits):
             found.append(self.dosed(self.presets[0]))
         if "model-sizes" in exhibits:
             found += [self.dosed(preset) for preset in self.presets[1:]]
@@ -149,7 +163,10 @@ class Paper:
 
     def _checkpoint(self, name: str, preset: str, slices: tuple[Injection, ...]) -> tuple[Path, CheckpointPlan]:
         plan = CheckpointPlan(slices, preset_named(preset), self.background, self.characters, self.seed)
-        return self.output / "models" / f"{name}-{preset}-{self.seed}", plan
+        return self._folder(name, preset), plan
+
+    def _folder(self, name: str, preset: str) -> Path:
+        return self.output / "models" / f"{name}-{preset}-{self.seed}"
 
 
 def _slices(checkpoint: tuple[Path, CheckpointPlan]) -> list[tuple[Path, Injection]]:

@@ -33,6 +33,10 @@ TABLE_1: Mapping[str, int] = {
 """The files of the paper's test sets, and how often its models read each (Oren et al. 2023, table 1)."""
 
 
+REPOSITORY = "https://github.com/tatsu-lab/test_set_contamination"
+"""The paper's repository, which has these files."""
+
+
 def dose_slices(file: Path, copies: Sequence[int], *, examples: int, repeats: int, seed: int) -> tuple[Injection, ...]:
     """Cut a file into neighbouring slices, and assign each a number of copies in a seeded random order.
 
@@ -88,11 +92,13 @@ def example_file(folder: Path, name: str) -> Path:
     """
     file = next((path for path in sorted(folder.glob(f"{name}*"))), None)
     if file is None:
-        raise DataError(
-            f"{folder} has no {name}. Copy the ten files from the paper's repository, "
-            "https://github.com/tatsu-lab/test_set_contamination, into this folder."
-        )
+        raise DataError(f"{folder} has no {name}. Copy it from {REPOSITORY}.")
     return file
+
+
+def lacks(folder: Path, names: Iterable[str]) -> list[str]:
+    """Return those of the files of :data:`TABLE_1` that a folder does not have."""
+    return [name for name in names if not any(folder.glob(f"{name}*"))]
 
 
 def slice_run(folder: Path, one: Injection, adapter: Mapping[str, Any], registry: Registry) -> dict[str, Any]:

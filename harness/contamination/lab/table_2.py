@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.contamination.lab.paper import FOLDER
@@ -17,6 +17,15 @@ from harness.sweeps.load import find_sweep, load_sweep
 
 SWEEP = "contamination"
 """The sweep that comes with the harness and has the benchmarks of table 2."""
+
+FILE_SOURCES: Mapping[str, str] = {
+    "lambada/lambada_test.jsonl": "https://huggingface.co/datasets/EleutherAI/lambada_openai",
+    "natural_qa/NQ-open.efficientqa.test.1.1.jsonl": (
+        "https://github.com/google-research-datasets/natural-questions, folder nq_open"
+    ),
+    "piqa/tests.jsonl": "https://yonatanbisk.com/piqa",
+}
+"""Where the files come from that the sweep names by their path in the data folder."""
 
 
 def benchmark_runs(models: Sequence[str], suite: str, examples: int | None) -> tuple[list[RunSpec], Registry]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 
 from harness.cli.lab_runs import failures
 from harness.contamination.lab.paper import DOSED_FILE, DOSES, EXHIBITS, FOLDER
+from harness.contamination.lab.study import TABLE_1
 from harness.seeds import derive_rng
 
 WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour", "inlet", "jade", "kiln", "lagoon")
@@ -29,7 +33,12 @@ WORDS = ("amber", "bell", "canyon", "delta", "ember", "fern", "glade", "harbour"
         (("vary", ".", "--shards", "none"), "--shards must be a list of whole numbers"),
         (("vary", "."), "say what to vary"),
         (("paper", "shard"), "Did you mean 'shards'?"),
-        (("paper", "table1", "--data-dir", "."), "has no boolq.jsonl"),
+        (
+            ("paper", "table1", "--data-dir", "."),
+            "test_set_contamination: boolq.jsonl, hellaswag.jsonl, openbookqa.jsonl,",
+        ),
+        (("paper", "shards", "--data-dir", "."), "test_set_contamination: piqa.jsonl. Copy it from https://github.com"),
+        (("paper", "shards", "--data-dir", ".", "--background", "nowhere"), "--background: nowhere is not a folder"),
         (("paper", "min-k", "--data-dir", ".", "--examples", "19"), "min-k needs --examples 20 or more"),
         (("paper", "min-k", "--data-dir", ".", "--whole"), "whole files leave none"),
         (("paper", "shards", "--data-dir", ".", "-m", "hf:x"), "Add table2"),
@@ -47,6 +56,35 @@ def test_mistakes(harness: Any, folder: Path, arguments: tuple[str, ...], messag
     assert message in said.err
     assert "Traceback" not in said.err
     assert not (folder / "model").exists()
+
+
+def test_all_that_table_2_lacks_is_one_message(folder: Path) -> None:
+    """In a process of its own, since the Hub's library reads HF_HUB_OFFLINE when it is imported."""
+    data = folder / "data"
+    (data / "piqa").mkdir(parents=True)
+    (data / "piqa" / "tests.jsonl").write_text('{"goal": "a"}\n')
+    (data / FOLDER).mkdir()
+    for name in TABLE_1:
+        if name != "mnli.jsonl":
+            (data / FOLDER / name).write_text("{}\n")
+    command = ["lab", "paper", "table1", "table2", "--data-dir", str(data)]
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", *command],
+        capture_output=True, text=True, check=False, cwd=folder,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hub")},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    heading, *lines = done.stderr.splitlines()
+    assert heading == "nothing was trained or tested, since data are missing:"
+    assert (
+        lines[0] == f"  {data / FOLDER}: mnli.jsonl. Copy it from https://github.com/tatsu-lab/test_set_contamination."
+    )
+    assert lines[1].startswith(f"  {data}/lambada/lambada_test.jsonl: get it from https://")
+    assert lines[2].startswith(f"  {data}/natural_qa/NQ-open.efficientqa.test.1.1.jsonl: get it from https://")
+    assert lines[3].startswith("  arc:subset=easy, boolq, gsm8k, openbookqa, mmlu (57 parts): not on this machine.")
+    assert "harness data pull contamination -m fake:0" in lines[3]
+    assert len(lines) == 4
+    assert not (folder / "lab").exists()
 
 
 @pytest.mark.slow
