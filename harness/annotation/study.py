@@ -14,7 +14,7 @@ from harness.leaderboard.model_names import model_names, model_of
 from harness.seeds import derive_rng
 from harness.storage.durable import make_folder, write_whole, writing
 from harness.storage.example_files import read_examples
-from harness.storage.results import RUN_FILE, RunRecord, read_run
+from harness.storage.results import RUN_FILE, RunRecord, is_hidden, read_run
 
 STUDY_FILE = "study.json"
 RATINGS_FILE = "ratings.jsonl"
@@ -100,8 +100,7 @@ def find_records(paths: Sequence[Path]) -> list[RunRecord]:
     """
     found: dict[Path, RunRecord] = {}
     for path in paths:
-        # Hidden folders are not runs: a signature does not cover them.
-        places = sorted(file.parent for file in path.rglob(RUN_FILE) if not _is_hidden(file.relative_to(path)))
+        places = sorted(file.parent for file in path.rglob(RUN_FILE) if not is_hidden(file.relative_to(path)))
         if not places:
             raise DataError(f"{path} holds no finished run. Name a run's folder, results/<suite>/<run>, or a suite's.")
         found |= {place.resolve(): read_run(place) for place in places}
@@ -109,10 +108,6 @@ def find_records(paths: Sequence[Path]) -> list[RunRecord]:
     if not usable:
         raise DataError(f"the runs in {', '.join(map(str, paths))} kept no examples, so there are no answers to judge.")
     return usable
-
-
-def _is_hidden(file: Path) -> bool:
-    return any(part.startswith(".") for part in file.parts)
 
 
 def make_study(

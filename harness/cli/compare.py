@@ -36,14 +36,14 @@ def compare_command(
     from harness.errors import DataError
     from harness.leaderboard.tables import comparison_of_models, comparison_of_runs
     from harness.plugins.registry import default_registry
-    from harness.storage.results import RUN_FILE, find_runs, read_run
+    from harness.storage.results import find_runs, read_run
 
     registry = default_registry(plugins)
     if suites:
         table = comparison_of_models(find_runs(results_dir, suites), first, second, metric, registry)
     else:
         for name in (first, second):
-            if not (Path(name) / RUN_FILE).is_file():
+            if not Path(name).is_dir():
                 raise DataError(f"{name} is not the folder of a run; to compare two models, name a suite with --suite.")
         table = comparison_of_runs(read_run(Path(first)), read_run(Path(second)), metric, registry)
     put_table(table, format_)

@@ -37,7 +37,13 @@ def score_command(runs: tuple[Path, ...], plugins: tuple[Path, ...], cache_dir: 
     failures = 0
     for directory in runs:
         try:
-            record = rescored(read_run(directory), registry, cache_dir)
+            record = read_run(directory)
+        except DataError as error:
+            failures += 1
+            say(str(error), err=True)
+            continue
+        try:
+            record = rescored(record, registry, cache_dir)
         except StorageError:
             raise
         except HarnessError as error:

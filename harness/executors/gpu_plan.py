@@ -20,7 +20,7 @@ from harness.executors.simulation import ModelWork, Piece, Schedule, simulate
 from harness.inference.model_pool import load_model
 from harness.plugins.registry import Registry
 from harness.runs.plan import Size
-from harness.storage.results import RUN_FILE
+from harness.storage.results import RUN_FILE, is_hidden
 
 MOST_READ = 2_000
 """Earlier runs that are looked at for measured speeds, the newest first."""
@@ -146,7 +146,8 @@ def model_descriptions(specs: Iterable[RunSpec], registry: Registry) -> Mapping[
 def read_earlier(results_dir: Path, gpu: Gpu) -> Earlier:
     """Return what the newest runs of a results folder say of models: parameters, and speed on this kind of GPU."""
     chip = re.search(r"[A-Z]+\d+[A-Za-z]*", gpu.name)
-    newest = heapq.nlargest(MOST_READ, results_dir.glob(f"[!.]*/*/{RUN_FILE}"), key=_changed)
+    files = (file for file in results_dir.glob(f"*/*/{RUN_FILE}") if not is_hidden(file.relative_to(results_dir)))
+    newest = heapq.nlargest(MOST_READ, files, key=_changed)
     found = Earlier()
     for file in newest:
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -12,7 +12,7 @@ from harness.contracts import Example, Stat
 from harness.errors import DataError
 from harness.storage.encoding import decode_example
 from harness.storage.example_files import EXAMPLES_FILE, example_lines, has_examples
-from harness.storage.results import RUN_FILE, RunRecord, find_runs, read_run
+from harness.storage.results import RUN_FILE, RunRecord, find_runs, read_run, suite_directories
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def stored_runs(path: Path, suites: Sequence[str] | None = None) -> list[StoredR
     """
     if (path / RUN_FILE).is_file():
         return [StoredRun(read_run(path))]
-    if path.is_dir() and suites is None and any(path.glob(f"*/{RUN_FILE}")):
+    if suites is None and suite_directories(path):
         return [StoredRun(record) for record in find_runs(path.parent, [path.name])]
     found = [StoredRun(record) for record in find_runs(path, suites)]
     if not found:

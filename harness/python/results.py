@@ -33,7 +33,7 @@ from harness.python.plugins import listed, registry_with
 from harness.python.samples import samples_of
 from harness.runs.determinism import recorded_grade
 from harness.runs.settings import results_folder
-from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, warn_set_aside
+from harness.storage.results import RUN_FILE, RunRecord, read_run, run_directories, suite_directories, warn_set_aside
 
 SITE = "site"
 """The folder of the web site in a folder of results."""
@@ -80,7 +80,7 @@ class Results:
         self._read: dict[Path, tuple[tuple[int, int], RunRecord]] = {}
         if (self.path / RUN_FILE).is_file():
             raise DataError(f"{self.path} is the folder of a run; open the folder of results that it is in.")
-        if any(self.path.glob(f"*/{RUN_FILE}")):
+        if suite_directories(self.path):
             folder, suite = self.path.parent, self.path.name
             raise DataError(f"{self.path} is the folder of a suite; write Results({str(folder)!r}, {suite!r}).")
         run_directories(self.path, self.suites)

@@ -15,10 +15,10 @@ from harness.contracts.specs import RunSpec
 from harness.errors import DataError
 from harness.python.live_model import BACKEND
 from harness.storage.durable import make_folder, writing
-from harness.storage.results import RUN_FILE, read_run, run_directory
+from harness.storage.results import read_run, run_directory, suite_directories
 
 FOLDER = ".superseded"
-"""The folder in a folder of results; views of results leave out names with a dot."""
+"""The folder in a folder of results; hidden folders are not read as results."""
 
 
 def set_aside(results_dir: Path, suite: str, series: str, gone: Callable[[RunSpec], bool]) -> list[RunSpec]:
@@ -34,14 +34,16 @@ def set_aside(results_dir: Path, suite: str, series: str, gone: Callable[[RunSpe
         StorageError: A folder cannot be moved.
     """
     moved = []
-    for file in sorted((results_dir / suite).glob(f"*{BACKEND}-*/{RUN_FILE}")):
+    for folder in suite_directories(results_dir / suite):
+        if f"{BACKEND}-" not in folder.name:
+            continue
         try:
-            spec = read_run(file.parent).spec
+            spec = read_run(folder).spec
         except DataError:
             continue  # whoever reads the results is told
         place = spec.training_step
         if place and place.series == series and spec.model.name.startswith(f"{BACKEND}:") and gone(spec):
-            _move(file.parent, results_dir / FOLDER / suite / file.parent.name)
+            _move(folder, results_dir / FOLDER / suite / folder.name)
             moved.append(spec)
     return moved
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -19,6 +21,9 @@ from harness.storage.instance_scores import InstanceScores
 from harness.storage.run_schema import RunFile, parse_run
 
 RUN_FILE = "run.json"
+
+MOST_LISTED = 3
+"""Runs that an error lists."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -88,7 +93,7 @@ def read_run(directory: Path) -> RunRecord:
     try:
         content = file.read_bytes()
     except FileNotFoundError:
-        raise DataError("no finished run here.", file=file) from None
+        raise _not_a_run(directory) from None
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror or error}).", file=file) from error
     read = parse_run(content, file)
@@ -117,8 +122,12 @@ def find_runs(
     return found
 
 
-def _may_be_suite(path: Path) -> bool:
-    return path.is_dir() and not path.name.startswith(".") and not (path / "index.html").exists()  # which a site has
+def is_hidden(path: Path) -> bool:
+    """Return True for a path below a results folder that has a part beginning with a dot.
+
+    Temporary runs and runs that were set aside are hidden: they are not read, counted, exported or signed.
+    """
+    return any(part.startswith(".") for part in path.parts)
 
 
 def warn_set_aside(error: DataError) -> None:
@@ -130,18 +139,65 @@ def run_directories(results_dir: Path, suites: Sequence[str] | None = None) -> l
     """Return the folders of the runs that have ended, by suite and name.
 
     Raises:
-        DataError: The folder or a suite does not exist.
+        DataError: The folder or a suite does not exist, or the folder is that of a suite.
     """
-    if not results_dir.is_dir():
-        raise DataError(f"{results_dir} is not a results folder. Run a sweep first, or name the folder of its results.")
-    known = sorted(path.name for path in results_dir.iterdir() if _may_be_suite(path))
+    known = _suites_in(results_dir)
     for suite in suites or ():
         if suite not in known:
-            there = [name for name in known if any((results_dir / name).glob(f"*/{RUN_FILE}"))]
-            raise DataError(f"no suite {suite!r} in {results_dir}. Suites: {', '.join(there) or 'none'}.")
+            raise _not_a_suite(suite, results_dir, known)
+    if not results_dir.is_dir():
+        raise DataError(f"{results_dir} is not a results folder. Run a sweep first, or name the folder of its results.")
+    if suite_directories(results_dir):
+        own = results_dir if results_dir.name not in ("", "..") else results_dir.resolve()
+        advice = f"Name the results folder, {own.parent}, and the suite {own.name}."
+        raise DataError(f"{results_dir} is the folder of a suite. {advice}")
     return [
-        file.parent
+        directory
         for suite in known
         if suites is None or suite in suites
-        for file in sorted((results_dir / suite).glob(f"[!.]*/{RUN_FILE}"))  # a signature does not cover hidden ones
+        for directory in suite_directories(results_dir / suite)
     ]
+
+
+def suite_directories(suite: Path) -> list[Path]:
+    """Return the folders of a suite's runs that have ended, by name; none if the folder is not that of a suite."""
+    return [file.parent for file in sorted(suite.glob(f"*/{RUN_FILE}")) if not is_hidden(file.relative_to(suite))]
+
+
+def _suites_in(results_dir: Path) -> list[str]:
+    if not results_dir.is_dir():
+        return []
+    visible = (path for path in results_dir.iterdir() if not is_hidden(path.relative_to(results_dir)))
+    return sorted(path.name for path in visible if path.is_dir() and not (path / "index.html").exists())  # not a site
+
+
+def _not_a_suite(suite: str, results_dir: Path, known: Sequence[str]) -> DataError:
+    """Return the error about the name of a suite that is not in a results folder; it may be a path."""
+    message = f"no suite {suite!r} in {results_dir}"
+    for place in (Path(suite), results_dir / suite):
+        if not os.path.isdir(place):  # also False for what cannot be a path
+            continue
+        folder, what = place.absolute(), "the folder of a suite"
+        if (folder / RUN_FILE).is_file():
+            folder, what = folder.parent, "the folder of a run"
+        if is_hidden(Path(folder.name)) or not suite_directories(folder):
+            continue
+        if folder.parent.resolve() == results_dir.resolve():
+            return DataError(f"{message}: that is {what}. Write the suite's name: {folder.name}")
+        where = f"{what} in {folder.parent}"
+        return DataError(f"{message}: that is {where}. Name that results folder, and the suite {folder.name}.")
+    there = [name for name in known if suite_directories(results_dir / name)]
+    return DataError(f"{message}. Suites: {', '.join(there) or 'none'}.")
+
+
+def _not_a_run(directory: Path) -> DataError:
+    """Return the error about a folder without a run.json; it may be that of a suite or of results."""
+    runs, what = suite_directories(directory), "a suite's folder"
+    if not runs:
+        runs = [run for suite in _suites_in(directory) for run in suite_directories(directory / suite)]
+        what = "a results folder"
+    if not runs:
+        return DataError("no finished run here.", file=directory / RUN_FILE)
+    listed = [f"\n  {shlex.quote(str(run))}" for run in runs[:MOST_LISTED]]
+    more = f"\n  … and {len(runs) - MOST_LISTED:,} more" if len(runs) > MOST_LISTED else ""
+    return DataError(f"{directory} is {what}. Name the folder of one run:{''.join(listed)}{more}")

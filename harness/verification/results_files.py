@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from harness.errors import DataError
 from harness.inference.cache_file import FILE_NAME as CACHE_FILE
 from harness.output.display import visible
+from harness.storage.results import is_hidden
 
 SIGNATURE_FILE = "results.intoto.json"
 """The file in the results folder that holds the signature."""
@@ -32,13 +33,11 @@ def covered_files(folder: Path) -> Iterator[str]:
         raise DataError(f"cannot be listed ({error.strerror or error}).", file=error.filename)
 
     for place, folders, files in os.walk(folder, onerror=failed):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not is_hidden(Path(name)))
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
         base = PurePosixPath(Path(place).relative_to(folder).as_posix())
         for name in sorted([*files, *links]):
-            if name.startswith("."):
-                continue
-            if Path(place) == folder and (name == SIGNATURE_FILE or _is_cache(name)):
+            if is_hidden(Path(name)) or (Path(place) == folder and (name == SIGNATURE_FILE or _is_cache(name))):
                 continue
             yield str(base / name)
 

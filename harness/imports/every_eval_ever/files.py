@@ -12,6 +12,7 @@ from harness.errors import DataError, StrictJsonError
 from harness.imports.every_eval_ever.layout import SAMPLES_SUFFIX
 from harness.imports.every_eval_ever.validation import Kind, problem
 from harness.imports.foreign_files import identity
+from harness.storage.results import is_hidden
 
 ARCHIVE = "Every Eval Ever"
 
@@ -27,7 +28,7 @@ def every_eval_ever_files(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.rglob("*.json") if not any(part.startswith(".") for part in file.parts))
+    found = sorted(file for file in path.rglob("*.json") if not is_hidden(file.relative_to(path)))
     if not found:
         raise DataError(f"{path} has no files of {ARCHIVE}: there is no .json file.")
     return found

@@ -214,3 +214,35 @@ def test_a_record_that_does_not_fit_is_named_and_left_out(
     said = harness("leaderboard")
     assert said.code == 0
     assert f"{runs[0].name}/run.json: not a run's record: name: is required; " in caplog.text
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_path_in_place_of_a_suite_is_one_message_of_every_command(harness: Harness) -> None:
+    path = "results/small"
+    commands = [
+        ("leaderboard", path),
+        ("leaderboard", "--suite", path),
+        ("leaderboard", "--diff", "small", path),
+        ("leaderboard", "--site", path),
+        ("prompts", path),
+        ("checkpoints", path),
+        ("compare", "fake:0", "fake:1", "--suite", path),
+        ("contamination", "report", path),
+        ("export", "results", "--suite", path, "--to", "helm", "-o", "out"),
+        ("publish", "results", "--to", "someone/results", "--suite", path),
+    ]
+    expected = f"no suite '{path}' in results: that is the folder of a suite. Write the suite's name: small\n"
+    for command in commands:
+        said = harness(*command)
+        assert (said.code, said.out, said.err) == (2, "", expected), command
+
+
+def test_a_suite_in_place_of_a_run_is_one_message_of_every_command(harness: Harness, runs: list[Path]) -> None:
+    listed = "".join(f"\n  results/small/{run.name}" for run in runs[:3])
+    for folder, what in (("results/small", "a suite's folder"), ("results", "a results folder")):
+        for command in (("reproduce",), ("stats",), ("score",), ("compare", str(runs[0]))):
+            said = harness(*command, folder)
+            assert said.code == 2
+            expected = f"{folder} is {what}. Name the folder of one run:{listed}\n  … and 1 more\n"
+            assert expected in said.err, command
+            assert said.err.count(what) == 1

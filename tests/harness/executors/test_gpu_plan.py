@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,8 @@ def test_speeds_are_those_of_runs_on_the_same_chip(tmp_path: Path) -> None:
     record(tmp_path, "odd", ["NVIDIA H100 80GB HBM3"], efficiency=None)
     (tmp_path / "suite" / "broken").mkdir()
     (tmp_path / "suite" / "broken" / "run.json").write_text("{")
+    for hidden in ("suite/.two", ".suite/two"):
+        shutil.copytree(tmp_path / "suite" / "two", tmp_path / hidden)
     found = read_earlier(tmp_path, GPU)
     assert found.parameters == {"hf:a": BILLION}
     speed = found.speeds["hf:a"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def test_a_results_folder_a_suite_and_a_run_can_be_exported(finished: Path) -> N
         len(stored_runs(finished)) == len(stored_runs(finished / "small")) == len(stored_runs(finished, ["small"])) == 4
     )
     assert [run.record.directory for run in stored_runs(_runs(finished)[0])] == [_runs(finished)[0]]
+
+
+def test_hidden_runs_are_not_exported(finished: Path, tmp_path: Path) -> None:
+    run = _runs(finished)[0]
+    shutil.copytree(run, tmp_path / "results" / "small" / f".{run.name}")
+    for folder in (tmp_path / "results", tmp_path / "results" / "small"):
+        with pytest.raises(DataError, match=r"holds no runs: there is no run\.json"):
+            stored_runs(folder)
 
 
 def test_examples_come_with_their_scores(finished: Path) -> None:

@@ -202,6 +202,19 @@ def test_a_file_of_endless_length_is_not_read(file: Path, registry: Registry, mo
         _read(file, registry)
 
 
+def test_only_folders_below_the_named_one_can_be_hidden(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".cache" / "logs"
+    for one in (folder, folder / ".old"):
+        one.mkdir(parents=True)
+        shutil.copy(file, one)
+    assert every_eval_ever_files(folder) == [folder / file.name]
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert every_eval_ever_files(Path("../.cache/logs")) == [Path("../.cache/logs", file.name)]
+
+
 def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"has no files of Every Eval Ever: there is no \.json file"):
         every_eval_ever_files(tmp_path)
