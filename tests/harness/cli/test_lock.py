@@ -156,8 +156,8 @@ def test_a_damaged_lock_is_one_message(
 def test_a_folder_without_runs_or_with_a_damaged_one_is_not_locked(
     harness: Harness, locked: dict[str, Any], folder: Path
 ) -> None:
-    said = harness("lock", "results/command-line").err
-    assert "is the folder of a suite. Name the results folder, results, and the suite command-line." in said
+    said = harness("lock", "results/command-line")
+    assert "is the folder of a suite. Name the results folder, results, and the suite command-line." in said.err
     LOCK.unlink()
     next((folder / "results").glob("*/*/run.json")).write_text("{")
     said = harness("lock", "results")
