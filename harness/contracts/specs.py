@@ -29,6 +29,9 @@ _FOLDERS = re.compile(r"(?<=[=:])/(?:[^/,=]+/)+(?=[^/,=]+/[^/,=]+)")
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9.=+_-]+")
 
+LONGEST_NAME, LONGEST_PART = 150, 60
+"""Most characters of a run's name without its digest, and of one part of it, such as the scenario."""
+
 _NOT_IDENTITY = {"suite", "parts", "max_declined", "operational", "judges_operational", "scores"}
 
 _OPTIONAL = frozenset(
@@ -282,8 +285,8 @@ class RunSpec(BaseModel):
         backend, _, identifier = self.model.name.partition(":")
         model = f"{backend}-{identifier.rstrip('/').rpartition('/')[2]}"
         parts = [self.scenario.label, self.adapter.name, model, *(p.name for p in self.perturbations)]
-        readable = ",".join(_UNSAFE.sub("-", part).strip("-.")[:60] for part in parts)
-        return f"{readable[:150]}-{self.digest}"
+        readable = ",".join(_UNSAFE.sub("-", part).strip("-.")[:LONGEST_PART] for part in parts)
+        return f"{readable[:LONGEST_NAME]}-{self.digest}"
 
 
 @cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
+from operator import eq
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -141,9 +143,4 @@ def _replace_other_weights(results_dir: Path, runs: Sequence[RunSpec]) -> None:
     bring_back(results_dir, runs)
     for suite, model, place in {(spec.suite, spec.model.name, spec.training_step) for spec in runs}:
         if place is not None:
-
-            def other(spec: RunSpec, model: str = model, step: int = place.step) -> bool:
-                found = spec.training_step
-                return found is not None and found.step == step and spec.model.name != model
-
-            set_aside(results_dir, suite, place.series, other)
+            set_aside(results_dir, suite, place.series, partial(eq, place.step), keep=model)

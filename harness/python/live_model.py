@@ -37,7 +37,12 @@ class LiveModel:
 
     def named(self, name: str) -> str:
         """Return a name with some digits of the digest, which no other model has."""
-        return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}@{self.digest()[:DIGITS]}"
+        return f"{safe_name(name)}@{self.digest()[:DIGITS]}"
+
+
+def safe_name(name: str) -> str:
+    """Return a name with only letters, digits and ``._-``, as models in memory have it."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
 def live_model(model: Any, tokenizer: Any, deadline: Deadline) -> LiveModel:

@@ -43,6 +43,7 @@ def _random_numbers() -> Iterator[None]:
     numpys = None if numpy is None else numpy.random.get_state()
     cpu = None if torch is None else torch.get_rng_state()
     cards = torch.cuda.get_rng_state_all() if torch is not None and torch.cuda.is_initialized() else None
+    metal = torch.mps.get_rng_state() if torch is not None and torch.backends.mps.is_available() else None
     try:
         yield
     finally:
@@ -53,6 +54,8 @@ def _random_numbers() -> Iterator[None]:
             torch.set_rng_state(cpu)
             if cards is not None:
                 torch.cuda.set_rng_state_all(cards)
+            if metal is not None:
+                torch.mps.set_rng_state(metal)
 
 
 @contextmanager

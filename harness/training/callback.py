@@ -210,7 +210,7 @@ class EvaluationCallback(TrainerCallback):
         moved = [
             spec
             for suite in self._suites
-            for spec in set_aside(folder, suite, self._series, lambda spec: _step_of(spec) > step)
+            for spec in set_aside(folder, suite, self._series, lambda other: other > step)
         ]
         if moved:
             later = ", ".join(f"{number:,}" for number in sorted({_step_of(spec) for spec in moved}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import random
 from typing import Any
 
@@ -42,3 +43,23 @@ def test_everything_is_as_before() -> None:
     assert tokens.padding_side == "left"
     assert tokens.backend_tokenizer.truncation["max_length"] == 5
     assert tokens.backend_tokenizer.padding is None
+
+
+def test_the_generator_of_apples_gpus_is_kept_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hardware is replaced by a generator of the processor; PyTorch must have the two functions that are used."""
+    torch = pytest.importorskip("torch")
+    metal = torch.Generator().manual_seed(5)
+    inspect.signature(torch.mps.get_rng_state).bind()
+    inspect.signature(torch.mps.set_rng_state).bind(metal.get_state())
+    monkeypatch.setattr(torch.mps, "get_rng_state", metal.get_state)
+    monkeypatch.setattr(torch.mps, "set_rng_state", metal.set_state)
+    drawn = []
+    for available in (True, False):
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda available=available: available)
+        metal.manual_seed(5)
+        with undisturbed():
+            torch.rand(3, generator=metal)
+        drawn.append(torch.rand(3, generator=metal).tolist())
+    kept = torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
+    assert drawn[0] == kept
+    assert drawn[1] != kept
